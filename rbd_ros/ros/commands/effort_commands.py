@@ -309,7 +309,6 @@ class EffortCommands:
         self._commanded = now
 
     def _limited(self, efforts: np.ndarray) -> np.ndarray:
-        """Return efforts, clamped with `limit_efforts`."""
         if not self._settings.limit_efforts:
             return efforts
         return np.clip(efforts, -self._limits, self._limits)
@@ -321,7 +320,6 @@ class EffortCommands:
             self._unsubscribed = now
 
     def _note_subscriber(self, now: float) -> None:
-        """Note that commands have a subscriber at this time, s."""
         self._set_time(now)
         if self._is_new_subscriber(now):
             self._discard()
@@ -342,7 +340,6 @@ class EffortCommands:
         return self._usual_pause() if len(self._pauses) == PAUSES else 0.0
 
     def _usual_pause(self) -> float:
-        """Return the usual pause between computed efforts, s; 0: unknown."""
         return median(self._pauses) if self._pauses else 0.0
 
     def _longest_pause(self) -> float:

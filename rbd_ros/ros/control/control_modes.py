@@ -74,7 +74,6 @@ class ControlModes(ReferenceReceiver):
         self._drop_law('')
 
     def _drop_law(self, why_not: str) -> None:
-        """Remove law and reference."""
         self._abort(why_not or LOST)
         self._controller: Controller | None = None
         self._following = None

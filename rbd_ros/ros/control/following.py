@@ -64,7 +64,6 @@ class Following:
         return ''
 
     def _why(self, name: str, errors: np.ndarray, most: np.ndarray) -> str:
-        """Return a sentence about the errors that exceed a tolerance."""
         labels, units = self._tolerances.labels, self._tolerances.units
         return '; '.join(
             f'{labels[k]} is {errors[k]:.3g} {units[k]} from its reference, {name} is {most[k]:g}'
@@ -76,7 +75,6 @@ class Following:
             self._conclude(part, ReferenceStatus.ABORTED, reason)
 
     def _conclude(self, part: Part, state: int, reason: str) -> None:
-        """Report how a motion ended."""
         if part in self._open:
             self._open.remove(part)
             self._publish(part.sender, state, reason)

@@ -99,7 +99,6 @@ class ReferenceReceiver:
     def _accept(self, topic: str, header: Header,
                 read: Callable[[Robot, Any], tuple[Motion, float, str]],
                 stamp: Any = None) -> None:
-        """Add a motion to the reference, or refuse it."""
         self._count += 1
         sender = Sender(topic, self._count, header)
         try:
@@ -143,6 +142,5 @@ class ReferenceReceiver:
         return max(stamp - now, 0.0)
 
     def _abort(self, reason: str) -> None:
-        """End all motions."""
         if self._following is not None:
             self._following.abort(reason)

@@ -75,7 +75,6 @@ class ImpedanceMode(Mode):
         return free + session.watch(f"pushed along {'xyz'[axis]}", PUSHED)
 
     def _positions(self, samples: list[Sample]) -> np.ndarray:
-        """Return the positions of the link, m, one per row."""
         k = self.model.link_index(self.link)
         return np.array([forward_kinematics(self.model, one.q)[k, :3, 3] for one in samples])
 

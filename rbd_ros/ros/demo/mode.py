@@ -48,7 +48,6 @@ class Mode:
         self.start = self._choose_start()
 
     def _choose_start(self) -> np.ndarray:
-        """Return the initial position."""
         return heavy_position(self.model)
 
     def run(self, session: Session) -> list[Check]:

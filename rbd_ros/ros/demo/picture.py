@@ -51,7 +51,6 @@ def draw(session: Session, mode: Mode) -> Any:
 
 
 def _draw_strips(axes: Any, session: Session, title: str, strips: list[Strip]) -> None:
-    """Draw quantities below each other, each with its name and its largest value."""
     time = np.array([sample.t for sample in session.samples])
     part = slice(None, None, max(1, len(time) // MAX_SAMPLES))
     ends = [*(time[phase.first] for phase in session.phases[1:]), time[-1]]

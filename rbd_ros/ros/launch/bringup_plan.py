@@ -107,8 +107,6 @@ def _spawner(controller: str, path: Path, *options: str) -> Process:
         '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), once=True)
 
 
-# -- Controllers. ---------------------------------------------------------------------------------
-
 def _parameters(controllers: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the parameters of a node in a file of controllers; empty if there are none."""
     for key in (f'/**/{name}', f'/{name}', name):
@@ -150,8 +148,6 @@ def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -
                                  + listed(known)))
     return joints
 
-
-# -- The element ros2_control of a URDF. ----------------------------------------------------------
 
 def with_mock_hardware(text: str, positions: tuple[float, ...] | None = None) -> str:
     """

@@ -32,7 +32,6 @@ def existing_file(argument: str, path: str) -> Path:
 
 
 def _expanded(path: str) -> Path:
-    """Return a path with ``~`` expanded."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -40,14 +39,11 @@ def _expanded(path: str) -> Path:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, quoted as in a shell."""
     try:
         return shlex.split(text)
     except ValueError as error:
         raise LaunchError(f'{text}: {error}') from None
 
-
-# -- Parameters. ----------------------------------------------------------------------------------
 
 def check_parameters(path: Path, node: str) -> None:
     """Raise LaunchError if a parameter file has nothing for a node, given by its full name."""
@@ -84,8 +80,6 @@ def read_parameters(path: Path) -> dict[str, Any]:
         raise LaunchError(f'{path} has no parameters')
     return content
 
-
-# -- The model. -----------------------------------------------------------------------------------
 
 def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
     """

@@ -288,7 +288,6 @@ def check_installed(processes: Iterable[Process], find: Finder | None = None,
 
 
 def _is_installed(package: str, executable: str | None) -> bool:
-    """Return whether ROS would find an executable."""
     from ament_index_python.packages import get_package_prefix, PackageNotFoundError
     try:
         prefix = get_package_prefix(package)
@@ -308,5 +307,4 @@ def _missing(process: Process, arguments: Arguments) -> str:
 
 
 def _apt(package: str) -> str:
-    """Return the command that installs a package."""
     return f'sudo apt install ros-$ROS_DISTRO-{package.replace("_", "-")}'

@@ -141,7 +141,6 @@ class Markers:
 
     def _torque_arrows(self, poses: np.ndarray, torques: Mapping[str, np.ndarray]
                        ) -> dict[Hashable, np.ndarray]:
-        """Return both ends of the arrows of torques, by namespace and joint."""
         self._largest = max(self._largest, *(float(np.max(np.abs(given), initial=0.0))
                                              for given in torques.values()))
         turns = poses[self._joint_links, :3, :3]
@@ -203,7 +202,6 @@ def _arrow(space: str, number: int, color: tuple[float, ...]) -> Marker:
 
 
 def _points(marker: Marker, number: int) -> Field:
-    """Return the points of a marker as a field of a template."""
     def write(flat: 'array[float]') -> None:
         marker.points = [Point(x=x, y=y, z=z)
                          for x, y, z in zip(flat[0::3], flat[1::3], flat[2::3])]

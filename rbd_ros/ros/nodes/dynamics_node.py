@@ -195,27 +195,22 @@ class DynamicsNode(LifecycleNode):
         return super().on_configure(state)
 
     def _take_parameters(self) -> bool:
-        """Read the parameters; return whether any has changed."""
         before = getattr(self, 'parameters', None)
         self.parameters = self._read()
         return self.parameters != before
 
     def _read(self, changes: Sequence[Parameter] = ()) -> Parameters:
-        """Return the checked values of the parameters, with changes."""
         return read(self, self.kinds, self.settings, changes, self._refused)
 
     def _make_law(self) -> Law:
-        """Return the law that computes the efforts of commands."""
         self.compensation = Compensation(self.parameters.select(CompensationSettings),
                                          self.commands)
         return self.compensation
 
     def _configure_law(self) -> None:
-        """Pass changed parameters to the law."""
         self.compensation.configure(self.parameters.select(CompensationSettings))
 
     def _make_parts(self) -> None:
-        """Create the parts of the node."""
         select, report, log = self.parameters.select, self.report, self._log
         if not hasattr(self, 'commands'):
             self.commands = EffortCommands(select(CommandSettings))
@@ -273,7 +268,6 @@ class DynamicsNode(LifecycleNode):
         self._parts.append(partial(self.destroy_service, service))
 
     def _configure_parts(self) -> None:
-        """Pass changed parameters to the parts."""
         select = self.parameters.select
         parts: tuple[tuple[Any, Any], ...] = (
             (self.commands, CommandSettings), (self.listening, ListeningSettings),
@@ -349,7 +343,6 @@ class DynamicsNode(LifecycleNode):
 
     @guarded
     def _apply_parameters(self, changes: Sequence[Parameter]) -> None:
-        """Apply changed parameters."""
         for change in changes:
             self._refused.pop(change.name, None)
         if not self._parts:
@@ -370,14 +363,12 @@ class DynamicsNode(LifecycleNode):
             self.robot.forget()
 
     def _failed(self, error: Exception) -> None:
-        """Log and report an exception that the worker caught."""
         text = f'{type(error).__name__}: {error}'
         self.report.fail('errors', text)
         self._log.error(text, 'worker')
 
     def _enable_commands(self, request: SetBool.Request,
                          response: SetBool.Response) -> SetBool.Response:
-        """Enable or disable ~/effort_commands."""
         self.current.enable_commands(request.data)
         response.success = True
         response.message = 'commands are ' + ('enabled' if request.data else 'disabled')
@@ -386,7 +377,6 @@ class DynamicsNode(LifecycleNode):
 
     def _calibrate_contact(self, request: Trigger.Request,
                            response: Trigger.Response) -> Trigger.Response:
-        """Start the calibration of the thresholds of ~/contact."""
         try:
             seconds = self.forces.calibrate(self.robot)
         except BadRequest as error:

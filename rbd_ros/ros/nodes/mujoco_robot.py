@@ -53,7 +53,6 @@ class RobotInMujoco(SimulatedRobot):
     parameters: ClassVar[dict[str, Setting]] = {**SimulatedRobot.parameters, **_PARAMETERS}
 
     def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
-        """Return the robot in MuJoCo."""
         load = None
         if given['payload_link']:
             load = Load(given['payload_link'], given['payload_mass'], given['payload_com'],

@@ -199,7 +199,6 @@ class SimulatedRobot(Node):
         self._tau[self._order] = efforts
 
     def _on_timer(self) -> None:
-        """Simulate up to the present and publish the state."""
         now, engine = monotonic(), self._engine
         if self._tau is not None:
             self._simulated_until = max(self._simulated_until, now - MAX_CATCH_UP)

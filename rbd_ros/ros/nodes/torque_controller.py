@@ -93,7 +93,6 @@ class TorqueController(DynamicsNode):
         return result
 
     def _set_mode(self, request: SetMode.Request, response: SetMode.Response) -> SetMode.Response:
-        """Set the parameter `mode`."""
         if request.mode == self.mode:
             response.success, response.message = True, f'mode is {request.mode} already'
             return response

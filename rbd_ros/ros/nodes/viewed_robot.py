@@ -117,7 +117,6 @@ class ViewedRobot:
         return message if monotonic() - came < MAX_AGE else None
 
     def _with_published(self, state: State) -> State:
-        """Return a state with the last results of the dynamics node."""
         dynamics, torques, wrench = (cast(Any, self._fresh(topic))
                                      for topic in (DYNAMICS, TORQUES, WRENCH))
         changes: dict[str, Any] = {}
@@ -151,5 +150,4 @@ class ViewedRobot:
 
 
 def _known(values: np.ndarray) -> np.ndarray:
-    """Return numbers with NaN in place of infinite ones."""
     return np.where(np.isfinite(values), values, np.nan)

@@ -142,7 +142,6 @@ class ViewerNode(Node):
 
     @guarded
     def _on_timer(self) -> None:
-        """Show the newest state if a page is open."""
         if self._robot is None or self.viewer is None:
             return
         self._robot.listen(bool(self.viewer.server.get_clients()))

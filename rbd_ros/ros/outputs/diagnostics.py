@@ -70,7 +70,6 @@ class Health:
 
     @guarded
     def _publish(self) -> None:
-        """Publish a report."""
         self._publisher.publish(self.message())
 
     def message(self) -> DiagnosticArray:
@@ -105,7 +104,6 @@ class Health:
         return facts
 
     def _findings_on_states(self) -> Iterator[tuple[bytes, str]]:
-        """Yield warnings about the node, its robot and its states."""
         robot, received = self._current.robot, self._report.recent('joint states')
         if not self._publishing.active:
             yield WARN, 'inactive'
@@ -139,7 +137,6 @@ class Health:
             yield WARN, self._check.finding
 
     def _event_findings(self) -> Iterator[tuple[bytes, str]]:
-        """Yield warnings about events since the last report."""
         for what, text in (
                 ('joint states dropped', 'joint states were dropped'),
                 ('implausible samples', 'implausible samples were ignored'),
@@ -156,7 +153,6 @@ class Health:
                 yield WARN, f'{text} ({count})'
 
     def _findings_on_commands(self) -> Iterator[tuple[bytes, str]]:
-        """Yield warnings about the commands."""
         robot, settings = self._current.robot, self._settings
         if self._commands.mismatch:
             yield ERROR, self._commands.mismatch
@@ -177,7 +173,6 @@ class Health:
             yield WARN, 'gravity is zero'
 
     def _findings_on_graph(self) -> Iterator[tuple[bytes, str]]:
-        """Yield warnings about duplicate nodes and publishers, and about failing connections."""
         node = self._node
         own = (node.get_name(), node.get_namespace())
         count = Counter(node.get_node_names_and_namespaces())[own]

@@ -91,14 +91,11 @@ class ExternalForces:
         if settings != before and self._robot is not None:
             self._make_observer(self._robot)
 
-    # -- States. ---------------------------------------------------------------------------------
-
     def reset(self) -> None:
         """Discard all states: time jumped."""
         self._start_again('the observer begins again after a jump of time')
 
     def _start_again(self, why_not: str) -> None:
-        """Reset the observer, for a reason."""
         if self._time is None and why_not == self.why_not:
             return          # nothing has been observed since then
         self._time = None
@@ -135,7 +132,6 @@ class ExternalForces:
                           else 'the observer is settling')
 
     def _make_observer(self, robot: Robot) -> None:
-        """Create the observer of a robot."""
         settings = self._settings
         gain = self._for_each_joint(robot, settings.observer_gain, settings.observer_gain[0])
         self._robot, self._slowest = robot, float(np.min(gain))
@@ -182,7 +178,6 @@ class ExternalForces:
         return stamp.sec - self._origin + 1e-9 * stamp.nanosec
 
     def _observe(self, t: float, q: np.ndarray, v: np.ndarray, torques: np.ndarray) -> None:
-        """Give the observer, and the contact detector, one state."""
         step = 0.0 if self._time is None else t - self._time
         if self._time is not None and -LONGEST_GAP <= step <= 0.0:
             return          # a message with other joints, or a late one
@@ -200,8 +195,6 @@ class ExternalForces:
             self._contact = self._detector.update(t, self._torques)
             if not was_calibrated and self._detector.threshold is not None:
                 self._log_thresholds(self._detector.threshold)
-
-    # -- Contacts. -------------------------------------------------------------------------------
 
     def calibrate(self, robot: Robot | None) -> float:
         """Begin to learn the contact thresholds; return how long to touch nothing, s."""
@@ -223,7 +216,6 @@ class ExternalForces:
         return self._detector.calibration_left if self._detector is not None else 0.0
 
     def _log_thresholds(self, thresholds: np.ndarray) -> None:
-        """Log the thresholds as parameters."""
         robot = self._robot
         assert robot is not None
         first = robot.base_joint.nv if robot.base_joint is not None else 0
@@ -231,8 +223,6 @@ class ExternalForces:
             'contact is calibrated; to keep it, set the parameters observer_joints: ['
             + ', '.join(robot.model.velocity_names[first:]) + '] and contact_threshold: ['
             + ', '.join(f'{x:.4g}' for x in thresholds[first:]) + ']')
-
-    # -- Outputs. --------------------------------------------------------------------------------
 
     def values(self, topic: str, robot: Robot, q: np.ndarray) -> Values:
         """Return the terms of one of the EXTERNAL_TOPICS, or why there are none."""

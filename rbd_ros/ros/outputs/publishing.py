@@ -114,7 +114,6 @@ class Publishing:
             self._start_timers()
 
     def _start_timers(self) -> None:
-        """Replace the timers by those that the settings ask for."""
         self._stop_timers()
         # Commands first: they must continue even if the other timer cannot be created.
         if self._settings.on_stale != 'stop':
@@ -125,7 +124,6 @@ class Publishing:
                                                         self._on_timer, clock=self._wall))
 
     def _stop_timers(self) -> None:
-        """Destroy the timers."""
         for timer in self._timers:
             self._node.destroy_timer(timer)
         self._timers = []
@@ -156,7 +154,6 @@ class Publishing:
 
     @guarded
     def _on_timer(self) -> None:
-        """Answer the latest state if it is new and still recent."""
         robot, start = self._current.robot, perf_counter()
         now = self._clocks.age_time()
         if (robot is not None and robot.state_is_new
@@ -221,7 +218,6 @@ class Publishing:
 
     def _publish_markers(self, robot: Robot, q: np.ndarray, v: np.ndarray | None,
                          terms: DynamicsTerms) -> None:
-        """Publish the markers of a state."""
         external = self._forces.values(EXTERNAL_TORQUES, robot, q)
         try:
             poses = robot.workspace.forward_kinematics(q)
@@ -269,7 +265,6 @@ class Publishing:
             self._fail(topic, error)
 
     def _fail(self, topic: str, error: Exception) -> str:
-        """Report an error."""
         self._report.fail('errors', f'{topic}: {type(error).__name__}: {error}')
         return self._report.last_error
 
@@ -295,7 +290,6 @@ class Publishing:
 
     def _prepare_forces(self, topic: str, values: dict[str, Any], robot: Robot,
                         terms: DynamicsTerms) -> str | None:
-        """Add the estimates of the observer."""
         found = self._forces.values(topic, robot, values['q'])
         if isinstance(found, str):
             return found
@@ -304,7 +298,6 @@ class Publishing:
 
     def _prepare_task(self, topic: str, values: dict[str, Any], robot: Robot,
                       terms: DynamicsTerms) -> str | None:
-        """Compute the terms of the task link."""
         if not robot.task_link:
             return NO_TASK_LINK
         limit = self._settings.condition_limit
@@ -349,7 +342,6 @@ class Publishing:
                 self._command_messages.message(topic, joints, efforts))
 
     def _on_silence(self) -> None:
-        """Send the command that is due while no states arrive."""
         self._repeat_command()
 
     @guarded

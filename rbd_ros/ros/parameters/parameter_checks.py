@@ -49,12 +49,10 @@ def checked_value(name: str, setting: Setting, value: Any) -> Any:
 
 
 def _in_range(setting: Setting, value: float) -> bool:
-    """Return whether a number is in the range of its setting, if that has one."""
     return setting.high is None or setting.low is None or setting.low <= value <= setting.high
 
 
 def _checked_list(name: str, setting: Setting, value: Any) -> tuple[Any, ...]:
-    """Return the value of a list; see `checked_value`."""
     if value is None and setting.default:
         raise BadParameter(f'{name} must have a value')
     value = () if value is None or isinstance(value, bytes) else value

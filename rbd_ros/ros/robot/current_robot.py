@@ -52,8 +52,6 @@ class CurrentRobot:
         """Use other settings from now on; `follow_settings` applies them to the robot."""
         self._settings, self._robot_settings = settings, robot_settings
 
-    # -- Descriptions. ---------------------------------------------------------------------------
-
     def describe(self, text: str) -> None:
         """Replace the robot by that of a URDF; keep it if the URDF is invalid or not accepted."""
         if text == self._newest or (self.robot is not None and text == self.robot.text):
@@ -75,7 +73,6 @@ class CurrentRobot:
         return True
 
     def _refuse(self, text: str) -> None:
-        """Report why a description is refused."""
         self._report.fail('descriptions refused', text)
         if self.robot is None:
             self._log.error(f'{text}; waiting for another description')
@@ -100,7 +97,6 @@ class CurrentRobot:
         return robot
 
     def _take(self, robot: Robot | str | None) -> None:
-        """Use a robot that was built, if it is still accepted."""
         if robot is None:
             return
         self._newest = None
@@ -132,8 +128,6 @@ class CurrentRobot:
         self._log.info(f"model {robot.model_id}: '{model.name}', {len(model.links)} links, "
                        f'{model.mass:.4g} kg, {model.nv} joints: {listed(model.velocity_names)}')
         self.follow_settings()
-
-    # -- Changes. --------------------------------------------------------------------------------
 
     def change(self, robot: Robot, before: Robot | None = None) -> None:
         """Replace the current robot; `before` is given if only its payload or gravity changes."""

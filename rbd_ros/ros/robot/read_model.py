@@ -86,7 +86,6 @@ def check_task_link(model: Model, link: str) -> None:
 
 
 def _check_joint_names(model: Model, settings: RobotSettings) -> None:
-    """Raise ModelError if parameters name unknown joints, or observer_joints is incomplete."""
     for label, names in (('command_joints', settings.command_joints),
                          ('observer_joints', settings.observer_joints),
                          ('effort_convention.joints', settings.effort_convention.joints)):
@@ -102,7 +101,6 @@ def _check_joint_names(model: Model, settings: RobotSettings) -> None:
 
 
 def _locked_positions(model: Model, settings: RobotSettings) -> dict[str, Any]:
-    """Return the positions of the locked joints by name; default: zeros."""
     counts = {joint.name: joint.nq for joint in model.joints}
     needed = [counts.get(name, 1) for name in settings.locked_joints]
     given = settings.locked_positions or (0.0,) * sum(needed)

@@ -76,7 +76,6 @@ class Robot:
         self.command_columns = self._columns(joints)
 
     def _columns(self, joints: Sequence[str]) -> np.ndarray:
-        """Return the indices of joints among the velocities of the model."""
         columns = {name: k for k, name in enumerate(self.model.velocity_names)}
         return np.array([columns[name] for name in joints], int)
 
@@ -86,8 +85,6 @@ class Robot:
         return (inertial_parameter_names(self.model),
                 array('d', inertial_parameters(self.model)),
                 np.diag(armature_matrix(self.model)))
-
-    # -- State. ----------------------------------------------------------------------------------
 
     def forget(self) -> None:
         """Discard all states."""
@@ -157,8 +154,6 @@ class Robot:
                 return np.full_like(g, np.nan)
             coriolis = self.workspace.bias_torques(states.q, v) - g
         return torques + self.convention.left_out_of_states(g, coriolis)
-
-    # -- Properties of the model. ----------------------------------------------------------------
 
     def payloads(self) -> dict[str, float]:
         """Return the masses of the payloads, kg, by the link that carries them."""

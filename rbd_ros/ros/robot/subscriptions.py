@@ -127,10 +127,7 @@ class Subscriptions:
 
     @guarded
     def _on_description(self, message: String) -> None:
-        """Use the robot of a new description, or keep the current one."""
         self._current.describe(message.data)
-
-    # -- States. ---------------------------------------------------------------------------------
 
     def _age(self, stamp: float) -> float:
         """Return the age of a stamp, s (0 if unknown); raise Rejected if it is out of range."""
@@ -151,14 +148,12 @@ class Subscriptions:
         return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
 
     def _drop(self, what: str, error: Rejected) -> None:
-        """Count a message that cannot be used, and log the reason."""
         self._report.fail(f'{what} dropped', f'{what} dropped: {error}')
         self._report.count(f'{what} dropped: {error.kind}')
         self._log.error(f'{what} dropped: {error}', f'{what} {error.kind}')
 
     @guarded
     def _on_odometry(self, message: Odometry) -> None:
-        """Take the state of the floating base."""
         self._report.count('odometry')
         robot = self._current.robot
         if robot is None or robot.odometry is None:
@@ -187,7 +182,6 @@ class Subscriptions:
         self._answer(raw)
 
     def _next(self) -> bytes | None:
-        """Return the next serialized joint state that is waiting, or None."""
         # An answer to the last one may have destroyed the subscription.
         return None if self._closed else self._waiting.take(self.all['joint_states'])
 

@@ -38,7 +38,6 @@ class Clocks:
         self._handle.unregister()
 
     def _jumped(self, jump: TimeJump) -> None:
-        """Report a jump of time, or a change of use_sim_time."""
         switched = self._clock.ros_time_is_active != self.simulated
         self.simulated = self._clock.ros_time_is_active
         if switched:

@@ -71,7 +71,6 @@ class End:
 
 
 def _leave_ros() -> None:
-    """Shut ROS down if it is up, and end the program."""
     try:
         sys.modules['rclpy'].try_shutdown()
     except (AttributeError, KeyError):

@@ -64,7 +64,6 @@ class Kernels:
         self._waits = False
 
     def _log_compiled(self, name: str, seconds: float) -> None:
-        """Log a compilation that took time."""
         if seconds > 1.0:
             self._log.info(f'compiled {name} in {seconds:.1f} s')
 
@@ -83,7 +82,6 @@ class Kernels:
             self._compile_process.close()
 
     def _end(self, begin: float) -> None:
-        """Record and log that all kernels are ready."""
         self.ready = True
         if COMPILES:
             self._log.info(f'kernels ready after {perf_counter() - begin:.2f} s')

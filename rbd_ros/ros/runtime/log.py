@@ -45,7 +45,6 @@ class Log:
         return may
 
     def _may(self, text: str, kind: str | None, most: int) -> bool:
-        """Return whether a line of a kind may be logged now."""
         if kind is None:
             return True
         now = monotonic()

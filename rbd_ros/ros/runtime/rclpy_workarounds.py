@@ -81,7 +81,6 @@ def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
 
 def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,
                report: Report | None) -> Callable[[Any, Any], Any]:
-    """Return a callback that answers even if the given one raises."""
     def answer(request: Any, response: Any) -> Any:
         try:
             if service.srv_type is SetParameters and len(request.parameters) > 1:
@@ -111,7 +110,6 @@ def _printable(response: Any) -> Any:
 
 
 def _refusal(kind: Any, request: Any, reason: str) -> Any:
-    """Return a response that reports a failure."""
     response, no = kind.Response(), SetParametersResult(successful=False, reason=reason)
     if kind is SetParameters:
         response.results = [no] * len(request.parameters)

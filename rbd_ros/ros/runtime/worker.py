@@ -55,7 +55,6 @@ class Worker:
             self._changed.notify()
 
     def _run(self) -> None:
-        """Work off the queue."""
         while True:
             with self._changed:
                 while not self._waiting and not self._closed:
@@ -70,7 +69,6 @@ class Worker:
 
     def _do(self, work: Callable[[], Any], then: Callable[[Any], object] | None,
             hand_over: Callable[..., object]) -> None:
-        """Do one piece of work, and hand over its result."""
         try:
             with foreground():
                 result = work()
@@ -81,7 +79,6 @@ class Worker:
             hand_over(self._finish, then, result)
 
     def _finish(self, then: Callable[[Any], object], result: Any) -> None:
-        """Handle the result of a piece of work."""
         try:
             if not self._closed:
                 then(result)

@@ -64,12 +64,10 @@ class BackgroundService:
         return response
 
     def _begin(self, response: Any, header: Any) -> None:
-        """Start to answer a request."""
         self.answer(self._request, response, lambda: self._send(response, header))
 
     def _send(self, response: Any, header: Any) -> None:
         # The service may have been destroyed meanwhile.
-        """Send a response."""
         with suppress(InvalidHandle):
             self._respond(response, header)
 
@@ -111,7 +109,6 @@ class BackgroundService:
             send()
 
     def _refuse(self, request: Any, response: Any, error: Exception) -> None:
-        """Write the reason for rejecting a request into its response."""
         text = str(error)
         if isinstance(error, Busy):
             text = (f'{self.service.srv_name} is busy: {MAX_WAITING} requests are waiting '

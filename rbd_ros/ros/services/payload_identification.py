@@ -117,7 +117,6 @@ class PayloadIdentification:
 
     @guarded
     def _end(self) -> None:
-        """Stop collecting, and start to compute."""
         self._collected, then = self._collecting, self._then
         self.close()
         if then is not None:
@@ -185,7 +184,6 @@ class CollectingService(BackgroundService):
         super().__init__(*arguments)
 
     def _begin(self, response: Any, header: Any) -> None:
-        """Start to collect states for a request."""
         request = self._request
         send = partial(self._send, response, header)
 

@@ -33,13 +33,11 @@ MAX_MASS_RATIO, MAX_COM_DISTANCE = 10, 10.0
 
 
 def _shown_gravity(request: SetGravity.Request) -> str:
-    """Return the gravity of a request for a line of the log."""
     x, y, z = convert.vector(request.gravity.vector)
     return f'[{x:.6g}, {y:.6g}, {z:.6g}] m/s^2'
 
 
 def _shown_payload(request: SetPayload.Request) -> str:
-    """Return the payload of a request for a line of the log."""
     mass, (x, y, z), _ = convert.inertia(request.inertia)
     return f"{mass:.6g} kg at [{x:.6g}, {y:.6g}, {z:.6g}] m on '{request.link}'"
 
@@ -96,8 +94,6 @@ class Services:
                 (SetGravity, '~/set_gravity', self.set_gravity),
                 (SetPayload, '~/set_payload', self.set_payload))
 
-    # -- Reading requests. -----------------------------------------------------------------------
-
     def robot(self) -> Robot:
         """Return the robot that a request is about."""
         if self._current.robot is None:
@@ -126,7 +122,6 @@ class Services:
         return wrenches
 
     def _measured_position(self, robot: Robot) -> np.ndarray:
-        """Return the measured position, or raise BadRequest."""
         missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
         if missing:
             raise BadRequest(robot.why_missing(
@@ -134,14 +129,11 @@ class Services:
         return robot.states.q
 
     def _measured_velocity(self, robot: Robot) -> np.ndarray:
-        """Return the measured velocity, or raise BadRequest."""
         v = robot.velocity(self._settings.missing_velocity)
         if v is None:
             raise BadRequest('the request gives no velocity and none was measured of '
                              + listed(robot.states.missing_velocities()))
         return v
-
-    # -- Dynamics. -------------------------------------------------------------------------------
 
     def inverse_dynamics(self, request: InverseDynamics.Request,
                          response: InverseDynamics.Response) -> Work:
@@ -200,8 +192,6 @@ class Services:
                 '~/dynamics', stamp, frame, {'q': q, 'v': v, **terms._asdict()}),
                 DynamicsStamped)
         return work
-
-    # -- Changes of the robot. -------------------------------------------------------------------
 
     def set_gravity(self, request: SetGravity.Request, response: SetGravity.Response) -> Work:
         """Set gravity."""

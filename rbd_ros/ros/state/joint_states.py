@@ -167,7 +167,6 @@ class JointStates:
 
     @staticmethod
     def _refuse_late(late: float, timeout: float) -> None:
-        """Reject a message that is late, s."""
         if late > timeout:
             raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
         if late > 0.0:

@@ -182,7 +182,6 @@ class SampleJudge:
 
     def _sentence(self, joint: int, way: float, velocity: float, elapsed: float,
                   jumped: bool) -> str:
-        """Return why a sample is implausible."""
         name, unit = self._names[joint], self._units[joint]
         return ((f"'{name}' moved by {way:.4g} {unit} in {max(elapsed, 0.0):.3g} s" if jumped
                  else f"the velocity of '{name}' is {velocity:.4g} {unit}/s")
