@@ -18,7 +18,7 @@ from harness import at, joint_state, LATCHED, PATIENCE, ros
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
-from rbd_ros.ros.nodes.viewed_robot import DYNAMICS, FRESH, TORQUES, ViewedRobot, WRENCH
+from rbd_ros.ros.nodes.viewed_robot import DYNAMICS, MAX_AGE, TORQUES, ViewedRobot, WRENCH
 from rbd_ros.ros.nodes.viewer import ViewerNode
 import rclpy
 from rclpy.parameter import Parameter
@@ -133,7 +133,7 @@ def test_what_the_dynamics_node_says_is_shown_while_it_is_new(viewed, ur10):
                  lambda state: np.isnan(state.gravity[0]))
     np.testing.assert_array_equal(state.gravity[1:], said[0][1:])
     assert relative_error(state.M, oracle.M(q)) < ROUNDING
-    sleep(1.5 * FRESH)
+    sleep(1.5 * MAX_AGE)
     state = robot.newest()
     assert relative_error(state.gravity, oracle.tau(q, 0 * q, 0 * q)) < ROUNDING
     assert np.all(np.isnan(state.external))

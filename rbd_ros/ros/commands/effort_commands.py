@@ -293,7 +293,7 @@ class EffortCommands:
 
     def _move_towards(self, goal: np.ndarray, step: float, left: float, now: float,
                       guard: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
-        """Move the last command to a goal by the share of step in the remaining time, left."""
+        """Move the last command towards a goal by the share step / left of the remaining way."""
         settings = self._settings
         blend = min(step, MAX_BLEND_STEP)
         first = self._blended if guard else self._last

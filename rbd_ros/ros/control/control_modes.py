@@ -38,7 +38,7 @@ from rbd_ros.model.configurations import difference
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
 from rbd_ros.ros.commands.effort_commands import EffortCommands
-from rbd_ros.ros.control.compensation import compensates_itself
+from rbd_ros.ros.control.compensation import compensates_itself, Law
 from rbd_ros.ros.control.control_laws import damping_warning, make_controller, tolerances
 from rbd_ros.ros.control.control_settings import ControlSettings
 from rbd_ros.ros.control.following import Following
@@ -56,12 +56,12 @@ LOST = ('the robot is held where it is: states are missing, commands are off, or
         'changed')
 
 
-class ControlModes(ReferenceReceiver):
+class ControlModes(ReferenceReceiver, Law):
     """
     The `Law` of the torque controller, with its mode, gains and tolerances in `control`.
 
-    References use the clock of ages. `publish` is called with each `ReferenceStatus`. `why_not`
-    states why there is no law; empty: there is one, or it is not needed yet.
+    References use the clock of ages. `publish` is called with each `ReferenceStatus`. `why_not` is
+    the reason for the lack of a law; empty: there is one, or it is not needed yet.
 
     """
 
@@ -92,12 +92,7 @@ class ControlModes(ReferenceReceiver):
         self._abort('mode or parameters have changed: the robot is held where it is')
 
     def check(self, control: ControlSettings, robot: Robot, task_link: str) -> None:
-        """
-        Raise BadParameter or RbdError if there is no law with these settings for a robot.
-
-        KernelNotReady is among them: a law starts when all its kernels are compiled.
-
-        """
+        """Raise BadParameter, RbdError or KernelNotReady if a law cannot start."""
         model, q = robot.model, neutral(robot.model)
         law = self._make(control, model, task_link, q)
         try:
@@ -131,7 +126,7 @@ class ControlModes(ReferenceReceiver):
         if robot.states.missing_velocities() and self._settings.missing_velocity == 'zero':
             v = None
         if v is None:
-            self.why_not = ('no law without velocities, of '
+            self.why_not = ('the law needs the velocities of '
                             + listed(robot.states.missing_velocities()))
             return self.why_not
         q = robot.states.q

@@ -9,7 +9,7 @@ import numpy as np
 from rbd_ros._internal.setting import Group, Setting
 from rbd_ros.control.laws import control_laws
 from rbd_ros.model.model import Model
-from rbd_ros.ros.robot.robot import base_joint
+from rbd_ros.ros.robot.read_model import per_velocity
 
 LAWS = control_laws()
 
@@ -74,8 +74,4 @@ class ControlSettings(NamedTuple):
 
     def per_velocity(self, model: Model, numbers: Sequence[float]) -> np.ndarray:
         """Return one number per velocity, from those of control_joints or one for all joints."""
-        base = base_joint(model)
-        own = model.velocity_names[base.nv if base else 0:]
-        given = (dict.fromkeys(own, numbers[0]) if len(numbers) == 1
-                 else dict(zip(self.control_joints, numbers)))
-        return np.array([given.get(name, 0.0) for name in model.velocity_names])
+        return per_velocity(model, numbers, self.control_joints)

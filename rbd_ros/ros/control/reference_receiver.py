@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Messages with references: motions that are accepted or refused, and statuses of them."""
+"""Messages with references: accepted or refused motions, and their status."""
 
 from collections.abc import Callable
 from types import NoneType
@@ -19,10 +19,9 @@ from rbd_ros.ros.control.following import Following
 from rbd_ros.ros.control.references import (
     check_reach, Motion, read_pose, read_trajectory, Refused, stop_pose)
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import guarded, Report
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
@@ -88,7 +87,7 @@ class ReferenceReceiver:
             q, name = robot.states.q, message.header.frame_id
             link = name.removeprefix(robot.prefix)
             if link not in robot.model.link_names or not name.startswith(robot.prefix):
-                raise Refused(f"its frame is '{name}', none of the robot's: "
+                raise Refused(f"its frame '{name}' is none of the robot's frames: "
                               + listed([robot.prefix + one for one in robot.model.link_names]))
             motion, duration = read_pose(
                 message, link_pose(robot, q, link), start, self._control.cartesian_speed,
@@ -104,7 +103,7 @@ class ReferenceReceiver:
         try:
             robot, following, now = self._robot, self._following, self._clocks.age_time()
             if LAWS[self._control.mode].reference_type is NoneType:
-                raise Refused(f'mode {self._control.mode} follows nothing: set another mode')
+                raise Refused(f'mode {self._control.mode} takes no references: set another mode')
             if (robot is None or following is None or not self._commands.enabled
                     or self._commands.starts_blend(now)):
                 raise Refused('nothing is commanded now, so references are discarded; '

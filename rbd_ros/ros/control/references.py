@@ -1,12 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-References of the torque controller: motions from messages, one after the other.
-
-A motion starts with the position and velocity of the reference at that time, so neither ever
-steps.
-
-"""
+"""Motions of the reference, from messages; its position and velocity never step."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -87,18 +81,13 @@ class Motions:
 
     def add(self, now: float, begin: float, duration: float, motion: Motion,
             sender: Any = None) -> list[Part]:
-        """
-        Add a motion that starts at `begin`, s; return the later motions that it replaces.
-
-        Raise Refused if too many motions wait.
-
-        """
+        """Add a motion that starts at `begin`, s; return those that it replaces."""
         parts = [part for part in self._parts if part.begin < begin]
         dropped = self._parts[len(parts):]
         while len(parts) > 1 and parts[1].begin <= now:
             parts.pop(0)
         if len(parts) > MAX_WAITING:
-            raise Refused(f'{MAX_WAITING} motions wait already for their time')
+            raise Refused(f'{MAX_WAITING} motions are waiting already')
         self._parts = [*parts, Part(begin, begin + duration, motion, sender)]
         return dropped
 
@@ -117,7 +106,7 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
 
     """
     if model.nq != model.nv:
-        raise Refused(f"'{model.name}' has joints with quaternions, which no trajectory has")
+        raise Refused(f"'{model.name}' has joints with quaternions, which trajectories lack")
     if not message.points:
         return (JointTrajectory(model, [0.0, STOP_TIME], [start.q, start.q],
                                 [start.v, np.zeros(model.nv)],
@@ -128,7 +117,7 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
     if len(times) > MAX_POINTS:
         raise Refused(f'it has {len(times)} points, more than {MAX_POINTS}')
     if times[0] < 0.0 or np.any(np.diff(times) <= 0.0):
-        raise Refused('its times do not increase from 0 s on')
+        raise Refused('its times do not increase, or begin before 0 s')
     given = {}
     for label in ('positions', 'velocities', 'accelerations', 'effort'):
         rows = [getattr(point, label) for point in message.points]
@@ -190,20 +179,20 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
     # Joints that start beyond a limit may move back.
     refuse((q < np.minimum(model.lower, start.q)[columns])
            | (q > np.maximum(model.upper, start.q)[columns]),
-           'is beyond the limits of its position')
+           'exceeds its position limits')
     if times[0] == 0.0:
         refuse(np.abs(q[:1] - start.q[columns]) > START_TOLERANCE,
-               f'is more than {START_TOLERANCE} rad or m from the present reference, at 0 s,')
+               f'is more than {START_TOLERANCE} rad or m from the current reference, at 0 s,')
         ways, spans = np.diff(q, axis=0), np.diff(times)
     else:
         ways = np.diff(np.vstack((start.q[columns], q)), axis=0)
         spans = np.diff(times, prepend=0.0)
     fastest = stated_speeds(model.velocity_limit)[columns]
     refuse(np.abs(ways) > spans[:, None] * fastest,
-           'is faster than the limit of its velocity on the way that begins or ends')
+           'exceeds its velocity limit on a segment that begins or ends')
     if 'velocities' in given:
         refuse(np.abs(given['velocities']) > fastest,
-               'is faster than the limit of its velocity')
+               'exceeds its velocity limit')
         if np.any(np.abs(given['velocities'][-1]) > REST_SPEED):
             raise Refused('its last point is not at rest')
 
@@ -234,8 +223,8 @@ def check_reach(motion: PoseMotion, duration: float, model: Model, link: str,
     """Refuse a goal out of reach; return a warning if only its rotation may be."""
     angle, distance = reach_error(model, link, motion.at(duration).T, q)
     if distance > REACHED:
-        raise Refused(f"it is out of reach: '{link}' comes no nearer than {distance:.3g} m")
-    return (f"its rotation may be out of reach: '{link}' was not found to come nearer than "
+        raise Refused(f"it is out of reach: '{link}' gets no closer than {distance:.3g} m")
+    return (f"its rotation may be out of reach: '{link}' was found to get no closer than "
             f'{angle:.3g} rad' if angle > REACHED_ANGLE else '')
 
 

@@ -49,9 +49,8 @@ def choose_engine(wanted: str, urdf: str, model: Model, q: np.ndarray) -> tuple[
     """
     Return the node that simulates a robot, and a line about the engine for the user.
 
-    `wanted` is 'own', 'mujoco' or empty: MuJoCo if it is installed and accepts the robot, and if
-    the drives can hold the initial position q. Raise ModelError if MuJoCo is wanted but not
-    installed, or rejects the robot.
+    `wanted` is 'own', 'mujoco' or empty: MuJoCo if it accepts the robot, and if the drives can
+    hold the initial position q.
 
     """
     own = 'simulated_robot', 'Physics by rbd_ros'

@@ -71,18 +71,9 @@ class Session:
     """
     A robot and its controller in separate processes, and a node that commands and records them.
 
-    Parameters
-    ----------
-    model, urdf : Model and pathlib.Path
-        The robot, and its file.
-    robot : {'simulated_robot', 'mujoco_robot'}
-        The node that simulates the robot.
-    show : callable
-        Called a few times a second with the session.
-    start : ndarray
-        Initial position.
-    tolerance, error_name : float and str
-        rad or m: smaller errors are small; and the name of errors.
+    The node `robot` simulates `model`, read from `urdf`, from the position `start`. `show` is
+    called a few times a second with the session. Errors, named `error_name`, are small if below
+    `tolerance`, rad or m.
 
     """
 
@@ -113,13 +104,7 @@ class Session:
 
     def launch(self, controller: str, *, robot: dict[str, Any] | None = None,
                parameters: dict[str, Any] | None = None) -> None:
-        """
-        Start both nodes, and wait until the robot follows its controller.
-
-        `controller` is 'dynamics_node' or 'torque_controller'; `robot` and `parameters` are the
-        parameters of the two nodes.
-
-        """
+        """Start both nodes with parameters; wait until the robot follows its controller."""
         name = controller.removesuffix('_node')
         self.commands = f'/{name}/effort_commands'
         drives = Path(self._folder.name) / 'drives.yaml'
@@ -220,13 +205,7 @@ class Session:
 
     def watch(self, name: str, duration: float, errors: Errors | None = None, *,
               accurate: bool = True) -> list[Sample]:
-        """
-        Record and show the robot for `duration` s, as a phase with a name.
-
-        `errors` maps time and positions to errors; default: the distance from the start. Phases
-        that should have small errors are `accurate`.
-
-        """
+        """Record and show a phase of `duration` s; default of errors: distance from the start."""
         errors = errors or (lambda _, q: q - self.start)
         first, begin, shown = len(self.samples), monotonic(), 0.0
         self.phases.append(Phase(name, accurate, first))
@@ -251,7 +230,7 @@ class Session:
                                    errors(stamp, q)))
 
     def follow(self, name: str, motion: Motion, *, accurate: bool = True) -> list[Sample]:
-        """Record the robot while it follows a motion; repeat that after a pause."""
+        """Record the robot while it follows a motion; repeat it after a pause of the machine."""
         return self.repeat_after_pause(lambda: self._follow(name, motion, accurate))
 
     def _follow(self, name: str, motion: Motion, accurate: bool) -> list[Sample]:

@@ -46,7 +46,7 @@ INTERFACES = 'position', 'velocity', 'effort'
 
 
 class Bringup(NamedTuple):
-    """What is started, in this order."""
+    """The programs to start, in this order."""
 
     # Description and controller manager, at once.
     robot: list[Process]
@@ -60,7 +60,7 @@ class Bringup(NamedTuple):
 
 def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) -> Bringup:
     """
-    Return what is started.
+    Return the programs to start.
 
     `values` are values of `ARGUMENTS`; parameters of controllers that follow from the robot are
     written to `folder`; `find` looks in the ament index by default. Raise LaunchError if an

@@ -101,7 +101,7 @@ def watch(node: Node, process: Process, then: Action | None = None) -> list[Acti
 
 def leave_interrupts_to_launch(context: LaunchContext) -> Callable[[], bool]:
     """
-    Suppress KeyboardInterrupt while launch runs; return a function that tells of Ctrl-C.
+    Suppress KeyboardInterrupt while launch runs; return whether Ctrl-C was pressed, as function.
 
     Launch receives signals through a file descriptor. With an additional KeyboardInterrupt at the
     wrong place, launch loses a node that it is just starting.

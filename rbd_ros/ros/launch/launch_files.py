@@ -7,15 +7,14 @@ from pathlib import Path
 import re
 import shlex
 from typing import Any
-import warnings
 
 from rbd_ros._internal.text import listed
 from rbd_ros._internal.yaml_files import read_yaml
-from rbd_ros.errors import ModelWarning, RbdError
-from rbd_ros.model.files.urdf import load_urdf_string
+from rbd_ros.errors import RbdError
 from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.model import Model
+from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.runtime.share_directory import share
 
 
@@ -99,14 +98,9 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
         raise LaunchError(f'{path} is not a xacro file, its name does not end in {SUFFIX}: it '
                           f'takes no arguments, got {" ".join(arguments)}')
     try:
-        if path.suffix == SUFFIX:
-            text = expand_xacro(path, arguments)
-        else:
-            text = path.read_bytes()
-        text = decode(text)
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ModelWarning)
-            robot = load_urdf_string(text)
+        text = decode(expand_xacro(path, arguments) if path.suffix == SUFFIX
+                      else path.read_bytes())
+        robot = load_quietly(text)
     except RbdError as error:
         raise LaunchError(f'{path}: {error}') from None
     if not robot.links:

@@ -1,11 +1,8 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-The plan of `ros2 launch rbd_ros dynamics.launch.py`, made before any node starts.
+"""The plan of `ros2 launch rbd_ros dynamics.launch.py`, made before any node starts."""
 
-A launch that failed halfway would leave nodes behind that command a robot.
-
-"""
+# A launch that failed halfway would leave nodes behind that command a robot.
 
 from collections.abc import Callable, Iterable, Mapping
 import os
@@ -261,7 +258,7 @@ def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
 
 def parameter_files(values: Mapping[str, str], node: str,
                     defaults: tuple[Path, ...]) -> list[str]:
-    """Return the parameter files of a node; `defaults` stay whatever `params` is."""
+    """Return the parameter files of a node, with `defaults` even if `params` is given."""
     if values['params']:
         own = [existing_file('params', path) for path in values['params'].split(os.pathsep)]
         for path in own:
@@ -271,7 +268,7 @@ def parameter_files(values: Mapping[str, str], node: str,
         files = ['dynamics', 'torque_controller'] if values['mode'] else ['dynamics']
         paths = [*(share('config', f'{name}.param.yaml') for name in files), *defaults]
     if values['robot']:
-        # The files that come later count more.
+        # Later files override earlier ones.
         paths = [presets()[values['robot']], *paths]
     return [str(path) for path in paths]
 
@@ -297,7 +294,7 @@ def _is_installed(package: str, executable: str | None) -> bool:
 
 
 def _missing(process: Process, arguments: Arguments) -> str:
-    """Return what to do about a missing program."""
+    """Return the message about a missing program, with a remedy."""
     text = f"{process.package} is not installed, or has no executable '{process.executable}'"
     if process.package not in PACKAGES:
         return f'{text}: build the workspace with colcon, and source its install/setup.bash'

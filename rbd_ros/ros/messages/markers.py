@@ -39,7 +39,6 @@ def _color(color: tuple[float, float, float], opacity: float = 0.9) -> ColorRGBA
 RED, BLUE = _color(LAYERS[COM].color), _color(LAYERS[LINK_COMS].color, 0.6)
 GREY, GREEN = _color(LAYERS[ELLIPSOIDS].color, 0.3), _color(LAYERS[WRENCHES].color)
 VIOLET = _color(MOMENT_COLOR)
-# The groups of markers that can be switched in RViz.
 NAMESPACES = (COM, LINK_COMS, GRAVITY, CORIOLIS, EXTERNAL_TORQUES, ELLIPSOIDS, WRENCHES)
 # Color of torque arrows, and their distance from the joint axis, m.
 TORQUES = {name: (_color(LAYERS[name].color), distance) for name, distance in (
@@ -53,10 +52,8 @@ class Markers:
     A red ball is the centre of mass of the robot, blue balls are those of its links. Grey
     ellipsoids of uniform density have the masses and inertias of the links. Arrows along joint
     axes are torques, all on one scale: gravity orange, Coriolis cyan, external torques red. Green
-    and violet arrows are the external forces and moments of a request. Each of `NAMESPACES` can be
-    switched in RViz.
-
-    `prefix` is the prefix of link names in frame names.
+    and violet arrows are the external forces and moments of a request. RViz can switch each of
+    `NAMESPACES`. `prefix` is that of link names in frame names.
 
     """
 

@@ -44,11 +44,9 @@ TOPICS = {
     '~/contact': ContactStamped,
 }
 C_RATE = '~/coriolis_matrix_rate'
-# Topics of the task link.
 TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN = '~/task_dynamics', '~/task_pose', '~/task_jacobian'
 TASK_BIAS, TASK_INERTIA = '~/task_bias', '~/task_inertia'
 TASK_TOPICS = (TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA)
-# Topics of the observer of external torques.
 EXTERNAL_TORQUES, EXTERNAL_WRENCH, CONTACT = EXTERNAL_TOPICS = (
     '~/external_torques', '~/external_wrench', '~/contact')
 # Topics that need velocities.

@@ -27,20 +27,18 @@ from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.outputs.publishing import Publishing, PublishingSettings
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import (
-    declare, NO_GRAVITY, Parameters, read, unknown_overrides)
+    declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
 from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.robot.effort_check import EffortCheck
 from rbd_ros.ros.robot.read_model import check_task_link
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
-from rbd_ros.ros.runtime.report import Report
-from rbd_ros.ros.runtime.usage import usage
+from rbd_ros.ros.runtime.report import guarded, Report
 from rbd_ros.ros.runtime.worker import Worker
 from rbd_ros.ros.services.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.services.background_services import BackgroundService, BadRequest
@@ -178,7 +176,7 @@ class DynamicsNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, compile the kernels and create all topics and services."""
         try:
-            self._take_parameters()
+            self.parameters = self._read()
         except BadParameter as error:
             self.report.fail('errors', f'not configured: {error}')
             self._log.error(f'not configured: {error}')
@@ -193,11 +191,6 @@ class DynamicsNode(LifecycleNode):
             self._log.info('ready: waiting for a robot description')
         self.kernels.never_wait()
         return super().on_configure(state)
-
-    def _take_parameters(self) -> bool:
-        before = getattr(self, 'parameters', None)
-        self.parameters = self._read()
-        return self.parameters != before
 
     def _read(self, changes: Sequence[Parameter] = ()) -> Parameters:
         return read(self, self.kinds, self.settings, changes, self._refused)
@@ -283,7 +276,7 @@ class DynamicsNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start the outputs."""
         self.commands.begin()
-        self.publishing.begin()
+        self.publishing.active = True
         return super().on_activate(state)
 
     @transition
@@ -347,7 +340,8 @@ class DynamicsNode(LifecycleNode):
             self._refused.pop(change.name, None)
         if not self._parts:
             return
-        if self._take_parameters():
+        before, self.parameters = self.parameters, self._read()
+        if self.parameters != before:
             self._configure_parts()
             self.commands.disturb()
         self.current.follow_settings()
@@ -383,7 +377,7 @@ class DynamicsNode(LifecycleNode):
             response.success, response.message = False, str(error)
             return response
         response.success = True
-        response.message = (f'touch nothing for {seconds:g} s, and let the robot move as it will '
-                            'later; the thresholds are logged')
+        response.message = (f'do not touch the robot for {seconds:g} s, and let it move as in '
+                            'operation; the thresholds are then logged')
         self._log.warning(f'~/contact is being calibrated: {response.message}')
         return response

@@ -70,7 +70,6 @@ class RobotInMujoco(SimulatedRobot):
         return robot
 
     def _on_push(self, message: Wrench) -> None:
-        """Push the link until the next wrench; ignore a wrench that is not finite."""
         assert isinstance(self._engine, MujocoRobot)
         try:
             self._engine.push(self._push_link, convert.wrench(message))

@@ -16,23 +16,21 @@ from math import isfinite
 from pathlib import Path
 from time import monotonic
 from typing import Any, ClassVar, Protocol
-import warnings
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros import (
-    load_urdf_string, Model, ModelWarning, random_configuration, RbdError, StateError)
+from rbd_ros import Model, random_configuration, RbdError, StateError
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import rebuild
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.parameters.parameters import fixed_values
+from rbd_ros.ros.parameters.parameters import fixed_values, usage
+from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rbd_ros.ros.runtime.share_directory import share
-from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.simulation.mujoco_robot import Measurement
 from rbd_ros.simulation.simulator import Simulator
 from rbd_ros.workspace import Workspace
@@ -126,9 +124,7 @@ class SimulatedRobot(Node):
         given = fixed_values(self, self.parameters, self._log)
         self._text = given['robot_description'] or (
             Path(given['urdf']) if given['urdf'] else share('urdf', 'demo_arm.urdf')).read_text()
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ModelWarning)
-            model = load_urdf_string(self._text)
+        model = load_quietly(self._text)
         if given['drives']:
             model = load_drives(model, given['drives'])
         names, start, order = (list(model.velocity_names), given['initial_positions'],
@@ -155,7 +151,7 @@ class SimulatedRobot(Node):
         self._discovery = self.create_timer(DISCOVERY_TIME, self._describe, clock=wall)
         damping = (f'{model.damping.min():.3g} to {model.damping.max():.3g} N m s/rad or N s/m'
                    if model.nv else 'none')
-        self._log.info(f"simulating '{model.name}' by {self.engine}: {model.nv} joints, "
+        self._log.info(f"simulating '{model.name}' with {self.engine}: {model.nv} joints, "
                        f'{model.mass:.4g} kg, damping {damping}; brakes on until the first '
                        'command')
 
@@ -171,7 +167,7 @@ class SimulatedRobot(Node):
         return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
 
     def uses_events(self) -> bool:
-        """Return whether the events executor is to spin the node."""
+        """Return whether the events executor spins the node."""
         return False
 
     def finish(self) -> None:

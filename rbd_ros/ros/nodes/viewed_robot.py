@@ -13,7 +13,7 @@ from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
 from rbd_ros.ros.convert import joint_state_reader
-from rbd_ros.ros.state.waiting_messages import WaitingMessages
+from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
 from rbd_ros.view.state import computed_state, State
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
@@ -58,7 +58,7 @@ class ViewedRobot:
         self._subscriptions: dict[str, Subscription] = {}
         self._q, self._v = neutral(model), np.zeros(model.nv)
         self._effort = np.full(model.nv, np.nan)
-        self._moves, self._known = False, False
+        self._moves = self._known = False
         self._entries = {name: k for k, name in enumerate(model.position_names)}
         self._columns = {name: k for k, name in enumerate(model.velocity_names)}
         # Time and content of the last message on each topic of the dynamics node.

@@ -14,20 +14,18 @@ if __name__ == '__main__':
 import os    # noqa: I100
 from time import monotonic
 from typing import Any, ClassVar
-import warnings
 import webbrowser
 
-from rbd_ros import load_urdf_string, Model, ModelError, ModelWarning, RbdError
+from rbd_ros import ModelError, RbdError
 from rbd_ros._internal.setting import Setting
 from rbd_ros.ros.nodes.viewed_robot import ViewedRobot
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.parameters.parameters import fixed_values
+from rbd_ros.ros.parameters.parameters import fixed_values, usage
+from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
-from rbd_ros.ros.runtime.report import Report
-from rbd_ros.ros.runtime.usage import usage
+from rbd_ros.ros.runtime.report import guarded, Report
 from rbd_ros.view.geometry import load_geometry
 from rbd_ros.view.viewer import HOST, PORT, Viewer
 from rclpy.clock import Clock, ClockType
@@ -92,7 +90,7 @@ class ViewerNode(Node):
         return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
 
     def uses_events(self) -> bool:
-        """Return whether the events executor is to spin the node."""
+        """Return whether the events executor spins the node."""
         return False
 
     def finish(self) -> None:
@@ -113,9 +111,7 @@ class ViewerNode(Node):
     def _describe(self, text: str) -> None:
         if text == self._text:
             return
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ModelWarning)
-            model = load_urdf_string(text)
+        model = load_quietly(text)
         geometry = load_geometry(model, text, None, self._given['package_path'])
         for note in geometry.notes:
             self._log.warning(note)
@@ -132,13 +128,10 @@ class ViewerNode(Node):
             f'Follows `{states}`, and `{dynamics}` if a node publishes it; otherwise torques and '
             'matrices are computed here.')
         self._text = text
-        self._replace(model)
-        self._log.info(f"'{model.name}' is shown at {self.viewer.url}")
-
-    def _replace(self, model: Model) -> None:
         if self._robot is not None:
             self._robot.listen(False)
         self._robot = ViewedRobot(self, model, self._given['frame_prefix'])
+        self._log.info(f"'{model.name}' is shown at {self.viewer.url}")
 
     @guarded
     def _on_timer(self) -> None:

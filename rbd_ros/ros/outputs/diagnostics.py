@@ -18,11 +18,10 @@ from rbd_ros.ros.parameters.parameters import NO_GRAVITY
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.effort_check import EffortCheck
 from rbd_ros.ros.robot.subscriptions import Subscriptions
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import ERROR, OK, Report, STALE, WARN
+from rbd_ros.ros.runtime.report import ERROR, guarded, OK, Report, STALE, WARN
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
@@ -60,7 +59,7 @@ class Health:
                                         clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def configure(self, settings: HealthSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         self._settings = settings
 
     def close(self) -> None:
@@ -81,7 +80,7 @@ class Health:
             findings or [(OK, 'publishing')], self._facts())
 
     def _facts(self) -> dict[str, str]:
-        """Return values that are neither good nor bad: one number or word per key."""
+        """Return values without a rating, one number or word per key."""
         robot = self._current.robot
         facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
                  'on_stale': self._settings.on_stale,
@@ -108,7 +107,8 @@ class Health:
         if not self._publishing.active:
             yield WARN, 'inactive'
         if self._clocks.simulated and not self._clocks.stamp_time():
-            yield WARN, 'use_sim_time is set, but /clock is silent: stamps are not checked'
+            yield WARN, ('use_sim_time is set, but nothing arrives on /clock: stamps are not '
+                         'checked')
         if robot is None:
             yield WARN, 'waiting for a robot description'
         else:
@@ -140,12 +140,12 @@ class Health:
         for what, text in (
                 ('joint states dropped', 'joint states were dropped'),
                 ('implausible samples', 'implausible samples were ignored'),
-                ('moved joints', 'joints were found elsewhere: the robot is held there'),
+                ('moved joints', 'joints jumped to other positions: the robot is held there'),
                 ('odometry dropped', 'odometry was dropped'),
                 ('descriptions refused', 'a robot description was refused'),
                 ('joint states without a stamp', 'joint states have no stamp: their time of '
                                                  'receipt is used'),
-                ('overruns', 'states come faster than they can be answered: some were skipped'),
+                ('overruns', 'states arrive faster than they are processed: some were skipped'),
                 ('task inertia damped', '~/task_inertia is damped: the task link is near a '
                                         'singular pose'),
                 ('time jumps', 'time jumped'), ('errors', 'an error occurred: see last error')):
@@ -160,7 +160,7 @@ class Health:
             yield WARN, '~/effort_commands are disabled'
         if (settings.friction and robot is not None
                 and robot.velocity(settings.missing_velocity) is None):
-            yield WARN, 'commands are without friction: velocities are not known'
+            yield WARN, 'commands do not compensate friction: velocities are unknown'
         yield from self._law.findings()
         beyond = self._commands.beyond_limits()
         if beyond:

@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from rbd_ros import RbdError
+from rbd_ros import RbdError, SingularError
 from rbd_ros._internal.setting import Setting
 from rbd_ros.control import EffortConvention
 from rbd_ros.kernels.jit.compiled import KernelNotReady
@@ -18,15 +18,14 @@ from rbd_ros.ros.messages.messages import (
     C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES, EXTERNAL_WRENCH,
     RATE_TOPICS, TASK_TOPICS, TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.outputs.external_forces import ExternalForces
-from rbd_ros.ros.outputs.rate_outputs import rate_values
 from rbd_ros.ros.outputs.task_outputs import task_values
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import OK, Report
-from rbd_ros.workspace.results import DynamicsTerms, Factorization
+from rbd_ros.ros.runtime.report import guarded, OK, Report
+from rbd_ros.ros.state.joint_states import all_within
+from rbd_ros.workspace.results import DynamicsTerms, Factorization, MatricesDot
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
@@ -34,7 +33,7 @@ from rclpy.node import Node
 from rclpy.timer import Timer
 from visualization_msgs.msg import MarkerArray
 
-NO_VELOCITY = 'the velocity is not known'
+NO_VELOCITY = 'the velocity is unknown'
 NOT_CONFIRMED = 'a second sample must agree with the first one of each joint'
 NO_TASK_LINK = 'the parameter task_link is not set'
 MARKERS = '~/markers'
@@ -85,6 +84,7 @@ class Publishing:
         # Why topics with subscribers are withheld, and which wait for kernels.
         self._withheld: dict[str, str] = {}
         self._awaited: dict[str, KernelNotReady] = {}
+        self._why_no_c_rate: str | None = None
         # Whether the node is active, and outputs may be published.
         self.active = False
         self._markers_due = self._listeners_due = 0.0
@@ -108,7 +108,7 @@ class Publishing:
         self._start_timers()
 
     def configure(self, settings: PublishingSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         before, self._settings = self._settings, settings
         if (settings.publish_rate, settings.on_stale) != (before.publish_rate, before.on_stale):
             self._start_timers()
@@ -137,10 +137,6 @@ class Publishing:
         self._stop_timers()
         for publisher in self.publishers():
             self._node.destroy_publisher(publisher)
-
-    def begin(self) -> None:
-        """Start the outputs."""
-        self.active = True
 
     def is_commanding(self) -> bool:
         """Return whether commands are being sent to a subscriber."""
@@ -200,7 +196,7 @@ class Publishing:
         else:
             terms = robot.workspace.all_terms(
                 q, v, factorization=settings.coriolis_factorization)
-        self._report.took(perf_counter() - start)
+        self._report.compute_times.append(perf_counter() - start)
         values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v)
         # Commands are sent at once, the rest in a row: sent between computations, each message
         # would find the sending code evicted from the processor's caches.
@@ -281,11 +277,20 @@ class Publishing:
 
     def _prepare_rates(self, topic: str, values: dict[str, Any], robot: Robot,
                        terms: DynamicsTerms) -> str | None:
-        """Compute the time derivatives of M, C and g."""
+        """Compute the time derivatives of M, C and g; that of C needs the acceleration."""
         if 'g_dot' not in values:
-            rates, self._why_no_c_rate = rate_values(robot, values['q'], values['v'],
-                                                     self._settings.coriolis_factorization)
-            values.update(rates)
+            q, v, self._why_no_c_rate = values['q'], values['v'], None
+            effort, a = robot.measured_torques(v), np.zeros_like(v)
+            if self._settings.coriolis_factorization != 'christoffel':
+                self._why_no_c_rate = 'coriolis_factorization is not christoffel'
+            elif not all_within(effort, np.inf):
+                self._why_no_c_rate = 'joint states have no efforts'
+            else:
+                try:
+                    a = robot.workspace.forward_dynamics(q, v, effort)
+                except SingularError as error:
+                    self._why_no_c_rate = str(error)
+            values.update(zip(MatricesDot._fields, robot.workspace.matrices_dot(q, v, a)))
         return self._why_no_c_rate if topic == C_RATE else None
 
     def _prepare_forces(self, topic: str, values: dict[str, Any], robot: Robot,
@@ -371,7 +376,7 @@ class Publishing:
             sent = True
             if self._clocks.steady_time() - begin > MAX_END_TIME:
                 self._log.error('commands ended before they reached zero: effort_rate_limit is '
-                                'too low for that')
+                                'too low')
                 break
             sleep(COMMAND_PERIOD)
         if sent:

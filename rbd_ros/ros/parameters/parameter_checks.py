@@ -94,4 +94,4 @@ def check_lengths(settings: Mapping[str, Setting], values: Mapping[str, Sequence
             continue
         raise BadParameter(f'{name} has {count} entries, {setting.per} has {expected}: '
                            + (f'give one number, or one for each of {setting.per}'
-                              if setting.single else 'the numbers must be equal'))
+                              if setting.single else 'both must have the same length'))

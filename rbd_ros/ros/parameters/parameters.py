@@ -52,12 +52,7 @@ def _parameters_type(kinds: tuple[type, ...]) -> type[Parameters]:
 
 
 def declare(node: Node, settings: Mapping[str, Setting]) -> dict[str, str]:
-    """
-    Declare parameters on a node; return by name why an override is rejected.
-
-    Such a parameter has its default, and `read` raises the reason.
-
-    """
+    """Declare parameters on a node; return why overrides are rejected, by name, for `read`."""
     refused = {}
     for name, setting in settings.items():
         is_list = isinstance(setting.default, tuple)
@@ -94,6 +89,16 @@ def _descriptor(setting: Setting, *, read_only: bool = False) -> ParameterDescri
     return result
 
 
+def usage(program: str, purpose: str, settings: Mapping[str, Setting]) -> str:
+    """Return the text that an executable prints with `--help`: its purpose and parameters."""
+    lines = [purpose.strip(), '', f'usage: {program} --ros-args [-p NAME:=VALUE ...] '
+             '[--params-file FILE] [-r FROM:=TO ...]', '', 'Parameters:']
+    for name, setting in settings.items():
+        default = list(setting.default) if isinstance(setting.default, tuple) else setting.default
+        lines += [f'  {name} (default {default!r})', f'      {setting.description}']
+    return '\n'.join(lines)
+
+
 def fixed_values(node: Node, settings: Mapping[str, Setting], log: Log) -> dict[str, Any]:
     """Declare parameters that may not change at run time; return their values as `read` does."""
     refused = declare(node, settings)
@@ -113,13 +118,7 @@ def unknown_overrides(node: Node, known: Collection[str]) -> Iterator[str]:
 def read(node: Node, kinds: tuple[type, ...], settings: Mapping[str, Setting],
          changes: Sequence[Parameter] = (), refused: Mapping[str, str] | None = None
          ) -> Parameters:
-    """
-    Return the checked values of the parameters that `declare` declared, with changes.
-
-    `kinds` are the settings of the parts of the node, `settings` their declarations, and `refused`
-    is the result of `declare`. Raise BadParameter if a value is rejected.
-
-    """
+    """Return the checked values of declared parameters, with changes; or raise BadParameter."""
     result = assemble(kinds, _values(node, settings, changes, refused or {}))
     for kind in kinds:
         if hasattr(kind, 'check'):

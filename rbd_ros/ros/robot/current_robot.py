@@ -49,7 +49,7 @@ class CurrentRobot:
         self._count = 0
 
     def configure(self, settings: ChangeSettings, robot_settings: RobotSettings) -> None:
-        """Use other settings from now on; `follow_settings` applies them to the robot."""
+        """Replace the settings; `follow_settings` applies them to the robot."""
         self._settings, self._robot_settings = settings, robot_settings
 
     def describe(self, text: str) -> None:
@@ -62,7 +62,7 @@ class CurrentRobot:
         self._worker.submit(lambda: self._make(text), self._take)
 
     def _is_unwanted(self) -> bool:
-        """Return whether no other description is accepted now, and report it."""
+        """Return whether another description is rejected now, and report it."""
         policy = self._settings.model_changes
         if self.robot is None or policy == 'accept' or (
                 policy == 'while_disabled' and not self._is_commanding()):
@@ -107,7 +107,7 @@ class CurrentRobot:
             return
         if self.robot is not None and (
                 lost := self.robot.payloads().keys() - robot.payloads().keys()):
-            self._log.warning('the new description comes without the payloads on '
+            self._log.warning('the new description removes the payloads on '
                               + listed(sorted(lost)))
         if self.robot is not None and self._is_commanding():
             self._log.warning('the robot changes while it is being commanded; model_changes is '
@@ -124,7 +124,7 @@ class CurrentRobot:
             self._log.warning(note)
         if self._settings.friction and robot.lacks_friction():
             self._log.warning(f"friction is true, but '{model.name}' has neither friction nor "
-                              'damping: ~/effort_commands are those without it')
+                              'damping to compensate')
         self._log.info(f"model {robot.model_id}: '{model.name}', {len(model.links)} links, "
                        f'{model.mass:.4g} kg, {model.nv} joints: {listed(model.velocity_names)}')
         self.follow_settings()
@@ -145,7 +145,7 @@ class CurrentRobot:
         return Robot(robot.text, model, self._robot_settings)
 
     def _set_command_order(self, robot: Robot) -> None:
-        """Tell a robot the order of the commanded joints, unless they belong to another robot."""
+        """Set the order of the commanded joints, unless they belong to another robot."""
         if not self._commands.mismatch:
             robot.set_command_order(self._commands.joints)
 
@@ -178,8 +178,7 @@ class CurrentRobot:
 
     def log_gravity(self) -> None:
         """Log the gravity of the robot."""
-        if self.robot is None:
-            return
+        assert self.robot is not None
         x, y, z = self.robot.model.gravity
         none = ': none, so gravity torques are zero' if hypot(x, y, z) < NO_GRAVITY else ''
         self._log.warning(f'gravity is now [{x:.6g}, {y:.6g}, {z:.6g}] m/s^2{none}')

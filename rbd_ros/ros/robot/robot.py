@@ -17,7 +17,7 @@ from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.model.inertial import armature_matrix
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.messages import Outputs
-from rbd_ros.ros.robot.read_model import base_joint
+from rbd_ros.ros.robot.read_model import base_joint, driven_joints
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.state.joint_states import JointStates
 from rbd_ros.ros.state.odometry import OdometryStates
@@ -44,9 +44,8 @@ class Robot:
         # Stamp of the latest complete state, None if there is none; whether it is unanswered.
         self.stamp: Any = None
         self.state_is_new = False
-        first = self.base_joint.nv if self.base_joint else 0
         # The joints that can be commanded, and the columns of those that are, in their order.
-        self.possible_commands = settings.command_joints or model.velocity_names[first:]
+        self.possible_commands = settings.command_joints or driven_joints(model)
         self.command_columns = np.zeros(0, int)
         self.task_link = settings.task_link
         # m, unit of length for the condition number of the task Jacobian

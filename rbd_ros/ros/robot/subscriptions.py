@@ -17,12 +17,11 @@ from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import guarded, Report
 from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
-from rbd_ros.ros.state.waiting_messages import WaitingMessages
+from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -36,7 +35,7 @@ BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Backlog:
-    """Detects that joint states arrive faster than they can be answered."""
+    """Detects that joint states arrive faster than they are processed."""
 
     # Weight of the latest answer in the running mean, and the share of answers with a waiting
     # state that counts as overload: more than a backlog of ten states can cause.
@@ -101,7 +100,7 @@ class Subscriptions:
             self._listen('odom', STATE_QOS)
 
     def configure(self, settings: ListeningSettings) -> None:
-        """Use other settings from now on; ``floating_base`` cannot change."""
+        """Replace the settings; ``floating_base`` cannot change."""
         self._settings = settings
 
     def _listen(self, topic: str, qos: QoSProfile) -> None:

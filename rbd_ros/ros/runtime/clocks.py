@@ -44,8 +44,8 @@ class Clocks:
             self._on_jump(f'use_sim_time was turned {"on" if self.simulated else "off"}')
         else:
             step = 1e-9 * jump.delta.nanoseconds
-            self._on_jump(f'time jumped {"back" if step < 0.0 else "forward"} by {abs(step):.6g} '
-                          's')
+            self._on_jump(
+                f'time jumped {"back" if step < 0.0 else "forward"} by {abs(step):.6g} s')
 
     def stamp_time(self) -> float:
         """Return the time that stamps are compared with, s; 0 before the first /clock."""

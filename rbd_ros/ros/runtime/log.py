@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a node: printable lines, and few of them, whatever other nodes send."""
+"""The log of a node: printable and limited in rate, whatever other nodes send."""
 
 from time import monotonic
 from typing import Any
@@ -13,10 +13,9 @@ QUIET = 5.0
 
 class Log:
     """
-    A logger for texts that contain data of other nodes.
+    A logger whose methods return whether they logged the text.
 
-    Its methods take a text and, for recurring texts, a kind: at most `most` different lines of a
-    kind are logged within `QUIET` seconds. They return whether the text was logged.
+    Of texts of one kind, at most `most` different ones are logged within `QUIET` seconds.
 
     """
 
@@ -27,19 +26,19 @@ class Log:
 
     # rclpy identifies a log call by its line in the source: each severity needs its own line.
     def info(self, text: str, kind: str | None = None, most: int = 1) -> bool:
-        """Log what is good to know."""
+        """Log a status."""
         if may := self._may(text, kind, most):
             self._logger.info(printable(text))
         return may
 
     def warning(self, text: str, kind: str | None = None, most: int = 1) -> bool:
-        """Log what an operator should look at."""
+        """Log a problem that an operator should look at."""
         if may := self._may(text, kind, most):
             self._logger.warning(printable(text))
         return may
 
     def error(self, text: str, kind: str | None = None, most: int = 1) -> bool:
-        """Log what keeps the node from working."""
+        """Log a problem that keeps the node from working."""
         if may := self._may(text, kind, most):
             self._logger.error(printable(text))
         return may

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+import logging
 from typing import Any
 
 from rbd_ros._internal.text import printable
@@ -18,8 +19,10 @@ from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.service import Service
+from rclpy.subscription import Subscription
 from rclpy.task import Future
 
+_log = logging.getLogger('rbd_ros')
 # s, for one wait in an endless loop
 LONG_WAIT = 3600.0
 
@@ -34,8 +37,7 @@ def make_executor(events: bool) -> Executor:
     except ImportError:
         raise SystemExit("executor is 'events', which this rclpy does not have: Jazzy has it from "
                          "7.1.4 on, Kilted always. Update ROS, or choose 'single'") from None
-    executor: Executor = EventsExecutor()
-    return executor
+    return EventsExecutor()
 
 
 def spin(executor: Executor, end: 'Future[None]') -> None:
@@ -61,17 +63,15 @@ def forget_life_cycle(node: LifecycleNode) -> None:
 def overrides(node: Node) -> Mapping[str, Any]:
     """Return the parameters that a node was started with, declared or not."""
     # Up to 9.1.2 at least, rclpy has no function for this.
-    given: Mapping[str, Any] = getattr(node, '_parameter_overrides', {})
-    return given
+    return getattr(node, '_parameter_overrides', {})
 
 
 def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
     """
-    Make all services of a node, including those of rclpy, answer every request in printable text.
+    Make all services of a node, including rclpy's own, answer every request in printable text.
 
-    In rclpy, an exception in a service ends the executor and with it the process. One request is
-    enough: a parameter of an unknown type (all versions up to 9.1.2), or an impossible transition
-    (before 8.0).
+    In rclpy, an exception in a service ends the process. A single request can cause one: a
+    parameter of an unknown type (up to 9.1.2), or an impossible transition (before 8.0).
 
     """
     for service in node.services:
@@ -118,3 +118,35 @@ def _refusal(kind: Any, request: Any, reason: str) -> Any:
     elif hasattr(response, 'message'):
         response.message = reason
     return response
+
+
+class WaitingMessages:
+    """
+    Takes serialized messages of one type from the queue of a subscription, without the executor.
+
+    An executor checks everything that a node waits for before it hands out one message, so under
+    overload only this finds the newest state. `take_message` is internal to rclpy (7.1 to 9.1
+    have it); without it, the executor delivers all messages, which takes more processor time, and
+    under overload the node answers states that are up to ten old.
+
+    """
+
+    def __init__(self, kind: type) -> None:
+        self._kind, self._possible = kind, True
+
+    def take(self, subscription: Subscription) -> bytes | None:
+        """Return the serialized message that has waited longest in a raw subscription, or None."""
+        if not self._possible:          # this rclpy has no such call
+            return None
+        try:
+            handle = subscription.handle
+            with handle:
+                taken = handle.take_message(self._kind, True)
+            return None if taken is None else taken[0]
+        except InvalidHandle:
+            return None
+        except (AttributeError, TypeError) as error:
+            self._possible = False
+            _log.warning('messages are delivered one by one, which is slower: take_message of '
+                         'this rclpy is different: %s', error)
+            return None

@@ -1,22 +1,23 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Counts of events in a node, and the message on /diagnostics that reports them.
+"""Counts of events in a node, their report on /diagnostics, and a guard for callbacks."""
 
-diagnostic_updater is not used: it adds nothing that one status per second needs, and it is not on
-PyPI.
-
-"""
+# diagnostic_updater adds nothing that one status per second needs, and is not on PyPI.
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from time import monotonic
+from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from rbd_ros._internal.text import printable
+import rclpy
+
+T = TypeVar('T')
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
@@ -30,8 +31,7 @@ class Report:
     """Counts events of a node, since it started and since the last report."""
 
     def __init__(self) -> None:
-        # Events by name: states received, answered, dropped for a reason, …; and the counts at
-        # the last report.
+        # Number of events by name, now and at the last report.
         self.counts: Counter[str] = Counter()
         self._before: Counter[str] = Counter()
         # Durations of the computations since the last report, s.
@@ -48,23 +48,13 @@ class Report:
         """Count an event."""
         self.counts[what] += 1
 
-    def took(self, seconds: float) -> None:
-        """Record the duration of a computation, s."""
-        self.compute_times.append(seconds)
-
     def recent(self, what: str) -> int:
         """Return how often an event happened since the last report."""
         return self.counts[what] - self._before[what]
 
     def message(self, name: str, stamp: Time, findings: Sequence[tuple[bytes, str]],
                 facts: Mapping[str, str]) -> DiagnosticArray:
-        """
-        Return a report with one status for a node, and begin the next.
-
-        `findings` are levels of DiagnosticStatus with sentences for an operator; the worst come
-        first in the message. `facts` are further values.
-
-        """
+        """Return a report of `findings`, levels with sentences, and `facts`; begin the next."""
         now = monotonic()
         period, values = max(now - self._reported, 1e-3), dict(facts)
         for what in ('joint states', 'outputs'):
@@ -89,3 +79,18 @@ class Report:
         report = DiagnosticArray(status=[status])
         report.header.stamp = stamp
         return report
+
+
+def guarded(callback: Callable[..., T]) -> Callable[..., T | None]:
+    """Log and report exceptions of a callback whose object has a ``_log`` and a ``_report``."""
+    @wraps(callback)
+    def wrapper(self: Any, *arguments: Any) -> T | None:
+        try:
+            return callback(self, *arguments)
+        except Exception as error:
+            if rclpy.ok():       # otherwise ROS was shut down during the callback
+                text = f'{callback.__name__}: {type(error).__name__}: {error}'
+                self._report.fail('errors', text)
+                self._log.error(text, callback.__name__)
+            return None
+    return wrapper

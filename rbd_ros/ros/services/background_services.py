@@ -24,8 +24,8 @@ SERVICE_QOS = QoSProfile(depth=100)
 # Number of different reasons for rejections that are logged in one period.
 MAX_REASONS = 10
 
-# The last step of work, in the thread of the node; work in the background that fills in a
-# response; a method that returns the work for a request and a response.
+# The last step of work, in the node's thread; background work that fills in a response; a method
+# that returns the work for a request and a response.
 Finish: TypeAlias = Callable[[], None]
 Work: TypeAlias = Callable[[], Finish | None]
 Method: TypeAlias = Callable[[Any, Any], Work]
@@ -41,10 +41,10 @@ class Again(Exception):
 
 class BackgroundService:
     """
-    A service whose requests the worker processes, while the node continues to answer states.
+    A service whose requests are processed by the worker.
 
-    `method` processes requests like the methods of `rbd_ros.ros.services.services.Services`. With
-    `show`, which returns the content of a request as text, rejected requests are logged.
+    `method` is like those of `rbd_ros.ros.services.services.Services`. With `show`, which returns
+    the content of a request as text, rejected requests are logged.
 
     """
 
@@ -72,12 +72,7 @@ class BackgroundService:
             self._respond(response, header)
 
     def answer(self, request: Any, response: Any, send: Callable[[], None]) -> None:
-        """
-        Fill in a response, or the reason for rejecting the request; then call `send`.
-
-        `send` may be called from the worker's thread.
-
-        """
+        """Fill in a response or a rejection, then `send` it, perhaps in the worker's thread."""
         def work() -> Finish | None:
             try:
                 finish = do()
@@ -125,13 +120,7 @@ class BackgroundService:
 
 
 class Order:
-    """
-    Converts between the order of joints in a request and that of the model.
-
-    `names` must contain every joint once, in any order; empty: the order of the model. Otherwise
-    raise BadRequest.
-
-    """
+    """Converts between the order of the joints in a request, `names`, and that of the model."""
 
     def __init__(self, model: Model, names: Sequence[str]) -> None:
         self._model = model

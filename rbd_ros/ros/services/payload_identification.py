@@ -17,16 +17,15 @@ from rbd_ros.model import without_payload
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import guarded, Report
 from rbd_ros.ros.services.background_services import (
     Again, BackgroundService, BadRequest, Finish, Work)
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.timer import Timer
 
-# Limits of the duration, s: shorter ones identify nothing, longer ones fill the memory.
+# s: too short to identify anything; long enough to fill the memory.
 MIN_DURATION, MAX_DURATION = 1.0, 600.0
 # 600 s at 2 kHz
 MAX_STATES = 1_200_000
@@ -50,8 +49,7 @@ class StateCollection:
 
     def recording(self) -> Recording:
         """Return the states as a recording; raise BadRequest if states or efforts are missing."""
-        model = self.robot.model
-        time = np.array(self._stamps)
+        model, time = self.robot.model, np.array(self._stamps)
         # Stamps that do not increase belong to messages with other joints, or are zero.
         later = np.diff(np.maximum.accumulate(time), prepend=-np.inf) > 0.0
         if np.sum(later) < 2:
@@ -128,10 +126,10 @@ class PayloadIdentification:
 
     def identify(self, request: IdentifyPayload.Request, response: IdentifyPayload.Response
                  ) -> Work:
-        """Find the payload that explains the collected efforts best."""
+        """Find the payload that best explains the collected efforts."""
         collected, link = self._collected, request.link
         if collected is None or self._current.robot is not collected.robot:
-            raise BadRequest('the robot changed meanwhile: begin again')
+            raise BadRequest('the robot has changed meanwhile: send the request again')
         robot = collected.robot
 
         def work() -> Finish:
@@ -173,8 +171,8 @@ class CollectingService(BackgroundService):
     """
     A service that collects states before its work begins.
 
-    `collect` receives a request and a function to call when enough states were collected, or
-    raises an exception. `release` is called once, when the answer to such a request is complete.
+    `collect` takes a request and a function to call when enough states were collected, or raises
+    an exception. `release` is called when the answer is complete.
 
     """
 

@@ -43,9 +43,9 @@ def _shown_payload(request: SetPayload.Request) -> str:
 
 
 def _check_payload(link: str, mass: float, com: np.ndarray, own: float) -> None:
-    """Raise BadRequest if a payload is implausible for a robot with a mass, kg, of its own."""
+    """Raise BadRequest if a payload is implausible for a robot that weighs `own`, kg."""
     if mass > MAX_MASS_RATIO * own:
-        raise BadRequest(f'the load weighs {mass:.6g} kg, more than {MAX_MASS_RATIO} times '
+        raise BadRequest(f'the payload weighs {mass:.6g} kg, more than {MAX_MASS_RATIO} times '
                          f'the robot itself, {own:.6g} kg: is the unit kg?')
     if hypot(*com) > MAX_COM_DISTANCE:
         raise BadRequest(f'the centre of mass of the payload is {hypot(*com):.4g} m from the '
@@ -69,9 +69,9 @@ class Services:
     """
     Services that compute the dynamics of the robot, or change it.
 
-    Each method is called with a request and its response in the thread that handles states, and
-    returns a function that fills in the response, which the worker runs. This may return another
-    function, to be run in the first thread again.
+    Each method is called with a request and its response in the node's thread, and returns a
+    function that fills in the response, which the worker runs. That may return another function,
+    which the node's thread runs.
 
     """
 
@@ -82,7 +82,7 @@ class Services:
         self._check_parameters, self._set_parameters = check_parameters, set_parameters
 
     def configure(self, settings: ServiceSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         self._settings = settings
 
     def methods(self) -> tuple[tuple[type, str, Method], ...]:
@@ -125,13 +125,13 @@ class Services:
         missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
         if missing:
             raise BadRequest(robot.why_missing(
-                missing, 'the request gives no position and none was measured lately of'))
+                missing, 'the request gives no position, and there is no recent one of'))
         return robot.states.q
 
     def _measured_velocity(self, robot: Robot) -> np.ndarray:
         v = robot.velocity(self._settings.missing_velocity)
         if v is None:
-            raise BadRequest('the request gives no velocity and none was measured of '
+            raise BadRequest('the request gives no velocity, and none was measured of '
                              + listed(robot.states.missing_velocities()))
         return v
 
@@ -212,8 +212,8 @@ class Services:
                 raise BadRequest(possible.reason)
 
         def work() -> Finish:
-            # Equal to what the parameter results in, to the last digit: otherwise setting the
-            # parameter would change the robot once more.
+            # Equal to the effect of the parameter to the last digit: otherwise setting it would
+            # change the robot again.
             in_root = gravity_in_root(in_world, self._settings.mounting_rpy)
             other = self._current.with_model(robot, with_gravity(robot.model, in_root))
 
@@ -236,8 +236,7 @@ class Services:
                 robot.model.link_index(request.link)
                 if request.link not in robot.payloads():
                     raise BadRequest(f"the mass is 0, but link '{request.link}' carries no "
-                                     'payload that could be removed: give the mass of a payload, '
-                                     'kg')
+                                     'payload to remove: give the mass of a payload, kg')
                 model = without_payload(robot.model, request.link)
                 text = f"link '{request.link}' no longer carries a payload"
             else:

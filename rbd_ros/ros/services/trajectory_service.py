@@ -34,7 +34,7 @@ class TrajectoryService:
         self._services, self._settings = services, settings
 
     def configure(self, settings: TrajectorySettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         self._settings = settings
 
     def fill_efforts(self, request: FillEfforts.Request, response: FillEfforts.Response) -> Work:

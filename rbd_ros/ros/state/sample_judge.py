@@ -56,13 +56,7 @@ class Run(NamedTuple):
 
 
 class SampleJudge:
-    """
-    Judges the samples of joints.
-
-    `v_of` are their indices in the velocity of the robot; `turns`: whether a position may be
-    counted from another turn.
-
-    """
+    """Judges the samples of joints, at `v_of` in the velocity; `turns`: those without limits."""
 
     def __init__(self, model: Model, names: Sequence[str], v_of: np.ndarray,
                  turns: Sequence[bool]) -> None:
@@ -96,16 +90,9 @@ class SampleJudge:
         """
         Return the velocities of a message, NaN if glitches, and which whole samples are glitches.
 
-        Parameters
-        ----------
-        joints, position, velocity : ndarray
-            Indices of the joints in the message, and their samples; NaN where there is none.
-        time : float
-            Time of the message, s.
-        last_position, last_velocity, elapsed : ndarray
-            Their last accepted samples, NaN where there is none, and the time since then, s.
-        jitter : float
-            Error of that time, s.
+        `joints` are indices, `position` and `velocity` their samples at `time`, s; NaN: none.
+        `last_position` and `last_velocity` are the last accepted samples; `elapsed` is the time
+        since then, s, with the error `jitter`.
 
         """
         speed, way = self.speed[joints], self._way(joints, position - last_position)
