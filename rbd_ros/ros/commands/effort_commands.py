@@ -42,16 +42,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from rbd_ros._internal.setting import Setting
 
-# s: shortest blend after a disturbance, and shortest ramp.
-MIN_BLEND = 0.25
+MIN_BLEND = 0.25    # s: shortest blend after a disturbance, and shortest ramp
 # s: time for which one command may advance, unless states always come more slowly.
 MAX_STEP = 0.02
-# s: time of a blend by which one command may advance even then.
-MAX_BLEND_STEP = MIN_BLEND / 5.0
+MAX_BLEND_STEP = MIN_BLEND / 5.0    # s: time of a blend by which one command may advance even then
 # A pause between states is a gap if it exceeds this time, s, and this multiple of the usual pause.
 MIN_GAP, GAP_RATIO = 0.1, 5
-# Number of pauses whose median is the usual pause.
-PAUSES = 5
+PAUSES = 5    # Number of pauses whose median is the usual pause
 # s without a subscriber, after which the next subscriber is another controller, whose commands
 # start at zero.
 SUBSCRIBER_TIMEOUT = 1.0

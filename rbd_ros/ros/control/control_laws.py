@@ -18,8 +18,7 @@ from rbd_ros.ros.robot.read_model import base_joint, driven_joints
 # Stability limit of damping times period over inertia, tolerance of eigenvalues, and relative
 # precision of the largest gain that is found.
 STABILITY_LIMIT, ROUNDING, PRECISION = 2.0, 1e-6, 1e-5
-# rad/s or m/s: step of derivatives with respect to velocities.
-STEP = 1e-3
+STEP = 1e-3    # rad/s or m/s: step of derivatives with respect to velocities
 
 
 def make_controller(settings: ControlSettings, given: Circumstances) -> Controller:

@@ -17,8 +17,7 @@ class Tolerances(NamedTuple):
     # For each label, during a motion and after it.
     path: np.ndarray
     goal: np.ndarray
-    # s after the end of a motion, in which the goal must be reached.
-    goal_time: float
+    goal_time: float    # s after the end of a motion, in which the goal must be reached
     # Names and units of the errors.
     labels: Sequence[str]
     units: Sequence[str]

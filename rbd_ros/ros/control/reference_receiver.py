@@ -25,8 +25,7 @@ from rbd_ros.ros.runtime.report import guarded, Report
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
-# Different reasons that are logged in one period for references of one topic.
-MAX_REASONS = 10
+MAX_REASONS = 10    # Different reasons that are logged in one period for references of one topic
 
 
 class LawSettings(NamedTuple):

@@ -18,18 +18,13 @@ from rbd_ros.ros import convert
 import scipy.interpolate    # noqa: F401
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
-# rad or m: largest distance of a point at 0 s from the reference.
-START_TOLERANCE = 0.05
-# rad/s or m/s: slower joints are at rest.
-REST_SPEED = 1e-3
+START_TOLERANCE = 0.05    # rad or m: largest distance of a point at 0 s from the reference
+REST_SPEED = 1e-3    # rad/s or m/s: slower joints are at rest
 # s: time in which a motion stops, and shortest motion of a pose.
 STOP_TIME, MIN_DURATION = 0.25, 0.5
-# rad: largest error of a rotation that counts as reached.
-REACHED_ANGLE = 0.05
-# Ratio of the largest to the mean speed of `PoseMotion`.
-PEAK = 1.875
-# Largest deviation of the norm of a quaternion from 1.
-NORM_TOLERANCE = 1e-3
+REACHED_ANGLE = 0.05    # rad: largest error of a rotation that counts as reached
+PEAK = 1.875    # Ratio of the largest to the mean speed of `PoseMotion`
+NORM_TOLERANCE = 1e-3    # Largest deviation of the norm of a quaternion from 1
 # Largest numbers of motions that wait, and of points of one motion.
 MAX_WAITING, MAX_POINTS = 8, 5000
 

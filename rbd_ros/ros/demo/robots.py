@@ -7,8 +7,7 @@ from rbd_ros import gravity_torques, Model, ModelError, world_jacobian
 from rbd_ros.ros.nodes.simulated_control import poses
 from rbd_ros.simulation.mujoco_robot import MujocoRobot
 
-# Gravity torques of initial positions, as a share of the effort limits.
-MAX_LOAD_SHARE = 0.7
+MAX_LOAD_SHARE = 0.7    # Gravity torques of initial positions, as a share of the effort limits
 
 
 class DemoFailed(Exception):

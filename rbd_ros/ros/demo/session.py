@@ -49,8 +49,7 @@ Errors: TypeAlias = Callable[[float, np.ndarray], np.ndarray]
 class Sample(NamedTuple):
     """A state of the robot."""
 
-    # s, since the first sample.
-    t: float
+    t: float    # s, since the first sample
     # Positions, acting efforts and errors: rad or m, N m or N.
     q: np.ndarray
     tau: np.ndarray
@@ -61,10 +60,8 @@ class Phase(NamedTuple):
     """A part of the demo."""
 
     name: str
-    # Whether errors should be small.
-    accurate: bool
-    # Index of its first sample.
-    first: int
+    accurate: bool    # Whether errors should be small
+    first: int    # Index of its first sample
 
 
 class Session:

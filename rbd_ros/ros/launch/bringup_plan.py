@@ -48,14 +48,10 @@ INTERFACES = 'position', 'velocity', 'effort'
 class Bringup(NamedTuple):
     """The programs to start, in this order."""
 
-    # Description and controller manager, at once.
-    robot: list[Process]
-    # Each when the previous one has ended with code 0.
-    loading: list[Process]
-    # Then the dynamics node, or the torque controller.
-    node: Process
-    # When the node logs that its commands are complete.
-    activating: Process
+    robot: list[Process]    # Description and controller manager, at once
+    loading: list[Process]    # Each when the previous one has ended with code 0
+    node: Process    # Then the dynamics node, or the torque controller
+    activating: Process    # When the node logs that its commands are complete
 
 
 def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) -> Bringup:

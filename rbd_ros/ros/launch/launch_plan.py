@@ -26,8 +26,7 @@ DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
 # For parameters that follow from a simulated robot; removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
-# Empty, or the name of a topic or namespace.
-ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'
+ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'    # Empty, or the name of a topic or namespace
 
 Arguments: TypeAlias = Mapping[str, tuple[str, str]]
 # Returns whether a package and an executable (None: the package alone) are installed.
@@ -78,15 +77,12 @@ class Process(NamedTuple):
 
     package: str
     executable: str
-    # Name of the node; None: its default.
-    name: str | None = None
+    name: str | None = None    # Name of the node; None: its default
     # Values by name, or paths of files.
     parameters: tuple[Any, ...] = ()
     remappings: tuple[tuple[str, str], ...] = ()
-    # Of the command line.
-    arguments: tuple[str, ...] = ()
-    # Whether its end also ends the others.
-    required: bool = True
+    arguments: tuple[str, ...] = ()    # Of the command line
+    required: bool = True    # Whether its end also ends the others
     # Whether it is supposed to end, with exit code 0, while the others continue.
     once: bool = False
 

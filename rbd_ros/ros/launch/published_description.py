@@ -6,8 +6,7 @@ from collections.abc import Callable
 import os
 from time import monotonic
 
-# s until a publisher is discovered and its description has arrived
-PATIENCE = 2.0
+PATIENCE = 2.0    # s until a publisher is discovered and its description has arrived
 # The middleware's name for a node whose name has not arrived yet
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
 

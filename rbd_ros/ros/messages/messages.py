@@ -19,8 +19,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 COMMANDS = '~/effort_commands'
-# The same commands in another message type.
-EFFORT_TRAJECTORY = '~/effort_trajectory'
+EFFORT_TRAJECTORY = '~/effort_trajectory'    # The same commands in another message type
 # In the order of publishing: first what a controller waits for.
 TOPICS = {
     COMMANDS: Float64MultiArray,
@@ -55,8 +54,7 @@ VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RAT
                    TASK_DYNAMICS, TASK_BIAS)
 # Topics in the axes of the task link, which their header names.
 LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, EXTERNAL_WRENCH)
-# The rows and columns of task-space matrices.
-TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
+TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')    # The rows and columns of task-space matrices
 # Topics with one number per joint, and their terms.
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
            '~/gravity_torques_rate': 'g_dot', EXTERNAL_TORQUES: 'external_torques'}

@@ -51,8 +51,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
-# s: largest time for which a computing thread keeps the interpreter.
-SWITCH_INTERVAL = 2e-4
+SWITCH_INTERVAL = 2e-4    # s: largest time for which a computing thread keeps the interpreter
 
 Transition: TypeAlias = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 

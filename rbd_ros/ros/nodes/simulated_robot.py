@@ -41,12 +41,9 @@ from std_msgs.msg import Float64MultiArray, String
 
 # s: largest simulated time at once; on a slow machine, the robot slows down instead.
 MAX_CATCH_UP = 0.1
-# s: time to discover another publisher of the robot description.
-DISCOVERY_TIME = 2.0
-# s: default delay of the commands for which joints are damped.
-TOLERATED_DELAY = 0.05
-# Number of poses in which the stiffness of gravity is evaluated.
-POSES = 50
+DISCOVERY_TIME = 2.0    # s: time to discover another publisher of the robot description
+TOLERATED_DELAY = 0.05    # s: default delay of the commands for which joints are damped
+POSES = 50    # Number of poses in which the stiffness of gravity is evaluated
 
 _PARAMETERS = {
     'robot_description': Setting('', 'URDF of the robot; empty: see urdf.'),

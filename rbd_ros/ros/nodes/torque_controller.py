@@ -35,8 +35,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory
 
-# Depth of the queue of statuses of references.
-STATUS_DEPTH = 50
+STATUS_DEPTH = 50    # Depth of the queue of statuses of references
 
 
 class TorqueController(DynamicsNode):

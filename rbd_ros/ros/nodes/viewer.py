@@ -32,10 +32,8 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import String
 
-# Lower priority than nodes that control a robot.
-NICENESS = 10
-# Label of measured efforts, which are shown next to computed ones.
-EFFORT = 'measured'
+NICENESS = 10    # Lower priority than nodes that control a robot
+EFFORT = 'measured'    # Label of measured efforts, which are shown next to computed ones
 
 _PARAMETERS = {
     'robot_description': Setting('', 'URDF of the robot; empty: it is read from the topic.'),

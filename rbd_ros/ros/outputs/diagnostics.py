@@ -25,8 +25,7 @@ from rbd_ros.ros.runtime.report import ERROR, guarded, OK, Report, STALE, WARN
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-# Number of ages of joint states that are reported, the largest first.
-MAX_AGES = 64
+MAX_AGES = 64    # Number of ages of joint states that are reported, the largest first
 
 
 class HealthSettings(NamedTuple):

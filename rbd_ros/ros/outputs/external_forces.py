@@ -33,14 +33,10 @@ from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.services.background_services import BadRequest
 from rbd_ros.ros.state.joint_states import all_within
 
-# s; after a longer pause between states, the motion in between is unknown
-LONGEST_GAP = 0.25
-# Number of time constants after which 2 % of the initial error remain
-SETTLED = 4.0
-# N m or N, smallest threshold that a calibration finds
-MIN_THRESHOLD = 0.1
-# N m or N, threshold of a floating base: support by the ground is no contact
-NO_CONTACT = 1e12
+LONGEST_GAP = 0.25    # s; after a longer pause between states, the motion in between is unknown
+SETTLED = 4.0    # Number of time constants after which 2 % of the initial error remain
+MIN_THRESHOLD = 0.1    # N m or N, smallest threshold that a calibration finds
+NO_CONTACT = 1e12    # N m or N, threshold of a floating base: support by the ground is no contact
 
 
 class ForceSettings(NamedTuple):

@@ -40,12 +40,10 @@ MARKERS = '~/markers'
 NEED_TASK_LINK = {*TASK_TOPICS, EXTERNAL_WRENCH}
 # The default event callbacks of publishers cost the executor a tenth of a core at 1 kHz.
 NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
-# s between two commands while no states arrive
-COMMAND_PERIOD = 0.01
+COMMAND_PERIOD = 0.01    # s between two commands while no states arrive
 # s between two searches for subscribers; searching at every state takes 3 % of a core at 1 kHz
 LISTENERS_PERIOD = 0.1
-# s after which the node ends even if commands have not reached zero
-MAX_END_TIME = 4.5
+MAX_END_TIME = 4.5    # s after which the node ends even if commands have not reached zero
 
 
 class PublishingSettings(NamedTuple):

@@ -25,8 +25,7 @@ from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-# m/s^2; less counts as zero gravity
-NO_GRAVITY = 0.01
+NO_GRAVITY = 0.01    # m/s^2; less counts as zero gravity
 
 PartSettings = TypeVar('PartSettings', bound=NamedTuple)
 # Overrides that rclpy handles itself.

@@ -9,8 +9,7 @@ from builtin_interfaces.msg import Time
 from rclpy.clock import JumpThreshold, ROSClock, TimeJump
 from rclpy.duration import Duration
 
-# s; a longer step of simulated time is a jump
-MAX_STEP = 1.0
+MAX_STEP = 1.0    # s; a longer step of simulated time is a jump
 
 
 class Clocks:

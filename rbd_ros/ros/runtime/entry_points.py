@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# s for a program that does not spin yet to end by itself once ROS is shut down
-GRACE = 1.0
+GRACE = 1.0    # s for a program that does not spin yet to end by itself once ROS is shut down
 
 
 class End:

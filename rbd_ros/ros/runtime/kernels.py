@@ -11,8 +11,7 @@ from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.compiler import COMPILES
 from rbd_ros.ros.runtime.log import Log
 
-# s between two checks whether the foreground is idle
-PAUSE = 0.01
+PAUSE = 0.01    # s between two checks whether the foreground is idle
 
 
 class Kernels:

@@ -7,8 +7,7 @@ from typing import Any
 
 from rbd_ros._internal.text import printable
 
-# s between two lines of one kind
-QUIET = 5.0
+QUIET = 5.0    # s between two lines of one kind
 
 
 class Log:

@@ -23,8 +23,7 @@ from rclpy.subscription import Subscription
 from rclpy.task import Future
 
 _log = logging.getLogger('rbd_ros')
-# s, for one wait in an endless loop
-LONG_WAIT = 3600.0
+LONG_WAIT = 3600.0    # s, for one wait in an endless loop
 
 
 def make_executor(events: bool) -> Executor:

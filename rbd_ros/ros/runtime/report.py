@@ -21,10 +21,8 @@ T = TypeVar('T')
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
-# From good to bad.
-SEVERITY = [OK, WARN, STALE, ERROR]
-# Characters of the last error, which is sent once per second.
-MAX_ERROR_LENGTH = 500
+SEVERITY = [OK, WARN, STALE, ERROR]    # From good to bad
+MAX_ERROR_LENGTH = 500    # Characters of the last error, which is sent once per second
 
 
 class Report:

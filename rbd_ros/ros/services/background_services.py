@@ -21,8 +21,7 @@ from rclpy.qos import QoSProfile
 # Deep enough for bursts of requests: requests that do not fit into the queue are never answered.
 SERVICE_QOS = QoSProfile(depth=100)
 
-# Number of different reasons for rejections that are logged in one period.
-MAX_REASONS = 10
+MAX_REASONS = 10    # Number of different reasons for rejections that are logged in one period
 
 # The last step of work, in the node's thread; background work that fills in a response; a method
 # that returns the work for a request and a response.

@@ -27,8 +27,7 @@ from rclpy.timer import Timer
 
 # s: too short to identify anything; long enough to fill the memory.
 MIN_DURATION, MAX_DURATION = 1.0, 600.0
-# 600 s at 2 kHz
-MAX_STATES = 1_200_000
+MAX_STATES = 1_200_000    # 600 s at 2 kHz
 
 
 class StateCollection:

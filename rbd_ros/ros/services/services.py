@@ -25,8 +25,7 @@ from rbd_ros.workspace.results import Factorization
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 
-# External wrenches in one request; reading more would delay the states.
-MAX_WRENCHES = 1000
+MAX_WRENCHES = 1000    # External wrenches in one request; reading more would delay the states
 # Larger payloads are considered mistakes: multiples of the robot's mass, and distance of the
 # centre of mass from the link's origin, m.
 MAX_MASS_RATIO, MAX_COM_DISTANCE = 10, 10.0

@@ -16,8 +16,7 @@ from rbd_ros.ros.services.background_services import BadRequest, Order, Work
 from rbd_ros.ros.services.services import Services
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-# 100 s at 1 kHz
-MAX_POINTS = 100_000
+MAX_POINTS = 100_000    # 100 s at 1 kHz
 
 
 class TrajectorySettings(NamedTuple):

@@ -14,8 +14,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
 from sensor_msgs.msg import JointState
 
-# Number of names of unknown joints that are kept for the log.
-MAX_UNKNOWN = 100
+MAX_UNKNOWN = 100    # Number of names of unknown joints that are kept for the log
 # Larger positions and velocities cannot be measurements, and their squares could overflow.
 MAX_MEASUREMENT = 1e12
 

@@ -17,8 +17,7 @@ from rbd_ros.ros.state.joint_states import MAX_MEASUREMENT, Rejected
 from rbd_ros.ros.state.sample_judge import (
     CONFIRMATION_TIME, CONFIRMED, DEFAULT_VELOCITY_LIMITS, RECEIPT_JITTER, STAMP_JITTER)
 
-# Number of messages that are kept: a tenth of a second at 500 Hz.
-HISTORY = 50
+HISTORY = 50    # Number of messages that are kept: a tenth of a second at 500 Hz
 # Largest deviation of the norm of a quaternion from one.
 NORM_TOLERANCE = 1e-2
 UNITS = 'rad', 'm'
@@ -61,8 +60,7 @@ class OdometryStates:
     def forget(self) -> None:
         """Discard all states."""
         self._history: deque[BaseState] = deque(maxlen=HISTORY)
-        # Implausible poses that agree with each other.
-        self._unconfirmed: list[BaseState] = []
+        self._unconfirmed: list[BaseState] = []    # Implausible poses that agree with each other
 
     def update(self, message: Odometry, now: float, fastest: float = np.inf) -> str:
         """

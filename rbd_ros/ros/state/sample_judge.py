@@ -48,8 +48,7 @@ class Run(NamedTuple):
     # Time and position of the first sample, s and rad or m.
     since: float
     begin: float
-    # Integral of the velocities between the two, rad or m.
-    travel: float = 0.0
+    travel: float = 0.0    # Integral of the velocities between the two, rad or m
     # Number of samples, and whether they are accepted.
     number: int = 1
     believed: bool = False
@@ -75,8 +74,7 @@ class SampleJudge:
 
     def forget(self) -> None:
         """Discard all samples."""
-        # Joints in doubt.
-        self.doubtful: set[int] = set()
+        self.doubtful: set[int] = set()    # Joints in doubt
         # The current run of implausible samples of each joint.
         self._runs: dict[int, Run] = {}
         self._new = np.ones(len(self._names), bool)
