@@ -49,8 +49,7 @@ MAX_BLEND_STEP = MIN_BLEND / 5.0    # s: time of a blend by which one command ma
 # A pause between states is a gap if it exceeds this time, s, and this multiple of the usual pause.
 MIN_GAP, GAP_RATIO = 0.1, 5
 PAUSES = 5    # Number of pauses whose median is the usual pause
-# s without a subscriber, after which the next subscriber is another controller, whose commands
-# start at zero.
+# s without a subscriber, after which commands start at zero: the next one is another controller.
 SUBSCRIBER_TIMEOUT = 1.0
 # Logged when commands are first complete; the bring-up of controllers waits for it.
 COMPLETE = '~/effort_commands have reached their full size'
@@ -98,8 +97,7 @@ class EffortCommands:
 
     def __init__(self, settings: CommandSettings) -> None:
         self._settings = settings
-        # Whether commands may be published, and why they ended without a request; empty: they did
-        # not.
+        # Whether commands may be published; why they ended without a request, if they did.
         self.enabled, self.mismatch = True, ''
         # The commanded joints in order; empty before there is a robot.
         self.joints: Sequence[str] = ()
@@ -115,7 +113,6 @@ class EffortCommands:
         self._discard()
 
     def _discard(self) -> None:
-        """Discard the last command: the next command is the first."""
         # s: time of the last command, and of the last one that was computed from a state.
         self._commanded: float | None = None
         self._computed = 0.0
@@ -323,7 +320,6 @@ class EffortCommands:
         self._unsubscribed = None
 
     def _is_new_subscriber(self, now: float) -> bool:
-        """Return whether a subscriber at this time, s, is another controller."""
         return self._unsubscribed is not None and now - self._unsubscribed > SUBSCRIBER_TIMEOUT
 
     def _is_gap(self, now: float) -> bool:

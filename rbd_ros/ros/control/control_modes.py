@@ -77,7 +77,6 @@ class ControlModes(ReferenceReceiver, Law):
         self._abort(why_not or LOST)
         self._controller: Controller | None = None
         self._following = None
-        # Configuration and reference of the last efforts.
         self._q: np.ndarray | None = None
         self._reference: Any = None
         self.why_not = why_not
@@ -111,7 +110,6 @@ class ControlModes(ReferenceReceiver, Law):
 
     def _make(self, control: ControlSettings, model: Model, task_link: str, q: np.ndarray,
               friction: bool | None = None) -> Controller:
-        """Return the law of the current mode; friction as in the settings if not given."""
         settings = self._settings
         return make_controller(control, Circumstances(
             model, task_link, q, settings.friction if friction is None else friction,

@@ -20,7 +20,6 @@ def parameter_name(mode: str, gain: str) -> str:
 
 
 def _by_mode(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the gains of each mode by their names in the law."""
     return {mode: {gain: values[parameter_name(mode, gain)] for gain in law.gains}
             for mode, law in LAWS.items()}
 
@@ -42,7 +41,6 @@ class ControlSettings(NamedTuple):
     control_joints: Annotated[tuple[str, ...], Setting(
         (), 'All joints of the robot, in the order of gains with several entries.',
         entry=str, changeable=True)]
-    # By mode and name.
     gains: Annotated[dict[str, dict[str, Any]], _GAINS]
     cartesian_speed: Annotated[float, Setting(
         0.1, 'Largest speed of task_link towards ~/pose_target.', 'm/s', 1e-4, 10.0,

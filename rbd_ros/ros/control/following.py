@@ -18,7 +18,6 @@ class Tolerances(NamedTuple):
     path: np.ndarray
     goal: np.ndarray
     goal_time: float    # s after the end of a motion, in which the goal must be reached
-    # Names and units of the errors.
     labels: Sequence[str]
     units: Sequence[str]
 

@@ -150,7 +150,6 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
 
 
 def _columns(names: list[str], model: Model) -> np.ndarray:
-    """Return the indices of the joints of a trajectory among the velocities of a robot."""
     places = {name: k for k, name in enumerate(model.velocity_names)}
     unknown = [name for name in names if name not in places]
     if unknown:

@@ -78,7 +78,6 @@ class Session:
                  tolerance: float, error_name: str) -> None:
         self.model, self.urdf, self.robot, self._show = model, urdf, robot, show
         self.start, self.tolerance, self.error_name = start, tolerance, error_name
-        # Printed next to the errors.
         self.note = ''
         self.samples: list[Sample] = []
         self.phases: list[Phase] = []
@@ -184,7 +183,6 @@ class Session:
         self._delays.append(time() - seconds(message.header.stamp))
 
     def _wait(self, what: str, arrived: Callable[[], bool]) -> None:
-        """Spin until a condition holds."""
         if arrived():
             return
         print(f'Waiting for {what} ...', flush=True)
@@ -261,7 +259,6 @@ class Session:
             Wrench(force=Vector3(**dict(zip('xyz', map(float, force))))))
 
     def _publisher(self, kind: type, topic: str) -> Publisher:
-        """Return the publisher of a topic once it has a subscriber."""
         if topic not in self._publishers:
             self._publishers[topic] = self._node.create_publisher(kind, topic, 10)
         self._wait(f'a subscriber of {topic}',

@@ -8,8 +8,7 @@ import numpy as np
 from rbd_ros.ros.demo.robots import units
 from rbd_ros.ros.demo.session import Session, Show
 
-# Lines of the table other than joints: title, heading, rule, note and count of omitted joints, and
-# the line of the cursor.
+# Lines other than joints: title, heading, rule, note, count of omitted joints, and the cursor's.
 OTHER_LINES = 8
 # Characters of a joint's name next to three numbers, and next to one number in half of 80 columns.
 WIDE, NARROW = 34, 25

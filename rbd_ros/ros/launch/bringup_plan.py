@@ -97,7 +97,6 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) ->
 
 
 def _spawner(controller: str, path: Path, *options: str) -> Process:
-    """Return the program that loads, configures and activates a controller."""
     return Process('controller_manager', 'spawner', None, arguments=(
         controller, '--param-file', str(path), '--controller-manager', MANAGER,
         '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), once=True)

@@ -86,8 +86,7 @@ def watch(node: Node, process: Process, then: Action | None = None) -> list[Acti
         return then if process.once else Shutdown(reason=f'{process.executable} has ended')
 
     def interrupt(event: Any, context: LaunchContext) -> Action | None:
-        # The terminal's SIGINT came before the process; without another SIGINT, launch would wait
-        # 5 s for its end.
+        # The process missed the terminal's SIGINT: without another, launch would wait 5 s for it.
         if not context.is_shutdown:
             return None
         return EmitEvent(event=SignalProcess(signal_number=signal.SIGINT,

@@ -109,7 +109,6 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
 
 
 def _split(model: str) -> tuple[Path, list[str]]:
-    """Return the path of a model, and the arguments of xacro that follow it."""
     path = _expanded(model)
     found = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
     if path.exists() or not found:

@@ -67,7 +67,6 @@ ARGUMENTS = {
     'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
              'false'),
 }
-# The packages that may be missing.
 PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
             'robot_state_publisher', 'rviz2')
 
@@ -290,7 +289,6 @@ def _is_installed(package: str, executable: str | None) -> bool:
 
 
 def _missing(process: Process, arguments: Arguments) -> str:
-    """Return the message about a missing program, with a remedy."""
     text = f"{process.package} is not installed, or has no executable '{process.executable}'"
     if process.package not in PACKAGES:
         return f'{text}: build the workspace with colcon, and source its install/setup.bash'

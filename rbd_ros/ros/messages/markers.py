@@ -61,7 +61,6 @@ class Markers:
         self._model = model
         self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
         self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
-        # Joints with one axis that do not mimic others.
         shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
                  if joint.name in model.velocity_names]
         self._joint_links = np.array([k for k, _ in shown], int)
@@ -88,7 +87,6 @@ class Markers:
                           if link in self._model.link_names}
 
     def _template(self, frame: str, torques: tuple[str, ...]) -> Template:
-        """Return the markers that move with every state."""
         com = _marker(COM, 0, Marker.SPHERE, RED, COM_DIAMETER)
         fields: dict[Hashable, Field] = {COM: numbers(com.pose.position, 'x', 'y', 'z')}
         link_coms = _marker(LINK_COMS, 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)

@@ -48,7 +48,6 @@ TASK_BIAS, TASK_INERTIA = '~/task_bias', '~/task_inertia'
 TASK_TOPICS = (TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA)
 EXTERNAL_TORQUES, EXTERNAL_WRENCH, CONTACT = EXTERNAL_TOPICS = (
     '~/external_torques', '~/external_wrench', '~/contact')
-# Topics that need velocities.
 RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS,
                    TASK_DYNAMICS, TASK_BIAS)
@@ -104,8 +103,7 @@ class Outputs:
     """The messages of one robot, except commands."""
 
     def __init__(self, model: Model, model_id: int, task_link: str = '', prefix: str = '') -> None:
-        # `model_id` changes whenever the robot does; `task_link` is the link of TASK_TOPICS, if
-        # any; `prefix` is the prefix of link names in frame names.
+        # `model_id` changes with the robot; `prefix` is that of link names in frame names.
         self._model, self._model_id = model, model_id
         self._task_link, self._prefix = task_link, prefix
         self._frame: str | None = None
@@ -129,7 +127,6 @@ class Outputs:
         return self._templates[key].fill(stamp, values)
 
     def _template(self, topic: str, contact: bool) -> Template:
-        """Return the template of a topic: its message, complete except for the numbers."""
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
         message.header.frame_id = (self._prefix + self._task_link if topic in LINK_TOPICS

@@ -108,8 +108,7 @@ class DynamicsNode(LifecycleNode):
 
     """
 
-    # Values of the parameters, robot and its replacement, and the outputs, while configured; the
-    # commands outlive a clean-up.
+    # They exist while the node is configured; the commands outlive a clean-up.
     parameters: Parameters
     current: CurrentRobot
     publishing: Publishing
@@ -255,7 +254,6 @@ class DynamicsNode(LifecycleNode):
         guard_services(self, log, report)
 
     def _serve(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
-        """Create a service that is answered at once."""
         service = self.create_service(kind, name, callback)
         self._parts.append(partial(self.destroy_service, service))
 

@@ -7,8 +7,7 @@ import sys
 from rbd_ros.ros.runtime.entry_points import mujoco_robot as main
 
 if __name__ == '__main__':
-    # Before the imports below: they take a second, in which signals must be handled already.
-    main()
+    main()          # before the slow imports; see dynamics_node
     sys.exit()
 
 from dataclasses import replace    # noqa: I100

@@ -21,9 +21,8 @@ import yaml
 # 1/s: decay rate of errors; lower with springs only, which tolerate less delay at the same rate.
 RATE, SPRING_RATE = 10.0, 5.0
 ROTOR = 0.02    # Rotor inertia as a share of the largest inertia that a joint moves
-POSES = 200    # Number of poses
-# Parameters of the simulated robot: damping against delayed gravity torques is in gravity_damping
-# instead, since the other modes would have to overcome it.
+POSES = 200
+# Damping against delayed gravity torques is in gravity_damping: other modes need none.
 ROBOT = {'tolerated_delay': 0.0}
 
 

@@ -7,8 +7,7 @@ import sys
 from rbd_ros.ros.runtime.entry_points import simulated_robot as main
 
 if __name__ == '__main__':
-    # Before the imports below: they take a second, in which signals must be handled already.
-    main()
+    main()          # before the slow imports; see dynamics_node
     sys.exit()
 
 from dataclasses import replace    # noqa: I100
@@ -107,9 +106,7 @@ class SimulatedRobot(Node):
 
     """
 
-    # Exceptions of which only the message is shown to a user.
     errors = (RbdError, OSError, BadParameter)
-    # Names of executable and engine, and the parameters.
     program: ClassVar[str] = 'simulated_robot'
     engine: ClassVar[str] = 'rbd_ros'
     parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
@@ -153,7 +150,6 @@ class SimulatedRobot(Node):
                        'command')
 
     def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
-        """Return the physics of a robot at q, for the values of the parameters."""
         # One step compiles the kernels, and raises if the robot cannot be simulated.
         Simulator(model, q, step=given['step']).advance(np.zeros(model.nv))
         return OwnEngine(model, q, step=given['step'])
@@ -211,11 +207,10 @@ class SimulatedRobot(Node):
 
 
 def rest_position(model: Model) -> np.ndarray:
-    """Return zeros, or the middle of the limits of joints that cannot be at zero."""
+    """Return zeros; for joints that exclude zero, the middle of the limits or the single limit."""
     q = np.zeros(model.nv)
     excluded = (model.lower > 0.0) | (model.upper < 0.0)
     lower, upper = model.lower[excluded], model.upper[excluded]
-    # A joint with a single limit starts there.
     lower, upper = (np.where(np.isfinite(lower), lower, upper),
                     np.where(np.isfinite(upper), upper, lower))
     q[excluded] = 0.5 * (lower + upper)

@@ -112,7 +112,6 @@ class ViewedRobot:
                 self._effort[column] = message.effort[k]
 
     def _fresh(self, topic: str) -> Any:
-        """Return the last message of a topic, or None if it is too old."""
         came, message = self._last.get(topic, (-np.inf, None))
         return message if monotonic() - came < MAX_AGE else None
 

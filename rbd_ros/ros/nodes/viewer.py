@@ -7,8 +7,7 @@ import sys
 from rbd_ros.ros.runtime.entry_points import viewer as main
 
 if __name__ == '__main__':
-    # Before the imports below: they take a second, in which signals must be handled already.
-    main()
+    main()          # before the slow imports; see dynamics_node
     sys.exit()
 
 import os    # noqa: I100
@@ -57,7 +56,6 @@ class ViewerNode(Node):
 
     """
 
-    # Exceptions of which only the message is shown to a user.
     errors = (RbdError, OSError, BadParameter)
     program: ClassVar[str] = 'viewer'
     parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
@@ -97,7 +95,6 @@ class ViewerNode(Node):
             self.viewer.close()
 
     def _on_description(self, message: String) -> None:
-        """Show another robot; report an invalid description."""
         try:
             self._describe(message.data)
         except RbdError as error:

@@ -183,8 +183,7 @@ class Health:
                 names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
                          for info in node.get_publishers_info_by_topic(topic)]
                 yield WARN, f'{len(names)} publishers of {topic}: {listed(sorted(names))}'
-        # Endpoints in the graph that the middleware has not matched. They are reported the second
-        # time, because discovery may still be under way the first time.
+        # Unmatched endpoints are reported the second time: discovery may still be under way.
         unmatched = {topic: f'nothing is received from a publisher of {one.topic_name}'
                      for topic, one in self._subscriptions.all.items()
                      if node.count_publishers(one.topic_name) > one.get_publisher_count()}

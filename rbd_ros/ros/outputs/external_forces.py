@@ -67,7 +67,6 @@ class ExternalForces:
 
     def __init__(self, settings: ForceSettings, clocks: Clocks, log: Log) -> None:
         self._settings, self._clocks, self._log = settings, clocks, log
-        # Whether a topic has subscribers.
         self.wanted = False
         self._robot: Robot | None = None
         self._detector: ContactDetector | None = None

@@ -83,7 +83,6 @@ class Publishing:
         self._withheld: dict[str, str] = {}
         self._awaited: dict[str, KernelNotReady] = {}
         self._why_no_c_rate: str | None = None
-        # Whether the node is active, and outputs may be published.
         self.active = False
         self._markers_due = self._listeners_due = 0.0
         # The topics with subscribers, and the robot they were last searched for.
@@ -196,8 +195,8 @@ class Publishing:
                 q, v, factorization=settings.coriolis_factorization)
         self._report.compute_times.append(perf_counter() - start)
         values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v)
-        # Commands are sent at once, the rest in a row: sent between computations, each message
-        # would find the sending code evicted from the processor's caches.
+        # Commands are sent at once, the rest in a row, which is faster: the sending code stays in
+        # the processor's caches.
         ready: list[tuple[str, bytes]] = []
         for topic in self._subscribed:
             why_not = self._make(topic, values, robot, terms, ready)
@@ -252,7 +251,6 @@ class Publishing:
             return self._fail(topic, error)
 
     def _send(self, topic: str, message: bytes) -> None:
-        """Publish a message; an error does not affect other topics."""
         try:
             self._publishers[topic].publish(message)
         except Exception as error:

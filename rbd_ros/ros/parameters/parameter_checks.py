@@ -10,7 +10,6 @@ from typing import Any
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 
-# Conditions that a `Setting` may name.
 CONDITIONS: dict[str, Callable[[float], bool]] = {
     'finite numbers': isfinite,
     'finite numbers other than 0': lambda x: isfinite(x) and x != 0.0,

@@ -135,7 +135,6 @@ def assemble(kinds: tuple[type, ...], values: Mapping[str, Any]) -> Parameters:
 
 def _values(node: Node, settings: Mapping[str, Setting], changes: Sequence[Parameter],
             refused: Mapping[str, str]) -> dict[str, Any]:
-    """Return values of the right types and lengths, by name."""
     values = {name: node.get_parameter(name).value for name in settings}
     new = {change.name: change.value for change in changes if change.name in values}
     for name, reason in refused.items():

@@ -116,8 +116,7 @@ class CurrentRobot:
         self.change(robot)
         model = robot.model
         if self._alone and first:
-            # Exclude all current objects from garbage collection: scanning those of the compiler
-            # stops the node for up to 50 ms. Later robots add few.
+            # Garbage collection of the compiler's objects would stop the node for up to 50 ms.
             gc.collect()
             gc.freeze()
         for note in model.warnings:

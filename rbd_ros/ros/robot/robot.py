@@ -27,8 +27,7 @@ class Robot:
     """A model with its state, workspaces and messages; replaced as a whole by the next robot."""
 
     def __init__(self, text: str, model: Model, settings: RobotSettings) -> None:
-        # The description that the model was built from, and the number of this robot: 0 until it
-        # is in use.
+        # The description of the model, and the number of this robot: 0 until it is in use.
         self.text, self.model, self.model_id = text, model, 0
         self.prefix = settings.frame_prefix
         # One for the stream of states, one for requests, which are answered in another thread.

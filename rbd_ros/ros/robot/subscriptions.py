@@ -117,8 +117,7 @@ class Subscriptions:
 
     def listen_to_all(self, topic: str) -> None:
         """Receive from best-effort publishers, too."""
-        # The middleware chose a reliability when the subscription was created, perhaps before
-        # there was a publisher.
+        # The reliability was chosen on creation, perhaps before there was a publisher.
         if topic != 'robot_description' and self.all[topic].qos_profile is not BEST_EFFORT:
             self._node.destroy_subscription(self.all[topic])
             self._listen(topic, BEST_EFFORT)
@@ -189,7 +188,6 @@ class Subscriptions:
         """Take a joint state, and answer it if the state is complete."""
         state = self._merge(self._reader.read(raw))
         if self._backlog.is_overload():
-            # Of the waiting states, answer only the newest.
             while (raw := self._next()) is not None:
                 self._report.count('overruns')
                 state = self._merge(self._reader.read(raw)) or state

@@ -54,7 +54,6 @@ class End:
             self._finish = finish
 
     def _wait(self) -> None:
-        """Wait for a signal, then end the node or the program."""
         os.read(self._pipe, 1)
         with self._lock:
             if self._finish is not None:
@@ -106,7 +105,6 @@ def missing(program: str, error: ImportError) -> SystemExit:
 
 
 def _start_ros(args: list[str]) -> None:
-    """Initialise ROS, or end the program with the reason why that fails."""
     import rclpy
     from rclpy.signals import SignalHandlerOptions
     try:
@@ -129,7 +127,6 @@ def _create(kind: Any) -> Any:
 
 
 def _refusal(error: Exception) -> SystemExit:
-    """Return the exit of a program that ROS does not let start, with advice."""
     hint = ''
     if os.environ.get('ROS_SECURITY_ENABLE') == 'true':
         hint = ('; ROS_SECURITY_ENABLE is true: is there a keystore with an enclave for this node '

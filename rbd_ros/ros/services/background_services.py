@@ -58,7 +58,6 @@ class BackgroundService:
         self.service.send_response = self._begin    # type: ignore[method-assign]
 
     def _take(self, request: Any, response: Any) -> Any:
-        """Keep the request for `_begin`."""
         self._request = request
         return response
 

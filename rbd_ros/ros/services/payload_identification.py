@@ -25,7 +25,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.timer import Timer
 
-# s: too short to identify anything; long enough to fill the memory.
+# s: shorter recordings identify nothing, longer ones fill the memory.
 MIN_DURATION, MAX_DURATION = 1.0, 600.0
 MAX_STATES = 1_200_000    # 600 s at 2 kHz
 

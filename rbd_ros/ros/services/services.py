@@ -211,8 +211,7 @@ class Services:
                 raise BadRequest(possible.reason)
 
         def work() -> Finish:
-            # Equal to the effect of the parameter to the last digit: otherwise setting it would
-            # change the robot again.
+            # Equals the effect of the parameter exactly, so setting it does not change the robot.
             in_root = gravity_in_root(in_world, self._settings.mounting_rpy)
             other = self._current.with_model(robot, with_gravity(robot.model, in_root))
 

@@ -77,7 +77,6 @@ class TrajectoryService:
 
 
 def _rows(points: list[Any], name: str, read: Callable[[Any], np.ndarray]) -> np.ndarray:
-    """Return the numbers of all points, in the order of the model."""
     result = []
     for k, point in enumerate(points):
         values = getattr(point, name)

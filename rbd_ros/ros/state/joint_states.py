@@ -209,7 +209,6 @@ class JointStates:
         return position, velocity, effort
 
     def _lay_out(self, names: Sequence[str]) -> None:
-        """Look up the places of the joints in messages with these names."""
         names = list(names)
         if not names:
             raise Rejected('it has no names', 'empty')

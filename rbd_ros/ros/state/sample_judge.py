@@ -33,8 +33,8 @@ DEFAULT_VELOCITY_LIMITS = 20.0, 5.0
 STAMP_JITTER, RECEIPT_JITTER = 0.002, 0.02
 # Number and duration, s, of a run of implausible samples that is accepted.
 CONFIRMED, CONFIRMATION_TIME = 4, 0.01
-# Samples of one motion: relative deviation between the change of position and the velocities, and
-# largest change of velocity in `STAMP_JITTER` or longer, relative to the fastest speed.
+# Samples of one motion: deviation of the change of position from the velocities, relative, and
+# change of velocity in `STAMP_JITTER` or longer, relative to the fastest speed.
 SAME_MOTION, SMOOTH = 0.3, 0.5
 
 
@@ -147,7 +147,6 @@ class SampleJudge:
                                              * min(step / STAMP_JITTER, 1.0)):
             return None
         travel, number = run.travel + speed * step, run.number + 1
-        # Since the last sample, and since the first.
         for change, expected, duration in (
                 (position - run.position, speed * step, step),
                 (position - run.begin, travel, time - run.since)):
