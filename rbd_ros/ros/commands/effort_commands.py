@@ -26,10 +26,9 @@ Published are these commands, divided by the constant of each joint (parameter
 robot adds to commands by itself (``effort_convention.commands``): zero commands leave these
 torques unchanged, so blends from zero and ramps to zero never remove them.
 
-The computed efforts have an invariant of their own: their friction compensation never gives a
-joint more energy than friction takes from it (`rbd_ros.control.friction`). A blend and
-``effort_rate_limit`` delay it like everything else; meanwhile, a joint that has reversed may be
-compensated for its former direction.
+The friction compensation in the computed efforts never gives a joint more energy than friction
+takes from it (`rbd_ros.control.friction`). A blend and ``effort_rate_limit`` delay it: meanwhile,
+a joint that has reversed may be compensated for its former direction.
 
 """
 
@@ -129,8 +128,6 @@ class EffortCommands:
         """Replace the settings; call `disturb` to avoid a step."""
         self._settings = settings
 
-    # -- Joints, beginning and end. --------------------------------------------------------------
-
     def set_joints(self, joints: Sequence[str], limits: Sequence[float]) -> None:
         """
         Set the joints that can be commanded, and their effort limits, N m or N (may be infinite).
@@ -206,8 +203,6 @@ class EffortCommands:
             self._commanded += back
         if self._unsubscribed is not None:
             self._unsubscribed += back
-
-    # -- Commands. -------------------------------------------------------------------------------
 
     def update(self, efforts: np.ndarray, now: float,
                guard: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:

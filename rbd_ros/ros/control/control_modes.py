@@ -115,8 +115,6 @@ class ControlModes(ReferenceReceiver, Law):
             model, task_link, q, settings.friction if friction is None else friction,
             settings.friction_dead_band))
 
-    # -- Efforts. --------------------------------------------------------------------------------
-
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 reset: bool) -> np.ndarray | str:
         """Return the efforts of the law, or why there are none; see `Law`."""
@@ -257,8 +255,6 @@ class ControlModes(ReferenceReceiver, Law):
         if robot.model.nq == robot.model.nv:
             return np.abs(reference.q - q)
         return np.abs(difference(robot.model, q, reference.q))
-
-    # -- Diagnostics. ----------------------------------------------------------------------------
 
     def facts(self, robot: Robot, now: float) -> dict[str, str]:
         """Return mode, reference and largest errors of position since the last call."""

@@ -82,7 +82,7 @@ class Motions:
         while len(parts) > 1 and parts[1].begin <= now:
             parts.pop(0)
         if len(parts) > MAX_WAITING:
-            raise Refused(f'{MAX_WAITING} motions are waiting already')
+            raise Refused(f'{MAX_WAITING} motions are already waiting')
         self._parts = [*parts, Part(begin, begin + duration, motion, sender)]
         return dropped
 

@@ -45,13 +45,7 @@ def too_weak(model: Model, q: np.ndarray) -> str:
 
 
 def choose_engine(wanted: str, urdf: str, model: Model, q: np.ndarray) -> tuple[str, str]:
-    """
-    Return the node that simulates a robot, and a line about the engine for the user.
-
-    `wanted` is 'own', 'mujoco' or empty: MuJoCo if it accepts the robot, and if the drives can
-    hold the initial position q.
-
-    """
+    """Return the node that simulates a robot at q, and a line for the user; prefer MuJoCo."""
     own = 'simulated_robot', 'Physics by rbd_ros'
     if wanted == 'own':
         return own[0], f'{own[1]}.'

@@ -96,8 +96,6 @@ class Session:
         self._node.create_subscription(JointState, 'joint_states', self._on_state,
                                        qos_profile_sensor_data)
 
-    # -- Nodes. ----------------------------------------------------------------------------------
-
     def launch(self, controller: str, *, robot: dict[str, Any] | None = None,
                parameters: dict[str, Any] | None = None) -> None:
         """Start both nodes with parameters; wait until the robot follows its controller."""
@@ -172,8 +170,6 @@ class Session:
             if BEING_COMPILED not in reasons[0] or monotonic() > end:
                 raise DemoFailed(reasons[0])
             self._wait_until(monotonic() + RETRY_PERIOD, 'its kernels')
-
-    # -- Recording and commands. -----------------------------------------------------------------
 
     def _on_state(self, message: JointState) -> None:
         self._state = message

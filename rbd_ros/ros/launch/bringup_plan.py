@@ -117,13 +117,7 @@ def single_joints(robot: Model) -> list[str]:
 
 
 def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -> list[str]:
-    """
-    Return the joints of the effort controller in its order, for ``command_joints`` of the node.
-
-    `controllers` is the content of the file `path`. Raise LaunchError if the controller has
-    another type, or its joints are not those of the robot.
-
-    """
+    """Return the joints of the effort controller, in order, or raise LaunchError."""
     given = _parameters(controllers, EFFORTS)
     listed_there = _parameters(controllers, MANAGER).get(EFFORTS)
     kind = ({**given, **listed_there} if isinstance(listed_there, dict) else given).get('type')

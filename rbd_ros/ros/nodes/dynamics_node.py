@@ -100,13 +100,7 @@ def transition(callback: Transition) -> Transition:
 
 
 class DynamicsNode(LifecycleNode):
-    """
-    Publishes the dynamics of the robot in /robot_description for every joint state.
-
-    doc/interfaces.md lists its topics and services. With `alone`, the node has the process to
-    itself and may tune the interpreter.
-
-    """
+    """Publishes the dynamics of the robot in /robot_description; see doc/interfaces.md."""
 
     # They exist while the node is configured; the commands outlive a clean-up.
     parameters: Parameters
@@ -136,7 +130,7 @@ class DynamicsNode(LifecycleNode):
         self.add_on_set_parameters_callback(self.check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._alone, self.kernels = alone, Kernels(self._log, self._failed, alone)
-        if alone:
+        if alone:       # the node has the process to itself, and may tune the interpreter
             # A request that another thread answers must not delay states.
             sys.setswitchinterval(SWITCH_INTERVAL)
         if (self.get_parameter('autostart').value is True
@@ -167,8 +161,6 @@ class DynamicsNode(LifecycleNode):
     def uses_events(self) -> bool:
         """Return whether the events executor is to spin the node."""
         return self.get_parameter('executor').value == 'events'
-
-    # -- Lifecycle. ------------------------------------------------------------------------------
 
     @transition
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:

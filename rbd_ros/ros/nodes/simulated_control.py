@@ -67,13 +67,7 @@ def gains(model: Model, q: np.ndarray) -> dict[str, Any]:
 
 
 def write(urdf: str, start: list[float] | None, folder: Path) -> tuple[Path, Path]:
-    """
-    Write the drives and the gains of a robot to parameter files, and return their paths.
-
-    `urdf` is the text of the URDF, `start` the initial positions, rad or m; default: those of the
-    simulated robot.
-
-    """
+    """Write the drives and the gains of a robot to parameter files, and return their paths."""
     model = with_rotors(load_quietly(urdf))
     drives, chosen = folder / 'drives.yaml', folder / 'gains.yaml'
     save_drives(model, drives)

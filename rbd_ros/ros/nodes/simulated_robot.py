@@ -75,25 +75,22 @@ class Engine(Protocol):
         """Return the measured state, and the efforts of the drives; 0 under brakes."""
 
 
-class OwnEngine(Simulator):
-    """A `Simulator` with ideal sensors."""
+class _OwnEngine(Simulator):
+    """A `Simulator` with ideal sensors; see `Engine`."""
 
     def __init__(self, model: Model, q: npt.ArrayLike, *, step: float) -> None:
         super().__init__(model, q, step=step)
         self._tau = np.zeros(model.nv)
 
     def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
-        """Advance by steps under a command."""
         super().advance(tau, steps)
         self._tau = np.array(tau, float)
 
     def brake(self) -> None:
-        """Stop all joints at once."""
         super().brake()
         self._tau = np.zeros(self.model.nv)
 
     def measure(self) -> Measurement:
-        """Return the state and the last command."""
         return Measurement(self.time, self.q, self.v, self._tau)
 
 
@@ -152,7 +149,7 @@ class SimulatedRobot(Node):
     def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
         # One step compiles the kernels, and raises if the robot cannot be simulated.
         Simulator(model, q, step=given['step']).advance(np.zeros(model.nv))
-        return OwnEngine(model, q, step=given['step'])
+        return _OwnEngine(model, q, step=given['step'])
 
     @classmethod
     def usage(cls) -> str:

@@ -32,19 +32,17 @@ KINDS = {STATES: JointState, DYNAMICS: DynamicsStamped, TORQUES: JointState,
 DEPTHS = {STATES: 10, DYNAMICS: 1, TORQUES: 1, WRENCH: 1}
 
 
-class Unattended(CallbackGroup):
+class _Unattended(CallbackGroup):
     """Subscriptions whose messages wait until they are taken, not executed by the executor."""
 
     def can_execute(self, entity: Any) -> bool:
-        """Return False."""
         return False
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Return False."""
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """Do nothing."""
+        pass
 
 
 class ViewedRobot:
@@ -52,7 +50,7 @@ class ViewedRobot:
 
     def __init__(self, node: Node, model: Model, prefix: str) -> None:
         self._node, self._model, self._prefix = node, model, prefix
-        self._group = Unattended()
+        self._group = _Unattended()
         self._waiting = {topic: WaitingMessages(kind) for topic, kind in KINDS.items()}
         self._reader = joint_state_reader()
         self._subscriptions: dict[str, Subscription] = {}

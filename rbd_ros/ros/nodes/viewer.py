@@ -48,11 +48,10 @@ _PARAMETERS = {
 
 class ViewerNode(Node):
     """
-    Shows a running robot in a browser.
+    Shows the newest state of a running robot in a browser; subscribes only while a page is open.
 
-    The page shows the newest state at its own rate; states are subscribed to only while a page is
-    open. Without a dynamics node the torques are computed here. `alone`: the node has the process
-    to itself, and lowers its priority.
+    Without a dynamics node the torques are computed here. `alone`: the node has the process to
+    itself, and lowers its priority.
 
     """
 

@@ -269,8 +269,7 @@ class Publishing:
         elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
-    # -- Further terms of some topics: each method adds them, or returns why it cannot. ----------
-
+    # Each of the next three methods adds the terms of some topics, or returns why it cannot.
     def _prepare_rates(self, topic: str, values: dict[str, Any], robot: Robot,
                        terms: DynamicsTerms) -> str | None:
         """Compute the time derivatives of M, C and g; that of C needs the acceleration."""
@@ -307,8 +306,6 @@ class Publishing:
             self._report.count('task inertia damped')
         values.update(found)
         return None
-
-    # -- Commands. -------------------------------------------------------------------------------
 
     def _command(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms) -> str | None:
         """Command the efforts of the control law, or return why not."""

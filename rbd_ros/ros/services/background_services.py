@@ -104,8 +104,8 @@ class BackgroundService:
     def _refuse(self, request: Any, response: Any, error: Exception) -> None:
         text = str(error)
         if isinstance(error, Busy):
-            text = (f'{self.service.srv_name} is busy: {MAX_WAITING} requests are waiting '
-                    'already; try again later')
+            text = (f'{self.service.srv_name} is busy: {MAX_WAITING} requests are already '
+                    'waiting; try again later')
         elif not isinstance(error, (BadRequest, RbdError)):
             text = f'{type(error).__name__}: {error}'
             self._report.fail('errors', text)
