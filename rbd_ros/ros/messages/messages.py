@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from builtin_interfaces.msg import Time
-
 from geometry_msgs.msg import (Accel, AccelStamped, PointStamped, Pose, PoseStamped, Twist, Wrench,
                                WrenchStamped)
 import numpy as np

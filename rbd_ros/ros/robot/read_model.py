@@ -8,7 +8,6 @@ from typing import Any
 import warnings
 
 import numpy as np
-
 from rbd_ros import (
     load_urdf_string, Model, ModelError, ModelWarning, with_floating_base, with_locked_joints,
     with_payload)

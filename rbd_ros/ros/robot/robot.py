@@ -9,7 +9,6 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-
 from rbd_ros import Model, Workspace
 from rbd_ros._internal.text import listed
 from rbd_ros.analysis.task_space import characteristic_length

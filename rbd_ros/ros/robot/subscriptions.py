@@ -8,7 +8,6 @@ from math import inf
 from typing import Annotated, NamedTuple
 
 from builtin_interfaces.msg import Time
-
 from nav_msgs.msg import Odometry
 from rbd_ros._internal.cdr import JointStateContent, Stamp
 from rbd_ros._internal.setting import Setting

@@ -10,7 +10,6 @@ from typing import Any
 from rbd_ros._internal.text import printable
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.report import Report
-
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 import rclpy

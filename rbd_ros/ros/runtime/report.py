@@ -11,7 +11,6 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
-
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from rbd_ros._internal.text import printable

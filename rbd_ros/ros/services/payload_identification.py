@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import Vector3
-
 import numpy as np
 from rbd_msgs.srv import IdentifyPayload
 from rbd_ros import with_payload

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from math import isnan
 
 import numpy as np
-
 from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model

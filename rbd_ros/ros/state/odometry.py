@@ -6,7 +6,6 @@ from collections import deque
 from typing import NamedTuple
 
 from nav_msgs.msg import Odometry
-
 import numpy as np
 from rbd_ros.model.configurations import quaternion_of_turn
 from rbd_ros.model.joints import Joint, quaternion_matrix
