@@ -173,7 +173,7 @@ class EffortCommands:
         self.begin()
 
     def disable(self) -> None:
-        """Disable commands: they end as `repeat` says."""
+        """Disable commands, which end as in `repeat`."""
         self.enabled = False
         self.end()
 
@@ -184,7 +184,7 @@ class EffortCommands:
             self.disturb()
 
     def end(self) -> None:
-        """End commands, as `repeat` says."""
+        """End commands; see `repeat`."""
         self._ended = True
 
     def disturb(self) -> None:

@@ -41,14 +41,13 @@ from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.control.compensation import compensates_itself, Law
 from rbd_ros.ros.control.control_laws import damping_warning, make_controller, tolerances
 from rbd_ros.ros.control.control_settings import ControlSettings
-from rbd_ros.ros.control.following import Following
 from rbd_ros.ros.control.reference_receiver import LawSettings, link_pose, ReferenceReceiver
+from rbd_ros.ros.control.references import Following
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.robot.read_model import unlimited_efforts
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import ERROR, OK, Report, WARN
+from rbd_ros.ros.runtime.report import ERROR, Log, OK, Report, WARN
 from rbd_ros.workspace.results import DynamicsTerms
 
 # Why motions end when the law is reset.

@@ -11,17 +11,15 @@ import numpy as np
 from rbd_msgs.msg import ReferenceStatus
 from rbd_ros import RbdError
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.control import EffortConvention, JointReference, PoseReference
+from rbd_ros.control import EffortConvention, JointReference, PoseMotion, PoseReference
 from rbd_ros.ros import convert
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.control.control_settings import ControlSettings, LAWS
-from rbd_ros.ros.control.following import Following
 from rbd_ros.ros.control.references import (
-    check_reach, Motion, read_pose, read_trajectory, Refused, stop_pose)
+    check_reach, Following, Motion, read_pose, read_trajectory, Refused, STOP_TIME)
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import guarded, Report
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
@@ -74,7 +72,7 @@ class ReferenceReceiver:
                                         LAWS[self._control.mode].takes_torques), ''
             if message.points:
                 raise Refused(f'mode {self._control.mode} takes ~/pose_target')
-            return *stop_pose(start), ''
+            return PoseMotion(start.T, start.T, STOP_TIME, twist=start.V), STOP_TIME, ''
         self._accept('joint_trajectory', message.header, read, message.header.stamp)
 
     @guarded

@@ -68,7 +68,6 @@ class ImpedanceMode(Mode):
         return checks
 
     def _push(self, session: Session, axis: int) -> list[Sample]:
-        """Leave the link alone, then push it."""
         session.push(np.zeros(3))
         free = session.watch('not pushed', FREE)
         session.push(PUSH * np.eye(3)[axis])

@@ -36,9 +36,8 @@ from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
-from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
-from rbd_ros.ros.runtime.report import guarded, Report
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.runtime.worker import Worker
 from rbd_ros.ros.services.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.services.background_services import BackgroundService, BadRequest

@@ -27,8 +27,8 @@ from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import fixed_values, usage
 from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
+from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import Measurement
 from rbd_ros.simulation.simulator import Simulator

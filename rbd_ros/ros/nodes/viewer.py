@@ -22,9 +22,8 @@ from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import fixed_values, usage
 from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
-from rbd_ros.ros.runtime.report import guarded, Report
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.view.geometry import load_geometry
 from rbd_ros.view.viewer import HOST, PORT, Viewer
 from rclpy.clock import Clock, ClockType

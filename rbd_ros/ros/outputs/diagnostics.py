@@ -20,8 +20,7 @@ from rbd_ros.ros.robot.effort_check import EffortCheck
 from rbd_ros.ros.robot.subscriptions import Subscriptions
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import ERROR, guarded, OK, Report, STALE, WARN
+from rbd_ros.ros.runtime.report import ERROR, guarded, Log, OK, Report, STALE, WARN
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 

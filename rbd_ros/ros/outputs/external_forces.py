@@ -29,7 +29,7 @@ from rbd_ros.ros.messages.messages import CONTACT, EXTERNAL_WRENCH
 from rbd_ros.ros.robot.read_model import driven_joints, per_velocity
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import BadRequest
 from rbd_ros.ros.state.joint_states import all_within
 

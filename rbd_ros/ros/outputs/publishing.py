@@ -22,8 +22,7 @@ from rbd_ros.ros.outputs.task_outputs import task_values
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import guarded, OK, Report
+from rbd_ros.ros.runtime.report import guarded, Log, OK, Report
 from rbd_ros.ros.state.joint_states import all_within
 from rbd_ros.workspace.results import DynamicsTerms, Factorization, MatricesDot
 from rclpy.clock import Clock, ClockType

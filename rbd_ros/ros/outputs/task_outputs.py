@@ -15,9 +15,8 @@ def task_values(topic: str, robot: Robot, q: np.ndarray, v: np.ndarray | None,
     """
     Return the terms in one of `TASK_TOPICS`, by the keys of `Outputs`.
 
-    The robot has a task link; v may be None for topics that do not need it. `limit` is the
-    condition number of the Jacobian beyond which the task inertia is damped; ``condition`` in the
-    result holds the number and its limit.
+    v may be None for topics that do not need it. Beyond the condition number `limit` of the
+    Jacobian, the task inertia is damped; ``condition`` holds that number and the limit.
 
     """
     workspace, link = robot.workspace, robot.task_link

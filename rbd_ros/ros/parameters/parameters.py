@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
 from rbd_ros._internal.setting import declared, Group, Setting
 from rbd_ros._internal.text import did_you_mean
 from rbd_ros.ros.parameters.parameter_checks import BadParameter, check_lengths, checked_value
-from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import overrides
+from rbd_ros.ros.runtime.report import Log
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node

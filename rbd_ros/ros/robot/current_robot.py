@@ -15,8 +15,7 @@ from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
 from rbd_ros.ros.robot.read_model import gravity_in_root, read_model, RobotSettings
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import Log, Report
 from rbd_ros.ros.runtime.worker import Worker
 
 
@@ -146,7 +145,7 @@ class CurrentRobot:
     def _set_command_order(self, robot: Robot) -> None:
         """Set the order of the commanded joints, unless they belong to another robot."""
         if not self._commands.mismatch:
-            robot.set_command_order(self._commands.joints)
+            robot.command_columns = robot.columns(self._commands.joints)
 
     def enable_commands(self, wanted: bool) -> None:
         """Enable commands (again) for the current robot, or disable them."""

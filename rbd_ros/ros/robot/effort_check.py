@@ -6,7 +6,7 @@ import numpy as np
 from rbd_ros.control.effort_convention import convention_mismatch
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.state.joint_states import all_within
 
 REST_SPEED = 0.01    # rad/s or m/s: slower joints are at rest

@@ -66,13 +66,10 @@ class Robot:
 
     def command_limits(self) -> list[float]:
         """Return the effort limits of `possible_commands`, N m or N; infinite without a limit."""
-        return self.model.effort_limit[self._columns(self.possible_commands)].tolist()
+        return self.model.effort_limit[self.columns(self.possible_commands)].tolist()
 
-    def set_command_order(self, joints: Sequence[str]) -> None:
-        """Look up the columns of the commanded joints."""
-        self.command_columns = self._columns(joints)
-
-    def _columns(self, joints: Sequence[str]) -> np.ndarray:
+    def columns(self, joints: Sequence[str]) -> np.ndarray:
+        """Return the indices of joints among the velocities of the model."""
         columns = {name: k for k, name in enumerate(self.model.velocity_names)}
         return np.array([columns[name] for name in joints], int)
 

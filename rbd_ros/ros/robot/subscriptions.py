@@ -17,9 +17,8 @@ from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
-from rbd_ros.ros.runtime.report import guarded, Report
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy

@@ -75,7 +75,6 @@ def _leave_ros() -> None:
 
 
 def _spin(node: Node, events: bool, end: End) -> None:
-    """Spin a node until the end, with rclpy's events executor or its single-threaded one."""
     from rbd_ros.ros.runtime.rclpy_workarounds import make_executor, spin
     from rclpy.task import Future
     executor = make_executor(events)

@@ -8,8 +8,7 @@ import logging
 from typing import Any
 
 from rbd_ros._internal.text import printable
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import Log, Report
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 import rclpy

@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros import Model, RbdError
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import Log, Report
 from rbd_ros.ros.runtime.worker import Busy, MAX_WAITING, Worker
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-
 
 # Deep enough for bursts of requests: requests that do not fit into the queue are never answered.
 SERVICE_QOS = QoSProfile(depth=100)

@@ -16,8 +16,7 @@ from rbd_ros.model import without_payload
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import guarded, Report
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.services.background_services import (
     Again, BackgroundService, BadRequest, Finish, Work)
 from rclpy.clock import Clock, ClockType

@@ -19,7 +19,7 @@ from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.read_model import gravity_in_root, gravity_in_world
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import Again, BadRequest, Finish, Method, Order, Work
 from rbd_ros.workspace.results import Factorization
 from rclpy.parameter import Parameter
