@@ -302,7 +302,7 @@ def _robot_parameters():
     from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
     from rbd_ros.ros.nodes.viewer import ViewerNode
     from rbd_ros.ros.parameters.parameters import fixed_values
-    from rbd_ros.ros.runtime.log import Log
+    from rbd_ros.ros.runtime.report import Log
     from rclpy.node import Node
     seen = {}
     for title, kind in (('The simulated robot', SimulatedRobot),

@@ -339,7 +339,7 @@ class ModeMachine(RuleBasedStateMachine):
         refused = counts['references refused'] - before[0]
         assert refused == len(self.logged) - before[1]
         if sound and refused:
-            assert 'motions wait' in self.report.last_error
+            assert 'motions are already waiting' in self.report.last_error
         else:
             assert refused == (not sound)
         return not refused

@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from rbd_ros.ros.state.differentiator import Differentiator
+from rbd_ros.ros.state.joint_states import Differentiator
 
 # s: of the filter, and of the longest pause.
 FILTER, TIMEOUT = 0.05, 0.5

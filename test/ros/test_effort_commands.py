@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from rbd_ros.ros.commands.effort_commands import EffortCommands
-from rbd_ros.ros.state.differentiator import Differentiator
+from rbd_ros.ros.state.joint_states import Differentiator
 
 # Sums of a few numbers near 10 N m.
 ROUNDING = 1e-12

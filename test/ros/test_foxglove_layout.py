@@ -94,7 +94,7 @@ def test_time_on_the_plots_is_that_of_the_states():
 
 def test_diagnostics_have_the_values_that_are_plotted():
     report = Report()
-    report.took(1e-5)
+    report.compute_times.append(1e-5)
     status, = report.message('/dynamics', Time(), [(DiagnosticStatus.OK, 'publishing')],
                              {}).status
     plotted = [re.findall('"([^"]*)"', path) for path in paths()

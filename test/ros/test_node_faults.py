@@ -207,11 +207,11 @@ def test_fault_14_ages_are_those_of_simulated_time(harness, state):
 def test_fault_15_a_missing_clock_is_reported_and_states_are_answered(harness, state):
     node = harness(use_sim_time=True, state_timeout=60.0)
     node.answer(*state)
-    said(node, '/clock is silent', WARN)
+    said(node, 'nothing arrives on /clock', WARN)
     clock = SimulatedTime(node)
     clock.be(7.0)
     node.answer(*state, stamp=(7, 0))
-    node.spin_until(lambda: '/clock is silent' not in node.diagnosis()[1])
+    node.spin_until(lambda: 'nothing arrives on /clock' not in node.diagnosis()[1])
 
 
 def test_fault_4_velocities_can_be_taken_from_the_change_of_positions(harness, model):
@@ -316,7 +316,7 @@ def test_fault_44_under_four_times_the_load_the_newest_state_is_answered(harness
     # Each computation takes 4 periods. Once the node has seen that the load lasts, answers begin
     # with the newest state; the oldest in the queue has nine newer ones.
     assert np.median(newer[-40:]) < 5
-    node.spin_until(lambda: any('states come faster' in report.status[0].message
+    node.spin_until(lambda: any('states arrive faster' in report.status[0].message
                                 for report in node.heard['/diagnostics']))
 
 
@@ -332,7 +332,7 @@ def test_fault_44_a_timer_skips_cycles_under_overload(harness, state, monkeypatc
     said_it = []
     keep_sending(node, state, lambda: said_it or [
         said_it.append(1) for message in node.heard['/diagnostics']
-        if 'states come faster' in message.status[0].message])
+        if 'states arrive faster' in message.status[0].message])
 
 
 # -- Commands. -----------------------------------------------------------------------------------

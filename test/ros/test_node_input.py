@@ -57,7 +57,7 @@ def test_a_withheld_topic_is_logged_once(harness, state, capfd):
     for _ in range(10):
         node.answer(names, q, topic='~/gravity_torques')
     log = capfd.readouterr().err
-    assert log.count('~/coriolis_torques is withheld: the velocity is not known') == 1
+    assert log.count('~/coriolis_torques is withheld: the velocity is unknown') == 1
     assert log.count('~/task_inertia is withheld: the parameter task_link is not set') == 1
     # What comes back is withheld no longer.
     node.answer(names, q, v, topic='~/coriolis_torques')

@@ -19,8 +19,7 @@ from rbd_ros.kernels.link_poses import link_poses
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.runtime.kernels import Kernels
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import OK, WARN
+from rbd_ros.ros.runtime.report import Log, OK, WARN
 from rbd_ros.ros.runtime.worker import Worker
 import rclpy
 from robots import example_urdf

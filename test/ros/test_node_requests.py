@@ -71,7 +71,7 @@ def test_fault_60_states_are_answered_while_a_slow_request_is(harness, state, mo
     node.spin_until(lambda: sum(future.done() for future in futures) == 4)
     refused = [future.result() for future in futures if future.done()]
     assert all(not got.success
-               and 'inverse_dynamics is busy: 8 requests are waiting' in got.message
+               and 'inverse_dynamics is busy: 8 requests are already waiting' in got.message
                for got in refused)
     node.answer(*state)
     go.set()

@@ -194,7 +194,7 @@ def test_fault_55_refused_gravity_and_loads_are_logged_with_the_callers_numbers(
              (SetGravity, 'set_gravity', gravity(-77.5), '[0, 0, -77.5] m/s^2: gravity is 77.5'),
              (SetGravity, 'set_gravity', {}, '[0, 0, 0] m/s^2: gravity is zero'),
              (SetPayload, 'set_payload', {'link': 'tool0', 'inertia': Inertia(m=4321.0)},
-              "4321 kg at [0, 0, 0] m on 'tool0': the load weighs 4321 kg"),
+              "4321 kg at [0, 0, 0] m on 'tool0': the payload weighs 4321 kg"),
              (SetPayload, 'set_payload', {'link': 'hand', 'inertia': Inertia(m=1.5)},
               "1.5 kg at [0, 0, 0] m on 'hand': "),
              # A request that nobody filled in.
@@ -284,7 +284,7 @@ def test_fault_4_commands_go_on_without_friction_where_velocities_end(harness):
     # Never to zero, and not in one step.
     assert np.all(np.abs([message.data for message in heard[begin:]]) >= 9.81 - 7.0 - 1e-6)
     assert largest_step(heard, begin - 1) < 0.25 * 7.0
-    said(node, 'commands are without friction: velocities are not known', WARN)
+    said(node, 'commands do not compensate friction: velocities are unknown', WARN)
 
 
 # -- Listeners. -----------------------------------------------------------------------------------

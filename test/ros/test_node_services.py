@@ -225,7 +225,7 @@ def test_fault_40_services_report_missing_descriptions_and_states():
     harness.spin_until(lambda: harness.node.robot is not None)
     got = harness.call(DynamicsTerms, 'dynamics_terms')
     assert not got.success
-    assert 'none was measured lately of shoulder_pan_joint' in got.message
+    assert 'there is no recent one of shoulder_pan_joint' in got.message
     harness.close()
 
 

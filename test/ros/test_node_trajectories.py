@@ -70,7 +70,7 @@ def test_what_is_given_counts_beside_what_is_left_out(harness, state):
 def test_an_empty_request_without_a_measured_state_is_refused(harness):
     got = harness().call(InverseDynamics, 'inverse_dynamics')
     assert not got.success
-    assert 'none was measured lately of' in got.message
+    assert 'there is no recent one of' in got.message
 
 
 # -- Trajectories. -------------------------------------------------------------------------------

@@ -94,13 +94,13 @@ def test_an_empty_trajectory_stops_where_the_reference_is():
     (NAMES[:1], [(-1.0, [0.0])], 'times do not increase'),
     (NAMES[:1], [(1.0, [np.nan])], 'not all positions are finite'),
     (NAMES[:1], [(1.0, [0.0], [np.inf])], 'not all velocities are finite'),
-    (NAMES[:1], [(9.0, [2.1])], 'beyond the limits of its position at point 1'),
-    (NAMES[:1], [(9.0, [0.0]), (18.0, [-1.1])], 'beyond the limits of its position at point 2'),
-    (NAMES[:1], [(0.0, [0.16]), (1.0, [0.0])], 'from the present reference'),
+    (NAMES[:1], [(9.0, [2.1])], 'exceeds its position limits at point 1'),
+    (NAMES[:1], [(9.0, [0.0]), (18.0, [-1.1])], 'exceeds its position limits at point 2'),
+    (NAMES[:1], [(0.0, [0.16]), (1.0, [0.0])], 'from the current reference'),
     (NAMES[:1], [(0.0, [0.1])], 'only point is at 0 s'),
-    (NAMES[:1], [(0.1, [0.6])], 'faster than the limit of its velocity on the way'),
-    (NAMES[:1], [(1.0, [0.0]), (1.1, [0.5])], 'faster than the limit of its velocity on the way'),
-    (NAMES[:1], [(1.0, [0.0], [4.1]), (2.0, [0.0], [0.0])], 'faster than the limit of its vel'),
+    (NAMES[:1], [(0.1, [0.6])], 'exceeds its velocity limit on a segment'),
+    (NAMES[:1], [(1.0, [0.0]), (1.1, [0.5])], 'exceeds its velocity limit on a segment'),
+    (NAMES[:1], [(1.0, [0.0], [4.1]), (2.0, [0.0], [0.0])], 'exceeds its velocity limit at point'),
     (NAMES[:1], [(1.0, [0.0], [0.1])], 'not at rest')])
 def test_what_cannot_be_followed_is_refused_with_the_reason(names, points, why):
     with pytest.raises(Refused, match=why):
@@ -113,7 +113,7 @@ def test_a_joint_beyond_its_limit_may_have_points_on_its_way_back(begin, way):
     start = JointReference(MODEL, [begin, 0.0, 0.0])
     back = [(0.0, [begin]), (1.0, [begin + 0.05 * way]), (3.0, [begin + way])]
     read_trajectory(message(NAMES[:1], *back), MODEL, start, False)
-    with pytest.raises(Refused, match='beyond the limits of its position at point 2'):
+    with pytest.raises(Refused, match='exceeds its position limits at point 2'):
         read_trajectory(message(NAMES[:1], back[0], (1.0, [begin - 0.01 * way])), MODEL, start,
                         False)
 
@@ -156,10 +156,10 @@ def test_a_message_without_a_pose_is_refused(spoil):
 def test_a_target_beyond_the_arm_is_refused_with_its_distance():
     link, q = ARM.link_index('tool'), np.full(ARM.nv, 0.3)
     T = forward_kinematics(ARM, q)[link].copy()
-    # The arm is less than 2 m long: it comes no nearer than the rest of 5 m.
+    # The arm is less than 2 m long: it gets no closer than the rest of 5 m.
     T[:3, 3] *= 5.0 / np.linalg.norm(T[:3, 3])
     motion, duration = read_pose(stamped(T), np.eye(4), PoseReference(np.eye(4)), 9.0, 9.0)
-    with pytest.raises(Refused, match=r"'tool' comes no nearer than [3-5]") as refused:
+    with pytest.raises(Refused, match=r"'tool' gets no closer than [3-5]") as refused:
         check_reach(motion, duration, ARM, 'tool', q)
     assert 'out of reach' in str(refused.value)
 
@@ -245,6 +245,6 @@ def test_a_motion_of_later_waits_and_one_of_now_is_in_place_of_those_that_wait()
         motions.add(13.0, 15.0, 1.0, rests[3])
     for k in range(20):
         motions.add(20.0 + k, 20.0 + k, 1.0, rests[3])
-    with pytest.raises(Refused, match='motions wait'):
+    with pytest.raises(Refused, match='motions are already waiting'):
         for k in range(20):
             motions.add(50.0, 51.0 + k, 1.0, rests[3])

@@ -266,6 +266,6 @@ def test_without_velocities_nothing_is_commanded_and_why_is_said(controller, res
         node.answer(names, q, topic='~/gravity_torques')
         node.settle()
         assert not heard
-        said(node, 'mode pd_gravity commands nothing: no law without velocities', ERROR)
+        said(node, 'mode pd_gravity commands nothing: the law needs the velocities', ERROR)
         node.close()
         node.close = lambda: None

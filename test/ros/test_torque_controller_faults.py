@@ -26,7 +26,7 @@ def test_fault_66_a_mode_without_what_it_needs_commands_nothing(harness, state):
 
 
 @pytest.mark.parametrize('mode, kind, topic, reason', [
-    ('gravity', JointTrajectory, 'joint_trajectory', 'mode gravity follows nothing'),
+    ('gravity', JointTrajectory, 'joint_trajectory', 'mode gravity takes no references'),
     ('pd_gravity', PoseStamped, 'pose_target', 'mode pd_gravity takes ~/joint_trajectory'),
     ('cartesian_impedance', JointTrajectory, 'joint_trajectory',
      'mode cartesian_impedance takes ~/pose_target')])

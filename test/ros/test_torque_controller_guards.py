@@ -513,9 +513,9 @@ def test_a_target_may_be_in_a_frame_that_is_fixed_to_the_robot(start, frame):
 def test_a_target_out_of_reach_or_in_a_frame_of_no_link_is_refused_and_a_turn_is_named(start):
     loop = start(mode='cartesian_impedance', task_link='tool')
     loop.run(0.1)
-    for frame, way, why in (('tool', 5.0, "'tool' comes no nearer than"),
-                            ('map', 0.0, "its frame is 'map', none of the robot's: base_link"),
-                            ('', 0.0, "its frame is '', none of the robot's")):
+    for frame, way, why in (('tool', 5.0, "'tool' gets no closer than"),
+                            ('map', 0.0, "'map' is none of the robot's frames: base_link"),
+                            ('', 0.0, "its frame '' is none of the robot's")):
         goal = pinocchio.SE3(np.eye(3), np.array([0.0, 0.0, way]))
         assert not loop.ask('pose_target', stamped(frame, goal))
         assert why in loop.statuses[-1].reason

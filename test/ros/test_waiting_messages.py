@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import harness
 from harness import Harness, joint_state, ros
 import pytest
-from rbd_ros.ros.state.waiting_messages import WaitingMessages
+from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState

@@ -26,10 +26,9 @@ Published are these commands, divided by the constant of each joint (parameter
 robot adds to commands by itself (``effort_convention.commands``): zero commands leave these
 torques unchanged, so blends from zero and ramps to zero never remove them.
 
-The computed efforts have an invariant of their own: their friction compensation never gives a
-joint more energy than friction takes from it (`rbd_ros.control.friction`). A blend and
-``effort_rate_limit`` delay it like everything else; meanwhile, a joint that has reversed may be
-compensated for its former direction.
+The friction compensation in the computed efforts never gives a joint more energy than friction
+takes from it (`rbd_ros.control.friction`). A blend and ``effort_rate_limit`` delay it: meanwhile,
+a joint that has reversed may be compensated for its former direction.
 
 """
 
@@ -42,18 +41,14 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from rbd_ros._internal.setting import Setting
 
-# s: shortest blend after a disturbance, and shortest ramp.
-MIN_BLEND = 0.25
+MIN_BLEND = 0.25    # s: shortest blend after a disturbance, and shortest ramp
 # s: time for which one command may advance, unless states always come more slowly.
 MAX_STEP = 0.02
-# s: time of a blend by which one command may advance even then.
-MAX_BLEND_STEP = MIN_BLEND / 5.0
+MAX_BLEND_STEP = MIN_BLEND / 5.0    # s: time of a blend by which one command may advance even then
 # A pause between states is a gap if it exceeds this time, s, and this multiple of the usual pause.
 MIN_GAP, GAP_RATIO = 0.1, 5
-# Number of pauses whose median is the usual pause.
-PAUSES = 5
-# s without a subscriber, after which the next subscriber is another controller, whose commands
-# start at zero.
+PAUSES = 5    # Number of pauses whose median is the usual pause
+# s without a subscriber, after which commands start at zero: the next one is another controller.
 SUBSCRIBER_TIMEOUT = 1.0
 # Logged when commands are first complete; the bring-up of controllers waits for it.
 COMPLETE = '~/effort_commands have reached their full size'
@@ -101,8 +96,7 @@ class EffortCommands:
 
     def __init__(self, settings: CommandSettings) -> None:
         self._settings = settings
-        # Whether commands may be published, and why they ended without a request; empty: they did
-        # not.
+        # Whether commands may be published; why they ended without a request, if they did.
         self.enabled, self.mismatch = True, ''
         # The commanded joints in order; empty before there is a robot.
         self.joints: Sequence[str] = ()
@@ -118,7 +112,6 @@ class EffortCommands:
         self._discard()
 
     def _discard(self) -> None:
-        """Discard the last command: the next command is the first."""
         # s: time of the last command, and of the last one that was computed from a state.
         self._commanded: float | None = None
         self._computed = 0.0
@@ -134,8 +127,6 @@ class EffortCommands:
     def configure(self, settings: CommandSettings) -> None:
         """Replace the settings; call `disturb` to avoid a step."""
         self._settings = settings
-
-    # -- Joints, beginning and end. --------------------------------------------------------------
 
     def set_joints(self, joints: Sequence[str], limits: Sequence[float]) -> None:
         """
@@ -182,7 +173,7 @@ class EffortCommands:
         self.begin()
 
     def disable(self) -> None:
-        """Disable commands: they end as `repeat` says."""
+        """Disable commands, which end as in `repeat`."""
         self.enabled = False
         self.end()
 
@@ -193,7 +184,7 @@ class EffortCommands:
             self.disturb()
 
     def end(self) -> None:
-        """End commands, as `repeat` says."""
+        """End commands; see `repeat`."""
         self._ended = True
 
     def disturb(self) -> None:
@@ -212,8 +203,6 @@ class EffortCommands:
             self._commanded += back
         if self._unsubscribed is not None:
             self._unsubscribed += back
-
-    # -- Commands. -------------------------------------------------------------------------------
 
     def update(self, efforts: np.ndarray, now: float,
                guard: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
@@ -293,7 +282,7 @@ class EffortCommands:
 
     def _move_towards(self, goal: np.ndarray, step: float, left: float, now: float,
                       guard: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
-        """Move the last command to a goal by the share of step in the remaining time, left."""
+        """Move the last command towards a goal by the share step / left of the remaining way."""
         settings = self._settings
         blend = min(step, MAX_BLEND_STEP)
         first = self._blended if guard else self._last
@@ -309,7 +298,6 @@ class EffortCommands:
         self._commanded = now
 
     def _limited(self, efforts: np.ndarray) -> np.ndarray:
-        """Return efforts, clamped with `limit_efforts`."""
         if not self._settings.limit_efforts:
             return efforts
         return np.clip(efforts, -self._limits, self._limits)
@@ -321,14 +309,12 @@ class EffortCommands:
             self._unsubscribed = now
 
     def _note_subscriber(self, now: float) -> None:
-        """Note that commands have a subscriber at this time, s."""
         self._set_time(now)
         if self._is_new_subscriber(now):
             self._discard()
         self._unsubscribed = None
 
     def _is_new_subscriber(self, now: float) -> bool:
-        """Return whether a subscriber at this time, s, is another controller."""
         return self._unsubscribed is not None and now - self._unsubscribed > SUBSCRIBER_TIMEOUT
 
     def _is_gap(self, now: float) -> bool:
@@ -342,7 +328,6 @@ class EffortCommands:
         return self._usual_pause() if len(self._pauses) == PAUSES else 0.0
 
     def _usual_pause(self) -> float:
-        """Return the usual pause between computed efforts, s; 0: unknown."""
         return median(self._pauses) if self._pauses else 0.0
 
     def _longest_pause(self) -> float:

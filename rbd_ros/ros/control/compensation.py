@@ -3,7 +3,7 @@
 """Efforts of ~/effort_commands: the interface of control laws, and gravity compensation."""
 
 from collections.abc import Iterable
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from rbd_ros._internal.setting import Setting
@@ -14,11 +14,11 @@ from rbd_ros.ros.runtime.report import OK
 from rbd_ros.workspace.results import DynamicsTerms
 
 
-class Law(Protocol):
+class Law:
     """Computes the efforts of commands."""
 
     def prepare(self, robot: Robot) -> None:
-        """Compile the kernels that efforts for a robot need."""
+        """Compile the kernels that efforts for a robot need, if any."""
 
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 reset: bool) -> np.ndarray | str:
@@ -30,21 +30,24 @@ class Law(Protocol):
         of ages, s. With `reset`, commands start a blend, and the law discards its state.
 
         """
+        raise NotImplementedError
 
     def limit(self, robot: Robot, efforts: np.ndarray, commands: np.ndarray) -> np.ndarray:
         """
-        Return commands that do not drive joints beyond their position and velocity limits.
+        Return `commands` that do not drive joints beyond their position and velocity limits.
 
-        `efforts` is the last result of `efforts`; `commands` are blended from it, in the order of
-        commands, N m or N.
+        They are blended from `efforts`, the last efforts, and in the order of commands, N m or N.
 
         """
+        return commands
 
     def facts(self, robot: Robot, now: float) -> dict[str, str]:
         """Return values for /diagnostics since the last call."""
+        return {}
 
     def findings(self) -> Iterable[tuple[bytes, str]]:
         """Return problems, each with its level."""
+        return ()
 
 
 def compensates_itself(convention: EffortConvention) -> str:
@@ -67,8 +70,8 @@ class CompensationSettings(NamedTuple):
     effort_convention: EffortConvention
 
 
-class Compensation:
-    """Gravity torques, and friction if it is compensated; a `Law` for `commands`."""
+class Compensation(Law):
+    """Gravity torques, and friction if it is compensated, for `commands`."""
 
     def __init__(self, settings: CompensationSettings, commands: EffortCommands) -> None:
         self._settings, self._commands = settings, commands
@@ -77,9 +80,6 @@ class Compensation:
     def configure(self, settings: CompensationSettings) -> None:
         """Replace the settings."""
         self._settings = settings
-
-    def prepare(self, robot: Robot) -> None:
-        """Do nothing: the terms contain its efforts."""
 
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 reset: bool) -> np.ndarray | str:
@@ -98,14 +98,6 @@ class Compensation:
         # These efforts contain no Coriolis torques, so none are subtracted.
         return settings.effort_convention.subtract_onboard_compensation(
             efforts, terms.g, np.zeros_like(terms.g))
-
-    def limit(self, robot: Robot, efforts: np.ndarray, commands: np.ndarray) -> np.ndarray:
-        """Return the commands: gravity torques move no joint."""
-        return commands
-
-    def facts(self, robot: Robot, now: float) -> dict[str, str]:
-        """Return no values."""
-        return {}
 
     def findings(self) -> Iterable[tuple[bytes, str]]:
         """Return a note if the robot compensates gravity by itself."""

@@ -11,22 +11,20 @@ from rbd_ros.control import PoseReference
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.errors import ModelError
 from rbd_ros.ros.control.control_settings import ControlSettings, LAWS, parameter_name
-from rbd_ros.ros.control.following import Tolerances
+from rbd_ros.ros.control.references import Tolerances
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.robot.read_model import base_joint
+from rbd_ros.ros.robot.read_model import base_joint, driven_joints
 
 # Stability limit of damping times period over inertia, tolerance of eigenvalues, and relative
 # precision of the largest gain that is found.
 STABILITY_LIMIT, ROUNDING, PRECISION = 2.0, 1e-6, 1e-5
-# rad/s or m/s: step of derivatives with respect to velocities.
-STEP = 1e-3
+STEP = 1e-3    # rad/s or m/s: step of derivatives with respect to velocities
 
 
 def make_controller(settings: ControlSettings, given: Circumstances) -> Controller:
     """Return the law of the current mode; raise BadParameter or RbdError if there is none."""
     model, mode = given.model, settings.mode
-    law, base = LAWS[mode], base_joint(model)
-    own = model.velocity_names[base.nv if base else 0:]
+    law, base, own = LAWS[mode], base_joint(model), driven_joints(model)
     if base and not law.floating_base:
         raise BadParameter(f'mode {mode} is for robots that are fixed: nothing drives '
                            f"'{base.name}'")

@@ -38,17 +38,16 @@ from rbd_ros.model.configurations import difference
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
 from rbd_ros.ros.commands.effort_commands import EffortCommands
-from rbd_ros.ros.control.compensation import compensates_itself
+from rbd_ros.ros.control.compensation import compensates_itself, Law
 from rbd_ros.ros.control.control_laws import damping_warning, make_controller, tolerances
 from rbd_ros.ros.control.control_settings import ControlSettings
-from rbd_ros.ros.control.following import Following
 from rbd_ros.ros.control.reference_receiver import LawSettings, link_pose, ReferenceReceiver
+from rbd_ros.ros.control.references import Following
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.robot.read_model import unlimited_efforts
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import ERROR, OK, Report, WARN
+from rbd_ros.ros.runtime.report import ERROR, Log, OK, Report, WARN
 from rbd_ros.workspace.results import DynamicsTerms
 
 # Why motions end when the law is reset.
@@ -56,12 +55,12 @@ LOST = ('the robot is held where it is: states are missing, commands are off, or
         'changed')
 
 
-class ControlModes(ReferenceReceiver):
+class ControlModes(ReferenceReceiver, Law):
     """
     The `Law` of the torque controller, with its mode, gains and tolerances in `control`.
 
-    References use the clock of ages. `publish` is called with each `ReferenceStatus`. `why_not`
-    states why there is no law; empty: there is one, or it is not needed yet.
+    References use the clock of ages. `publish` is called with each `ReferenceStatus`. `why_not` is
+    the reason for the lack of a law; empty: there is one, or it is not needed yet.
 
     """
 
@@ -74,11 +73,9 @@ class ControlModes(ReferenceReceiver):
         self._drop_law('')
 
     def _drop_law(self, why_not: str) -> None:
-        """Remove law and reference."""
         self._abort(why_not or LOST)
         self._controller: Controller | None = None
         self._following = None
-        # Configuration and reference of the last efforts.
         self._q: np.ndarray | None = None
         self._reference: Any = None
         self.why_not = why_not
@@ -93,12 +90,7 @@ class ControlModes(ReferenceReceiver):
         self._abort('mode or parameters have changed: the robot is held where it is')
 
     def check(self, control: ControlSettings, robot: Robot, task_link: str) -> None:
-        """
-        Raise BadParameter or RbdError if there is no law with these settings for a robot.
-
-        KernelNotReady is among them: a law starts when all its kernels are compiled.
-
-        """
+        """Raise BadParameter, RbdError or KernelNotReady if a law cannot start."""
         model, q = robot.model, neutral(robot.model)
         law = self._make(control, model, task_link, q)
         try:
@@ -117,13 +109,10 @@ class ControlModes(ReferenceReceiver):
 
     def _make(self, control: ControlSettings, model: Model, task_link: str, q: np.ndarray,
               friction: bool | None = None) -> Controller:
-        """Return the law of the current mode; friction as in the settings if not given."""
         settings = self._settings
         return make_controller(control, Circumstances(
             model, task_link, q, settings.friction if friction is None else friction,
             settings.friction_dead_band))
-
-    # -- Efforts. --------------------------------------------------------------------------------
 
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 reset: bool) -> np.ndarray | str:
@@ -132,7 +121,7 @@ class ControlModes(ReferenceReceiver):
         if robot.states.missing_velocities() and self._settings.missing_velocity == 'zero':
             v = None
         if v is None:
-            self.why_not = ('no law without velocities, of '
+            self.why_not = ('the law needs the velocities of '
                             + listed(robot.states.missing_velocities()))
             return self.why_not
         q = robot.states.q
@@ -265,8 +254,6 @@ class ControlModes(ReferenceReceiver):
         if robot.model.nq == robot.model.nv:
             return np.abs(reference.q - q)
         return np.abs(difference(robot.model, q, reference.q))
-
-    # -- Diagnostics. ----------------------------------------------------------------------------
 
     def facts(self, robot: Robot, now: float) -> dict[str, str]:
         """Return mode, reference and largest errors of position since the last call."""

@@ -9,7 +9,7 @@ import numpy as np
 from rbd_ros._internal.setting import Group, Setting
 from rbd_ros.control.laws import control_laws
 from rbd_ros.model.model import Model
-from rbd_ros.ros.robot.robot import base_joint
+from rbd_ros.ros.robot.read_model import per_velocity
 
 LAWS = control_laws()
 
@@ -20,7 +20,6 @@ def parameter_name(mode: str, gain: str) -> str:
 
 
 def _by_mode(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the gains of each mode by their names in the law."""
     return {mode: {gain: values[parameter_name(mode, gain)] for gain in law.gains}
             for mode, law in LAWS.items()}
 
@@ -42,7 +41,6 @@ class ControlSettings(NamedTuple):
     control_joints: Annotated[tuple[str, ...], Setting(
         (), 'All joints of the robot, in the order of gains with several entries.',
         entry=str, changeable=True)]
-    # By mode and name.
     gains: Annotated[dict[str, dict[str, Any]], _GAINS]
     cartesian_speed: Annotated[float, Setting(
         0.1, 'Largest speed of task_link towards ~/pose_target.', 'm/s', 1e-4, 10.0,
@@ -74,8 +72,4 @@ class ControlSettings(NamedTuple):
 
     def per_velocity(self, model: Model, numbers: Sequence[float]) -> np.ndarray:
         """Return one number per velocity, from those of control_joints or one for all joints."""
-        base = base_joint(model)
-        own = model.velocity_names[base.nv if base else 0:]
-        given = (dict.fromkeys(own, numbers[0]) if len(numbers) == 1
-                 else dict(zip(self.control_joints, numbers)))
-        return np.array([given.get(name, 0.0) for name in model.velocity_names])
+        return per_velocity(model, numbers, self.control_joints)

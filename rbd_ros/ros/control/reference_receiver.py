@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Messages with references: motions that are accepted or refused, and statuses of them."""
+"""Messages with references: accepted or refused motions, and their status."""
 
 from collections.abc import Callable
 from types import NoneType
@@ -11,23 +11,19 @@ import numpy as np
 from rbd_msgs.msg import ReferenceStatus
 from rbd_ros import RbdError
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.control import EffortConvention, JointReference, PoseReference
+from rbd_ros.control import EffortConvention, JointReference, PoseMotion, PoseReference
 from rbd_ros.ros import convert
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.control.control_settings import ControlSettings, LAWS
-from rbd_ros.ros.control.following import Following
 from rbd_ros.ros.control.references import (
-    check_reach, Motion, read_pose, read_trajectory, Refused, stop_pose)
+    check_reach, Following, Motion, read_pose, read_trajectory, Refused, STOP_TIME)
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
-# Different reasons that are logged in one period for references of one topic.
-MAX_REASONS = 10
+MAX_REASONS = 10    # Different reasons that are logged in one period for references of one topic
 
 
 class LawSettings(NamedTuple):
@@ -76,7 +72,7 @@ class ReferenceReceiver:
                                         LAWS[self._control.mode].takes_torques), ''
             if message.points:
                 raise Refused(f'mode {self._control.mode} takes ~/pose_target')
-            return *stop_pose(start), ''
+            return PoseMotion(start.T, start.T, STOP_TIME, twist=start.V), STOP_TIME, ''
         self._accept('joint_trajectory', message.header, read, message.header.stamp)
 
     @guarded
@@ -88,7 +84,7 @@ class ReferenceReceiver:
             q, name = robot.states.q, message.header.frame_id
             link = name.removeprefix(robot.prefix)
             if link not in robot.model.link_names or not name.startswith(robot.prefix):
-                raise Refused(f"its frame is '{name}', none of the robot's: "
+                raise Refused(f"its frame '{name}' is none of the robot's frames: "
                               + listed([robot.prefix + one for one in robot.model.link_names]))
             motion, duration = read_pose(
                 message, link_pose(robot, q, link), start, self._control.cartesian_speed,
@@ -99,13 +95,12 @@ class ReferenceReceiver:
     def _accept(self, topic: str, header: Header,
                 read: Callable[[Robot, Any], tuple[Motion, float, str]],
                 stamp: Any = None) -> None:
-        """Add a motion to the reference, or refuse it."""
         self._count += 1
         sender = Sender(topic, self._count, header)
         try:
             robot, following, now = self._robot, self._following, self._clocks.age_time()
             if LAWS[self._control.mode].reference_type is NoneType:
-                raise Refused(f'mode {self._control.mode} follows nothing: set another mode')
+                raise Refused(f'mode {self._control.mode} takes no references: set another mode')
             if (robot is None or following is None or not self._commands.enabled
                     or self._commands.starts_blend(now)):
                 raise Refused('nothing is commanded now, so references are discarded; '
@@ -143,6 +138,5 @@ class ReferenceReceiver:
         return max(stamp - now, 0.0)
 
     def _abort(self, reason: str) -> None:
-        """End all motions."""
         if self._following is not None:
             self._following.abort(reason)

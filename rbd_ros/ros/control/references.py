@@ -1,17 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-References of the torque controller: motions from messages, one after the other.
+"""The reference of a control law: motions that never step, and whether the robot follows."""
 
-A motion starts with the position and velocity of the reference at that time, so neither ever
-steps.
-
-"""
-
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from geometry_msgs.msg import PoseStamped
 import numpy as np
+from rbd_msgs.msg import ReferenceStatus
 from rbd_ros._internal.text import listed
 from rbd_ros.control import JointReference, JointTrajectory, PoseMotion, PoseReference
 from rbd_ros.control.motion_guard import stated_speeds
@@ -24,18 +20,13 @@ from rbd_ros.ros import convert
 import scipy.interpolate    # noqa: F401
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
-# rad or m: largest distance of a point at 0 s from the reference.
-START_TOLERANCE = 0.05
-# rad/s or m/s: slower joints are at rest.
-REST_SPEED = 1e-3
+START_TOLERANCE = 0.05    # rad or m: largest distance of a point at 0 s from the reference
+REST_SPEED = 1e-3    # rad/s or m/s: slower joints are at rest
 # s: time in which a motion stops, and shortest motion of a pose.
 STOP_TIME, MIN_DURATION = 0.25, 0.5
-# rad: largest error of a rotation that counts as reached.
-REACHED_ANGLE = 0.05
-# Ratio of the largest to the mean speed of `PoseMotion`.
-PEAK = 1.875
-# Largest deviation of the norm of a quaternion from 1.
-NORM_TOLERANCE = 1e-3
+REACHED_ANGLE = 0.05    # rad: largest error of a rotation that counts as reached
+PEAK = 1.875    # Ratio of the largest to the mean speed of `PoseMotion`
+NORM_TOLERANCE = 1e-3    # Largest deviation of the norm of a quaternion from 1
 # Largest numbers of motions that wait, and of points of one motion.
 MAX_WAITING, MAX_POINTS = 8, 5000
 
@@ -87,24 +78,86 @@ class Motions:
 
     def add(self, now: float, begin: float, duration: float, motion: Motion,
             sender: Any = None) -> list[Part]:
-        """
-        Add a motion that starts at `begin`, s; return the later motions that it replaces.
-
-        Raise Refused if too many motions wait.
-
-        """
+        """Add a motion that starts at `begin`, s; return those that it replaces."""
         parts = [part for part in self._parts if part.begin < begin]
         dropped = self._parts[len(parts):]
         while len(parts) > 1 and parts[1].begin <= now:
             parts.pop(0)
         if len(parts) > MAX_WAITING:
-            raise Refused(f'{MAX_WAITING} motions wait already for their time')
+            raise Refused(f'{MAX_WAITING} motions are already waiting')
         self._parts = [*parts, Part(begin, begin + duration, motion, sender)]
         return dropped
 
     def left(self, now: float) -> float:
         """Return the time until the reference rests, s."""
         return max(self._parts[-1].end - now, 0.0)
+
+
+class Tolerances(NamedTuple):
+    """Largest errors of the robot with respect to its reference; infinite: no limit."""
+
+    # For each label, during a motion and after it.
+    path: np.ndarray
+    goal: np.ndarray
+    goal_time: float    # s after the end of a motion, in which the goal must be reached
+    labels: Sequence[str]
+    units: Sequence[str]
+
+
+class Following:
+    """
+    A reference, its motions, and whether the robot follows them.
+
+    Each added motion ends once: reached, replaced or aborted; `publish` is then called with its
+    sender, a state of `ReferenceStatus` and the reason.
+
+    """
+
+    def __init__(self, reference: JointReference | PoseReference, tolerances: Tolerances,
+                 publish: Callable[[Any, int, str], None]) -> None:
+        self._motions, self._tolerances, self._publish = Motions(reference), tolerances, publish
+        self._open: list[Part] = []
+        self.at, self.left = self._motions.at, self._motions.left
+
+    def add(self, now: float, begin: float, duration: float, motion: Motion, sender: Any) -> None:
+        """Add a motion; see `Motions.add`."""
+        for part in self._motions.add(now, begin, duration, motion, sender):
+            self._conclude(part, ReferenceStatus.REPLACED, 'a later message replaces it')
+        self._open.append(self._motions.part(begin))
+
+    def judge(self, now: float, errors: np.ndarray) -> str:
+        """Return why errors, one per label, abort the current motion; empty: they do not."""
+        part, tolerances = self._motions.part(now), self._tolerances
+        for other in [one for one in self._open if one.begin < part.begin]:
+            self._conclude(other, ReferenceStatus.REPLACED, 'a later motion has begun')
+        if part not in self._open:
+            return ''
+        if np.any(errors > tolerances.path):
+            return self._why('path_tolerance', errors, tolerances.path)
+        if now < part.end:
+            return ''
+        if np.all(errors <= tolerances.goal):
+            self._conclude(part, ReferenceStatus.REACHED, '')
+        elif now - part.end > tolerances.goal_time:
+            return (self._why('goal_tolerance', errors, tolerances.goal)
+                    + f', {tolerances.goal_time:g} s after the end of the motion')
+        return ''
+
+    def _why(self, name: str, errors: np.ndarray, most: np.ndarray) -> str:
+        labels, units = self._tolerances.labels, self._tolerances.units
+        return '; '.join(
+            f'{labels[k]} is {errors[k]:.3g} {units[k]} from its reference, {name} is {most[k]:g}'
+            for k in np.flatnonzero(errors > most).tolist())
+
+    def abort(self, reason: str) -> None:
+        """Abort all motions that have not ended."""
+        for part in list(self._open):
+            self._conclude(part, ReferenceStatus.ABORTED, reason)
+
+    def _conclude(self, part: Part, state: int, reason: str) -> None:
+        if part in self._open:
+            self._open.remove(part)
+            self._publish(part.sender, state, reason)
 
 
 def read_trajectory(message: TrajectoryMessage, model: Model, start: JointReference,
@@ -117,7 +170,7 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
 
     """
     if model.nq != model.nv:
-        raise Refused(f"'{model.name}' has joints with quaternions, which no trajectory has")
+        raise Refused(f"'{model.name}' has joints with quaternions, which trajectories lack")
     if not message.points:
         return (JointTrajectory(model, [0.0, STOP_TIME], [start.q, start.q],
                                 [start.v, np.zeros(model.nv)],
@@ -128,7 +181,7 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
     if len(times) > MAX_POINTS:
         raise Refused(f'it has {len(times)} points, more than {MAX_POINTS}')
     if times[0] < 0.0 or np.any(np.diff(times) <= 0.0):
-        raise Refused('its times do not increase from 0 s on')
+        raise Refused('its times do not increase, or begin before 0 s')
     given = {}
     for label in ('positions', 'velocities', 'accelerations', 'effort'):
         rows = [getattr(point, label) for point in message.points]
@@ -166,7 +219,6 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
 
 
 def _columns(names: list[str], model: Model) -> np.ndarray:
-    """Return the indices of the joints of a trajectory among the velocities of a robot."""
     places = {name: k for k, name in enumerate(model.velocity_names)}
     unknown = [name for name in names if name not in places]
     if unknown:
@@ -190,20 +242,20 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
     # Joints that start beyond a limit may move back.
     refuse((q < np.minimum(model.lower, start.q)[columns])
            | (q > np.maximum(model.upper, start.q)[columns]),
-           'is beyond the limits of its position')
+           'exceeds its position limits')
     if times[0] == 0.0:
         refuse(np.abs(q[:1] - start.q[columns]) > START_TOLERANCE,
-               f'is more than {START_TOLERANCE} rad or m from the present reference, at 0 s,')
+               f'is more than {START_TOLERANCE} rad or m from the current reference, at 0 s,')
         ways, spans = np.diff(q, axis=0), np.diff(times)
     else:
         ways = np.diff(np.vstack((start.q[columns], q)), axis=0)
         spans = np.diff(times, prepend=0.0)
     fastest = stated_speeds(model.velocity_limit)[columns]
     refuse(np.abs(ways) > spans[:, None] * fastest,
-           'is faster than the limit of its velocity on the way that begins or ends')
+           'exceeds its velocity limit on a segment that begins or ends')
     if 'velocities' in given:
         refuse(np.abs(given['velocities']) > fastest,
-               'is faster than the limit of its velocity')
+               'exceeds its velocity limit')
         if np.any(np.abs(given['velocities'][-1]) > REST_SPEED):
             raise Refused('its last point is not at rest')
 
@@ -234,11 +286,6 @@ def check_reach(motion: PoseMotion, duration: float, model: Model, link: str,
     """Refuse a goal out of reach; return a warning if only its rotation may be."""
     angle, distance = reach_error(model, link, motion.at(duration).T, q)
     if distance > REACHED:
-        raise Refused(f"it is out of reach: '{link}' comes no nearer than {distance:.3g} m")
-    return (f"its rotation may be out of reach: '{link}' was not found to come nearer than "
+        raise Refused(f"it is out of reach: '{link}' gets no closer than {distance:.3g} m")
+    return (f"its rotation may be out of reach: '{link}' was found to get no closer than "
             f'{angle:.3g} rad' if angle > REACHED_ANGLE else '')
-
-
-def stop_pose(start: PoseReference) -> tuple[Motion, float]:
-    """Return the motion that stops at the reference, and its duration, s."""
-    return PoseMotion(start.T, start.T, STOP_TIME, twist=start.V), STOP_TIME

@@ -39,7 +39,6 @@ class AdaptiveMode(Mode):
         super().__init__(model)
 
     def _choose_start(self) -> np.ndarray:
-        """Return an initial position that the drives can hold with the payload."""
         return heavy_position(self._loaded)
 
     def run(self, session: Session) -> list[Check]:

@@ -61,13 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def prepare(name: str, urdf: str, model: Model, engine: str) -> tuple[Mode, str, str]:
-    """
-    Return a mode, the node that simulates the robot, and a line about the engine.
-
-    Raise DemoFailed if the robot or its engine cannot do what the mode shows, and ModelError if
-    MuJoCo is requested but not installed, or rejects the robot.
-
-    """
+    """Return a mode, the node that simulates the robot, and a line about the engine."""
     if model.nq != model.nv or not model.nv:
         raise DemoFailed(f"robot '{model.name}' needs joints with one coordinate each")
     kind = MODES[name]

@@ -19,13 +19,7 @@ RELEASED = 3.0               # s, duration of the second phase
 
 
 class GravityMode(Mode):
-    """
-    Two phases: with the gravity torques of the dynamics node, and with zero torques.
-
-    The latency of the torques is measured: in an inverted pose the robot falls if they are late,
-    even if their values are correct.
-
-    """
+    """Two phases: with the gravity torques of the dynamics node, and with zero torques."""
 
     title = 'held by gravity torques, then released'
     introduction = ('dynamics_node holds the robot by gravity torques alone, without position '
@@ -38,6 +32,7 @@ class GravityMode(Mode):
         """Hold the robot, and let it fall."""
         session.launch('dynamics_node', robot={'tolerated_delay': TOLERATED_DELAY})
         held = session.watch('held by gravity torques', COMPENSATED)
+        # In an inverted pose, the robot falls if correct torques are late.
         self._delays = session.delays
         session.release()
         fell = session.watch('torques are zero', RELEASED, accurate=False)

@@ -25,7 +25,6 @@ class HybridMode(Mode):
     tolerance = MAX_ERROR
 
     def _choose_start(self) -> np.ndarray:
-        """Return a position in which the free joint hangs at rest."""
         start, self.free = hanging(self.model)
         return start
 

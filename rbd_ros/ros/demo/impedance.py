@@ -68,14 +68,12 @@ class ImpedanceMode(Mode):
         return checks
 
     def _push(self, session: Session, axis: int) -> list[Sample]:
-        """Leave the link alone, then push it."""
         session.push(np.zeros(3))
         free = session.watch('not pushed', FREE)
         session.push(PUSH * np.eye(3)[axis])
         return free + session.watch(f"pushed along {'xyz'[axis]}", PUSHED)
 
     def _positions(self, samples: list[Sample]) -> np.ndarray:
-        """Return the positions of the link, m, one per row."""
         k = self.model.link_index(self.link)
         return np.array([forward_kinematics(self.model, one.q)[k, :3, 3] for one in samples])
 

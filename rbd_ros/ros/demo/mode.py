@@ -25,8 +25,7 @@ class Strip(NamedTuple):
     # One for each sample.
     values: np.ndarray
     desired: np.ndarray | None = None
-    # For errors: those below are small.
-    tolerance: float | None = None
+    tolerance: float | None = None    # For errors: those below are small
 
 
 class Mode:
@@ -37,8 +36,7 @@ class Mode:
     introduction: ClassVar[str]
     # Why simulated_robot cannot simulate this mode; empty: it can.
     needs_mujoco: ClassVar[str] = ''
-    # Whether rotor inertias are added to the model.
-    rotors: ClassVar[bool] = True
+    rotors: ClassVar[bool] = True    # Whether rotor inertias are added to the model
     # rad or m: errors below are small; and the name of errors.
     tolerance: float
     error_name: str = 'error'
@@ -48,7 +46,6 @@ class Mode:
         self.start = self._choose_start()
 
     def _choose_start(self) -> np.ndarray:
-        """Return the initial position."""
         return heavy_position(self.model)
 
     def run(self, session: Session) -> list[Check]:

@@ -8,10 +8,8 @@ from rbd_ros.control import JointTrajectory
 from rbd_ros.ros.demo.robots import DemoFailed
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage, JointTrajectoryPoint
 
-# Hz, and rad or m
-FREQUENCY, AMPLITUDE, PRISMATIC_AMPLITUDE = 0.5, 0.3, 0.05
-# s: between points; from the start of a trajectory to its first point
-SPACING, LEAD = 0.02, 1.0
+FREQUENCY, AMPLITUDE, PRISMATIC_AMPLITUDE = 0.5, 0.3, 0.05    # Hz, and rad or m
+SPACING, LEAD = 0.02, 1.0    # s: between points; from the start of a trajectory to its first point
 # Largest share of the limits that a motion uses, and attempts at half the amplitude each.
 LIMIT_SHARE, ATTEMPTS = 0.9, 6
 

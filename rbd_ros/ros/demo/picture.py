@@ -13,14 +13,10 @@ from rbd_ros.ros.demo.session import Session
 from rbd_ros.ros.demo.table import fixed
 
 GOOD, BAD, PLAIN = '#2e8b57', '#c0392b', '#34495e'
-# Range of drawn errors, rad or m.
-SMALLEST, LARGEST = 1e-6, 10.0
-# Height of a strip as a share of its row.
-HEIGHT = 0.8
-# Smaller numbers are rounding errors, and drawn as zero.
-ROUNDING = 1e-9
-# Samples per line.
-MAX_SAMPLES = 1500
+SMALLEST, LARGEST = 1e-6, 10.0    # Range of drawn errors, rad or m
+HEIGHT = 0.8    # Height of a strip as a share of its row
+ROUNDING = 1e-9    # Smaller numbers are rounding errors, and drawn as zero
+MAX_SAMPLES = 1500    # Samples per line
 # Inches: width, height of a strip, height of everything else, and smallest total height.
 WIDTH, STRIP, REST, MIN_HEIGHT = 12.0, 0.3, 1.1, 5.0
 
@@ -51,7 +47,6 @@ def draw(session: Session, mode: Mode) -> Any:
 
 
 def _draw_strips(axes: Any, session: Session, title: str, strips: list[Strip]) -> None:
-    """Draw quantities below each other, each with its name and its largest value."""
     time = np.array([sample.t for sample in session.samples])
     part = slice(None, None, max(1, len(time) // MAX_SAMPLES))
     ends = [*(time[phase.first] for phase in session.phases[1:]), time[-1]]

@@ -7,8 +7,7 @@ from rbd_ros import gravity_torques, Model, ModelError, world_jacobian
 from rbd_ros.ros.nodes.simulated_control import poses
 from rbd_ros.simulation.mujoco_robot import MujocoRobot
 
-# Gravity torques of initial positions, as a share of the effort limits.
-MAX_LOAD_SHARE = 0.7
+MAX_LOAD_SHARE = 0.7    # Gravity torques of initial positions, as a share of the effort limits
 
 
 class DemoFailed(Exception):
@@ -46,14 +45,7 @@ def too_weak(model: Model, q: np.ndarray) -> str:
 
 
 def choose_engine(wanted: str, urdf: str, model: Model, q: np.ndarray) -> tuple[str, str]:
-    """
-    Return the node that simulates a robot, and a line about the engine for the user.
-
-    `wanted` is 'own', 'mujoco' or empty: MuJoCo if it is installed and accepts the robot, and if
-    the drives can hold the initial position q. Raise ModelError if MuJoCo is wanted but not
-    installed, or rejects the robot.
-
-    """
+    """Return the node that simulates a robot at q, and a line for the user; prefer MuJoCo."""
     own = 'simulated_robot', 'Physics by rbd_ros'
     if wanted == 'own':
         return own[0], f'{own[1]}.'

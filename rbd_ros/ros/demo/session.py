@@ -49,8 +49,7 @@ Errors: TypeAlias = Callable[[float, np.ndarray], np.ndarray]
 class Sample(NamedTuple):
     """A state of the robot."""
 
-    # s, since the first sample.
-    t: float
+    t: float    # s, since the first sample
     # Positions, acting efforts and errors: rad or m, N m or N.
     q: np.ndarray
     tau: np.ndarray
@@ -61,28 +60,17 @@ class Phase(NamedTuple):
     """A part of the demo."""
 
     name: str
-    # Whether errors should be small.
-    accurate: bool
-    # Index of its first sample.
-    first: int
+    accurate: bool    # Whether errors should be small
+    first: int    # Index of its first sample
 
 
 class Session:
     """
     A robot and its controller in separate processes, and a node that commands and records them.
 
-    Parameters
-    ----------
-    model, urdf : Model and pathlib.Path
-        The robot, and its file.
-    robot : {'simulated_robot', 'mujoco_robot'}
-        The node that simulates the robot.
-    show : callable
-        Called a few times a second with the session.
-    start : ndarray
-        Initial position.
-    tolerance, error_name : float and str
-        rad or m: smaller errors are small; and the name of errors.
+    The node `robot` simulates `model`, read from `urdf`, from the position `start`. `show` is
+    called a few times a second with the session. Errors, named `error_name`, are small if below
+    `tolerance`, rad or m.
 
     """
 
@@ -90,7 +78,6 @@ class Session:
                  tolerance: float, error_name: str) -> None:
         self.model, self.urdf, self.robot, self._show = model, urdf, robot, show
         self.start, self.tolerance, self.error_name = start, tolerance, error_name
-        # Printed next to the errors.
         self.note = ''
         self.samples: list[Sample] = []
         self.phases: list[Phase] = []
@@ -109,17 +96,9 @@ class Session:
         self._node.create_subscription(JointState, 'joint_states', self._on_state,
                                        qos_profile_sensor_data)
 
-    # -- Nodes. ----------------------------------------------------------------------------------
-
     def launch(self, controller: str, *, robot: dict[str, Any] | None = None,
                parameters: dict[str, Any] | None = None) -> None:
-        """
-        Start both nodes, and wait until the robot follows its controller.
-
-        `controller` is 'dynamics_node' or 'torque_controller'; `robot` and `parameters` are the
-        parameters of the two nodes.
-
-        """
+        """Start both nodes with parameters; wait until the robot follows its controller."""
         name = controller.removesuffix('_node')
         self.commands = f'/{name}/effort_commands'
         drives = Path(self._folder.name) / 'drives.yaml'
@@ -192,8 +171,6 @@ class Session:
                 raise DemoFailed(reasons[0])
             self._wait_until(monotonic() + RETRY_PERIOD, 'its kernels')
 
-    # -- Recording and commands. -----------------------------------------------------------------
-
     def _on_state(self, message: JointState) -> None:
         self._state = message
 
@@ -202,7 +179,6 @@ class Session:
         self._delays.append(time() - seconds(message.header.stamp))
 
     def _wait(self, what: str, arrived: Callable[[], bool]) -> None:
-        """Spin until a condition holds."""
         if arrived():
             return
         print(f'Waiting for {what} ...', flush=True)
@@ -220,13 +196,7 @@ class Session:
 
     def watch(self, name: str, duration: float, errors: Errors | None = None, *,
               accurate: bool = True) -> list[Sample]:
-        """
-        Record and show the robot for `duration` s, as a phase with a name.
-
-        `errors` maps time and positions to errors; default: the distance from the start. Phases
-        that should have small errors are `accurate`.
-
-        """
+        """Record and show a phase of `duration` s; default of errors: distance from the start."""
         errors = errors or (lambda _, q: q - self.start)
         first, begin, shown = len(self.samples), monotonic(), 0.0
         self.phases.append(Phase(name, accurate, first))
@@ -251,7 +221,7 @@ class Session:
                                    errors(stamp, q)))
 
     def follow(self, name: str, motion: Motion, *, accurate: bool = True) -> list[Sample]:
-        """Record the robot while it follows a motion; repeat that after a pause."""
+        """Record the robot while it follows a motion; repeat it after a pause of the machine."""
         return self.repeat_after_pause(lambda: self._follow(name, motion, accurate))
 
     def _follow(self, name: str, motion: Motion, accurate: bool) -> list[Sample]:
@@ -285,7 +255,6 @@ class Session:
             Wrench(force=Vector3(**dict(zip('xyz', map(float, force))))))
 
     def _publisher(self, kind: type, topic: str) -> Publisher:
-        """Return the publisher of a topic once it has a subscriber."""
         if topic not in self._publishers:
             self._publishers[topic] = self._node.create_publisher(kind, topic, 10)
         self._wait(f'a subscriber of {topic}',

@@ -8,8 +8,7 @@ import numpy as np
 from rbd_ros.ros.demo.robots import units
 from rbd_ros.ros.demo.session import Session, Show
 
-# Lines of the table other than joints: title, heading, rule, note and count of omitted joints, and
-# the line of the cursor.
+# Lines other than joints: title, heading, rule, note, count of omitted joints, and the cursor's.
 OTHER_LINES = 8
 # Characters of a joint's name next to three numbers, and next to one number in half of 80 columns.
 WIDE, NARROW = 34, 25
@@ -40,13 +39,7 @@ def plain_lines() -> Show:
 
 
 def table(session: Session, lines: int) -> Any:
-    """
-    Lay out the current state in 80 columns and `lines` lines, as a rich.console.Group.
-
-    If not all joints fit, those with the largest errors are shown and the others counted; if not
-    all red joints fit, there are two columns of errors only.
-
-    """
+    """Lay out the joints with the largest errors in 80 columns and `lines` lines, with rich."""
     from rich.console import Group
     from rich.markup import escape
     from rich.table import Table
@@ -55,7 +48,7 @@ def table(session: Session, lines: int) -> Any:
     sample, phase, model = session.samples[-1], session.phases[-1], session.model
     size, rows = np.abs(sample.error), max(lines - OTHER_LINES, 1)
     red = size >= session.tolerance
-    two_columns = red.sum() > rows
+    two_columns = red.sum() > rows      # of errors only
     chosen = sorted(np.argsort(-size, kind='stable')[:2 * rows if two_columns else rows])
 
     def error(k: int) -> str:

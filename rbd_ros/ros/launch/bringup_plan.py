@@ -46,21 +46,17 @@ INTERFACES = 'position', 'velocity', 'effort'
 
 
 class Bringup(NamedTuple):
-    """What is started, in this order."""
+    """The programs to start, in this order."""
 
-    # Description and controller manager, at once.
-    robot: list[Process]
-    # Each when the previous one has ended with code 0.
-    loading: list[Process]
-    # Then the dynamics node, or the torque controller.
-    node: Process
-    # When the node logs that its commands are complete.
-    activating: Process
+    robot: list[Process]    # Description and controller manager, at once
+    loading: list[Process]    # Each when the previous one has ended with code 0
+    node: Process    # Then the dynamics node, or the torque controller
+    activating: Process    # When the node logs that its commands are complete
 
 
 def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) -> Bringup:
     """
-    Return what is started.
+    Return the programs to start.
 
     `values` are values of `ARGUMENTS`; parameters of controllers that follow from the robot are
     written to `folder`; `find` looks in the ament index by default. Raise LaunchError if an
@@ -101,13 +97,10 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) ->
 
 
 def _spawner(controller: str, path: Path, *options: str) -> Process:
-    """Return the program that loads, configures and activates a controller."""
     return Process('controller_manager', 'spawner', None, arguments=(
         controller, '--param-file', str(path), '--controller-manager', MANAGER,
         '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), once=True)
 
-
-# -- Controllers. ---------------------------------------------------------------------------------
 
 def _parameters(controllers: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the parameters of a node in a file of controllers; empty if there are none."""
@@ -124,13 +117,7 @@ def single_joints(robot: Model) -> list[str]:
 
 
 def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -> list[str]:
-    """
-    Return the joints of the effort controller in its order, for ``command_joints`` of the node.
-
-    `controllers` is the content of the file `path`. Raise LaunchError if the controller has
-    another type, or its joints are not those of the robot.
-
-    """
+    """Return the joints of the effort controller, in order, or raise LaunchError."""
     given = _parameters(controllers, EFFORTS)
     listed_there = _parameters(controllers, MANAGER).get(EFFORTS)
     kind = ({**given, **listed_there} if isinstance(listed_there, dict) else given).get('type')
@@ -150,8 +137,6 @@ def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -
                                  + listed(known)))
     return joints
 
-
-# -- The element ros2_control of a URDF. ----------------------------------------------------------
 
 def with_mock_hardware(text: str, positions: tuple[float, ...] | None = None) -> str:
     """

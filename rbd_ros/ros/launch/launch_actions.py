@@ -30,13 +30,7 @@ def declare(arguments: Arguments) -> list[Action]:
 
 
 def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, str]:
-    """
-    Return the values of launch arguments, and of unknown ones on the command line.
-
-    Unknown arguments count only if launch was started with this `file`; if another launch file
-    includes it, they belong to that file.
-
-    """
+    """Return the values of launch arguments, and of unknown ones on the command line."""
     given = dict(one.split(':=', 1) for one in context.argv if ':=' in one)
     unknown = {name: value for name, value in given.items()
                if name not in arguments and name not in OF_LAUNCH}
@@ -44,6 +38,7 @@ def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, s
     root = getattr(getattr(context.locals, 'event', None), 'launch_description', None)
     files = [one.launch_description_source.location for one in getattr(root, 'entities', ())
              if isinstance(one, IncludeLaunchDescription)]
+    # Unknown arguments belong to `file` only if launch was started with it, not if it is included.
     if not any(Path(path).exists() and os.path.samefile(path, file) for path in files):
         unknown = {}
     values = {name: LaunchConfiguration(name).perform(context) for name in arguments}
@@ -68,26 +63,19 @@ def make_node(process: Process, **options: Any) -> Node:
 
 
 def watch(node: Node, process: Process, then: Action | None = None) -> list[Action]:
-    """
-    Return the event handlers of a node, which must be registered before it starts.
-
-    If a required node fails, all others end and launch returns 1. The action `then` follows when a
-    program that is supposed to end has succeeded.
-
-    """
+    """Return the event handlers of a node, to be registered before it starts."""
     def end(event: Any, context: LaunchContext) -> Action | None:
         if context.is_shutdown:
             return None
         if node.return_code != 0:
-            # Only an exception makes launch return 1.
+            # All nodes end; only an exception makes launch return 1.
             raise RuntimeError(f'{process.executable} has failed, ' + (
                 'it could not be started' if node.return_code is None else
                 f'exit code {node.return_code}'))
         return then if process.once else Shutdown(reason=f'{process.executable} has ended')
 
     def interrupt(event: Any, context: LaunchContext) -> Action | None:
-        # The terminal's SIGINT came before the process; without another SIGINT, launch would wait
-        # 5 s for its end.
+        # The process missed the terminal's SIGINT: without another, launch would wait 5 s for it.
         if not context.is_shutdown:
             return None
         return EmitEvent(event=SignalProcess(signal_number=signal.SIGINT,
@@ -100,13 +88,9 @@ def watch(node: Node, process: Process, then: Action | None = None) -> list[Acti
 
 
 def leave_interrupts_to_launch(context: LaunchContext) -> Callable[[], bool]:
-    """
-    Suppress KeyboardInterrupt while launch runs; return a function that tells of Ctrl-C.
-
-    Launch receives signals through a file descriptor. With an additional KeyboardInterrupt at the
-    wrong place, launch loses a node that it is just starting.
-
-    """
+    """Suppress KeyboardInterrupt while launch runs; return a function: was Ctrl-C pressed."""
+    # Launch receives signals through a file descriptor; an additional KeyboardInterrupt at the
+    # wrong place would make it lose a node that it is just starting.
     pressed, before = [], signal.getsignal(signal.SIGINT)
 
     def handle(number: int, frame: Any) -> None:

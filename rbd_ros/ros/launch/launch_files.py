@@ -7,15 +7,14 @@ from pathlib import Path
 import re
 import shlex
 from typing import Any
-import warnings
 
 from rbd_ros._internal.text import listed
 from rbd_ros._internal.yaml_files import read_yaml
-from rbd_ros.errors import ModelWarning, RbdError
-from rbd_ros.model.files.urdf import load_urdf_string
+from rbd_ros.errors import RbdError
 from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.model import Model
+from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.runtime.share_directory import share
 
 
@@ -32,7 +31,6 @@ def existing_file(argument: str, path: str) -> Path:
 
 
 def _expanded(path: str) -> Path:
-    """Return a path with ``~`` expanded."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -40,14 +38,11 @@ def _expanded(path: str) -> Path:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, quoted as in a shell."""
     try:
         return shlex.split(text)
     except ValueError as error:
         raise LaunchError(f'{text}: {error}') from None
 
-
-# -- Parameters. ----------------------------------------------------------------------------------
 
 def check_parameters(path: Path, node: str) -> None:
     """Raise LaunchError if a parameter file has nothing for a node, given by its full name."""
@@ -85,8 +80,6 @@ def read_parameters(path: Path) -> dict[str, Any]:
     return content
 
 
-# -- The model. -----------------------------------------------------------------------------------
-
 def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
     """
     Return the URDF of a robot, and the robot.
@@ -105,14 +98,9 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
         raise LaunchError(f'{path} is not a xacro file, its name does not end in {SUFFIX}: it '
                           f'takes no arguments, got {" ".join(arguments)}')
     try:
-        if path.suffix == SUFFIX:
-            text = expand_xacro(path, arguments)
-        else:
-            text = path.read_bytes()
-        text = decode(text)
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ModelWarning)
-            robot = load_urdf_string(text)
+        text = decode(expand_xacro(path, arguments) if path.suffix == SUFFIX
+                      else path.read_bytes())
+        robot = load_quietly(text)
     except RbdError as error:
         raise LaunchError(f'{path}: {error}') from None
     if not robot.links:
@@ -121,7 +109,6 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
 
 
 def _split(model: str) -> tuple[Path, list[str]]:
-    """Return the path of a model, and the arguments of xacro that follow it."""
     path = _expanded(model)
     found = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
     if path.exists() or not found:

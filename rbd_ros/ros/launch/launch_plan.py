@@ -1,11 +1,8 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-The plan of `ros2 launch rbd_ros dynamics.launch.py`, made before any node starts.
+"""The plan of `ros2 launch rbd_ros dynamics.launch.py`, made before any node starts."""
 
-A launch that failed halfway would leave nodes behind that command a robot.
-
-"""
+# A launch that failed halfway would leave nodes behind that command a robot.
 
 from collections.abc import Callable, Iterable, Mapping
 import os
@@ -29,8 +26,7 @@ DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
 # For parameters that follow from a simulated robot; removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
-# Empty, or the name of a topic or namespace.
-ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'
+ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'    # Empty, or the name of a topic or namespace
 
 Arguments: TypeAlias = Mapping[str, tuple[str, str]]
 # Returns whether a package and an executable (None: the package alone) are installed.
@@ -71,7 +67,6 @@ ARGUMENTS = {
     'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
              'false'),
 }
-# The packages that may be missing.
 PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
             'robot_state_publisher', 'rviz2')
 
@@ -81,15 +76,12 @@ class Process(NamedTuple):
 
     package: str
     executable: str
-    # Name of the node; None: its default.
-    name: str | None = None
+    name: str | None = None    # Name of the node; None: its default
     # Values by name, or paths of files.
     parameters: tuple[Any, ...] = ()
     remappings: tuple[tuple[str, str], ...] = ()
-    # Of the command line.
-    arguments: tuple[str, ...] = ()
-    # Whether its end also ends the others.
-    required: bool = True
+    arguments: tuple[str, ...] = ()    # Of the command line
+    required: bool = True    # Whether its end also ends the others
     # Whether it is supposed to end, with exit code 0, while the others continue.
     once: bool = False
 
@@ -261,7 +253,7 @@ def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
 
 def parameter_files(values: Mapping[str, str], node: str,
                     defaults: tuple[Path, ...]) -> list[str]:
-    """Return the parameter files of a node; `defaults` stay whatever `params` is."""
+    """Return the parameter files of a node, with `defaults` even if `params` is given."""
     if values['params']:
         own = [existing_file('params', path) for path in values['params'].split(os.pathsep)]
         for path in own:
@@ -271,7 +263,7 @@ def parameter_files(values: Mapping[str, str], node: str,
         files = ['dynamics', 'torque_controller'] if values['mode'] else ['dynamics']
         paths = [*(share('config', f'{name}.param.yaml') for name in files), *defaults]
     if values['robot']:
-        # The files that come later count more.
+        # Later files override earlier ones.
         paths = [presets()[values['robot']], *paths]
     return [str(path) for path in paths]
 
@@ -288,7 +280,6 @@ def check_installed(processes: Iterable[Process], find: Finder | None = None,
 
 
 def _is_installed(package: str, executable: str | None) -> bool:
-    """Return whether ROS would find an executable."""
     from ament_index_python.packages import get_package_prefix, PackageNotFoundError
     try:
         prefix = get_package_prefix(package)
@@ -298,7 +289,6 @@ def _is_installed(package: str, executable: str | None) -> bool:
 
 
 def _missing(process: Process, arguments: Arguments) -> str:
-    """Return what to do about a missing program."""
     text = f"{process.package} is not installed, or has no executable '{process.executable}'"
     if process.package not in PACKAGES:
         return f'{text}: build the workspace with colcon, and source its install/setup.bash'
@@ -308,5 +298,4 @@ def _missing(process: Process, arguments: Arguments) -> str:
 
 
 def _apt(package: str) -> str:
-    """Return the command that installs a package."""
     return f'sudo apt install ros-$ROS_DISTRO-{package.replace("_", "-")}'

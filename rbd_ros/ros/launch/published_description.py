@@ -6,21 +6,15 @@ from collections.abc import Callable
 import os
 from time import monotonic
 
-# s until a publisher is discovered and its description has arrived
-PATIENCE = 2.0
+PATIENCE = 2.0    # s until a publisher is discovered and its description has arrived
 # The middleware's name for a node whose name has not arrived yet
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
 
 
 def published_description(topic: str, is_over: Callable[[], bool] = lambda: False,
                           patience: float = PATIENCE) -> tuple[str, str] | None:
-    """
-    Wait for a description on a topic, until `is_over()` or for `patience` seconds.
-
-    Return the full name of a publishing node and the description, or None if none arrived or ROS
-    does not start. A publisher alone does not count: ROS shows it for a while after it was killed.
-
-    """
+    """Return a publisher of a topic and its description, or None after `patience` seconds."""
+    # A publisher alone does not count: ROS shows it for a while after it was killed.
     # Imported lazily: ROS is slow to import, and most launches do not need it here.
     from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
     import rclpy

@@ -39,7 +39,6 @@ def _color(color: tuple[float, float, float], opacity: float = 0.9) -> ColorRGBA
 RED, BLUE = _color(LAYERS[COM].color), _color(LAYERS[LINK_COMS].color, 0.6)
 GREY, GREEN = _color(LAYERS[ELLIPSOIDS].color, 0.3), _color(LAYERS[WRENCHES].color)
 VIOLET = _color(MOMENT_COLOR)
-# The groups of markers that can be switched in RViz.
 NAMESPACES = (COM, LINK_COMS, GRAVITY, CORIOLIS, EXTERNAL_TORQUES, ELLIPSOIDS, WRENCHES)
 # Color of torque arrows, and their distance from the joint axis, m.
 TORQUES = {name: (_color(LAYERS[name].color), distance) for name, distance in (
@@ -53,10 +52,8 @@ class Markers:
     A red ball is the centre of mass of the robot, blue balls are those of its links. Grey
     ellipsoids of uniform density have the masses and inertias of the links. Arrows along joint
     axes are torques, all on one scale: gravity orange, Coriolis cyan, external torques red. Green
-    and violet arrows are the external forces and moments of a request. Each of `NAMESPACES` can be
-    switched in RViz.
-
-    `prefix` is the prefix of link names in frame names.
+    and violet arrows are the external forces and moments of a request. RViz can switch each of
+    `NAMESPACES`. `prefix` is that of link names in frame names.
 
     """
 
@@ -64,7 +61,6 @@ class Markers:
         self._model = model
         self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
         self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
-        # Joints with one axis that do not mimic others.
         shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
                  if joint.name in model.velocity_names]
         self._joint_links = np.array([k for k, _ in shown], int)
@@ -91,7 +87,6 @@ class Markers:
                           if link in self._model.link_names}
 
     def _template(self, frame: str, torques: tuple[str, ...]) -> Template:
-        """Return the markers that move with every state."""
         com = _marker(COM, 0, Marker.SPHERE, RED, COM_DIAMETER)
         fields: dict[Hashable, Field] = {COM: numbers(com.pose.position, 'x', 'y', 'z')}
         link_coms = _marker(LINK_COMS, 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
@@ -141,7 +136,6 @@ class Markers:
 
     def _torque_arrows(self, poses: np.ndarray, torques: Mapping[str, np.ndarray]
                        ) -> dict[Hashable, np.ndarray]:
-        """Return both ends of the arrows of torques, by namespace and joint."""
         self._largest = max(self._largest, *(float(np.max(np.abs(given), initial=0.0))
                                              for given in torques.values()))
         turns = poses[self._joint_links, :3, :3]
@@ -203,7 +197,6 @@ def _arrow(space: str, number: int, color: tuple[float, ...]) -> Marker:
 
 
 def _points(marker: Marker, number: int) -> Field:
-    """Return the points of a marker as a field of a template."""
     def write(flat: 'array[float]') -> None:
         marker.points = [Point(x=x, y=y, z=z)
                          for x, y, z in zip(flat[0::3], flat[1::3], flat[2::3])]

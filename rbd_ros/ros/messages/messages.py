@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from builtin_interfaces.msg import Time
-
 from geometry_msgs.msg import (Accel, AccelStamped, PointStamped, Pose, PoseStamped, Twist, Wrench,
                                WrenchStamped)
 import numpy as np
@@ -19,8 +18,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 COMMANDS = '~/effort_commands'
-# The same commands in another message type.
-EFFORT_TRAJECTORY = '~/effort_trajectory'
+EFFORT_TRAJECTORY = '~/effort_trajectory'    # The same commands in another message type
 # In the order of publishing: first what a controller waits for.
 TOPICS = {
     COMMANDS: Float64MultiArray,
@@ -44,21 +42,17 @@ TOPICS = {
     '~/contact': ContactStamped,
 }
 C_RATE = '~/coriolis_matrix_rate'
-# Topics of the task link.
 TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN = '~/task_dynamics', '~/task_pose', '~/task_jacobian'
 TASK_BIAS, TASK_INERTIA = '~/task_bias', '~/task_inertia'
 TASK_TOPICS = (TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA)
-# Topics of the observer of external torques.
 EXTERNAL_TORQUES, EXTERNAL_WRENCH, CONTACT = EXTERNAL_TOPICS = (
     '~/external_torques', '~/external_wrench', '~/contact')
-# Topics that need velocities.
 RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS,
                    TASK_DYNAMICS, TASK_BIAS)
 # Topics in the axes of the task link, which their header names.
 LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, EXTERNAL_WRENCH)
-# The rows and columns of task-space matrices.
-TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
+TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')    # The rows and columns of task-space matrices
 # Topics with one number per joint, and their terms.
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
            '~/gravity_torques_rate': 'g_dot', EXTERNAL_TORQUES: 'external_torques'}
@@ -108,8 +102,7 @@ class Outputs:
     """The messages of one robot, except commands."""
 
     def __init__(self, model: Model, model_id: int, task_link: str = '', prefix: str = '') -> None:
-        # `model_id` changes whenever the robot does; `task_link` is the link of TASK_TOPICS, if
-        # any; `prefix` is the prefix of link names in frame names.
+        # `model_id` changes with the robot; `prefix` is that of link names in frame names.
         self._model, self._model_id = model, model_id
         self._task_link, self._prefix = task_link, prefix
         self._frame: str | None = None
@@ -133,7 +126,6 @@ class Outputs:
         return self._templates[key].fill(stamp, values)
 
     def _template(self, topic: str, contact: bool) -> Template:
-        """Return the template of a topic: its message, complete except for the numbers."""
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
         message.header.frame_id = (self._prefix + self._task_link if topic in LINK_TOPICS

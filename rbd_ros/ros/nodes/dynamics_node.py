@@ -27,20 +27,17 @@ from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.outputs.publishing import Publishing, PublishingSettings
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import (
-    declare, NO_GRAVITY, Parameters, read, unknown_overrides)
+    declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
 from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.robot.effort_check import EffortCheck
 from rbd_ros.ros.robot.read_model import check_task_link
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
-from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
-from rbd_ros.ros.runtime.report import Report
-from rbd_ros.ros.runtime.usage import usage
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.runtime.worker import Worker
 from rbd_ros.ros.services.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.services.background_services import BackgroundService, BadRequest
@@ -53,8 +50,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
-# s: largest time for which a computing thread keeps the interpreter.
-SWITCH_INTERVAL = 2e-4
+SWITCH_INTERVAL = 2e-4    # s: largest time for which a computing thread keeps the interpreter
 
 Transition: TypeAlias = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
@@ -103,16 +99,9 @@ def transition(callback: Transition) -> Transition:
 
 
 class DynamicsNode(LifecycleNode):
-    """
-    Publishes the dynamics of the robot in /robot_description for every joint state.
+    """Publishes the dynamics of the robot in /robot_description; see doc/interfaces.md."""
 
-    doc/interfaces.md lists its topics and services. With `alone`, the node has the process to
-    itself and may tune the interpreter.
-
-    """
-
-    # Values of the parameters, robot and its replacement, and the outputs, while configured; the
-    # commands outlive a clean-up.
+    # They exist while the node is configured; the commands outlive a clean-up.
     parameters: Parameters
     current: CurrentRobot
     publishing: Publishing
@@ -140,7 +129,7 @@ class DynamicsNode(LifecycleNode):
         self.add_on_set_parameters_callback(self.check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._alone, self.kernels = alone, Kernels(self._log, self._failed, alone)
-        if alone:
+        if alone:       # the node has the process to itself, and may tune the interpreter
             # A request that another thread answers must not delay states.
             sys.setswitchinterval(SWITCH_INTERVAL)
         if (self.get_parameter('autostart').value is True
@@ -172,13 +161,11 @@ class DynamicsNode(LifecycleNode):
         """Return whether the events executor is to spin the node."""
         return self.get_parameter('executor').value == 'events'
 
-    # -- Lifecycle. ------------------------------------------------------------------------------
-
     @transition
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, compile the kernels and create all topics and services."""
         try:
-            self._take_parameters()
+            self.parameters = self._read()
         except BadParameter as error:
             self.report.fail('errors', f'not configured: {error}')
             self._log.error(f'not configured: {error}')
@@ -194,28 +181,18 @@ class DynamicsNode(LifecycleNode):
         self.kernels.never_wait()
         return super().on_configure(state)
 
-    def _take_parameters(self) -> bool:
-        """Read the parameters; return whether any has changed."""
-        before = getattr(self, 'parameters', None)
-        self.parameters = self._read()
-        return self.parameters != before
-
     def _read(self, changes: Sequence[Parameter] = ()) -> Parameters:
-        """Return the checked values of the parameters, with changes."""
         return read(self, self.kinds, self.settings, changes, self._refused)
 
     def _make_law(self) -> Law:
-        """Return the law that computes the efforts of commands."""
         self.compensation = Compensation(self.parameters.select(CompensationSettings),
                                          self.commands)
         return self.compensation
 
     def _configure_law(self) -> None:
-        """Pass changed parameters to the law."""
         self.compensation.configure(self.parameters.select(CompensationSettings))
 
     def _make_parts(self) -> None:
-        """Create the parts of the node."""
         select, report, log = self.parameters.select, self.report, self._log
         if not hasattr(self, 'commands'):
             self.commands = EffortCommands(select(CommandSettings))
@@ -268,12 +245,10 @@ class DynamicsNode(LifecycleNode):
         guard_services(self, log, report)
 
     def _serve(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
-        """Create a service that is answered at once."""
         service = self.create_service(kind, name, callback)
         self._parts.append(partial(self.destroy_service, service))
 
     def _configure_parts(self) -> None:
-        """Pass changed parameters to the parts."""
         select = self.parameters.select
         parts: tuple[tuple[Any, Any], ...] = (
             (self.commands, CommandSettings), (self.listening, ListeningSettings),
@@ -289,7 +264,7 @@ class DynamicsNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start the outputs."""
         self.commands.begin()
-        self.publishing.begin()
+        self.publishing.active = True
         return super().on_activate(state)
 
     @transition
@@ -349,12 +324,12 @@ class DynamicsNode(LifecycleNode):
 
     @guarded
     def _apply_parameters(self, changes: Sequence[Parameter]) -> None:
-        """Apply changed parameters."""
         for change in changes:
             self._refused.pop(change.name, None)
         if not self._parts:
             return
-        if self._take_parameters():
+        before, self.parameters = self.parameters, self._read()
+        if self.parameters != before:
             self._configure_parts()
             self.commands.disturb()
         self.current.follow_settings()
@@ -370,14 +345,12 @@ class DynamicsNode(LifecycleNode):
             self.robot.forget()
 
     def _failed(self, error: Exception) -> None:
-        """Log and report an exception that the worker caught."""
         text = f'{type(error).__name__}: {error}'
         self.report.fail('errors', text)
         self._log.error(text, 'worker')
 
     def _enable_commands(self, request: SetBool.Request,
                          response: SetBool.Response) -> SetBool.Response:
-        """Enable or disable ~/effort_commands."""
         self.current.enable_commands(request.data)
         response.success = True
         response.message = 'commands are ' + ('enabled' if request.data else 'disabled')
@@ -386,14 +359,13 @@ class DynamicsNode(LifecycleNode):
 
     def _calibrate_contact(self, request: Trigger.Request,
                            response: Trigger.Response) -> Trigger.Response:
-        """Start the calibration of the thresholds of ~/contact."""
         try:
             seconds = self.forces.calibrate(self.robot)
         except BadRequest as error:
             response.success, response.message = False, str(error)
             return response
         response.success = True
-        response.message = (f'touch nothing for {seconds:g} s, and let the robot move as it will '
-                            'later; the thresholds are logged')
+        response.message = (f'do not touch the robot for {seconds:g} s, and let it move as in '
+                            'operation; the thresholds are then logged')
         self._log.warning(f'~/contact is being calibrated: {response.message}')
         return response

@@ -7,8 +7,7 @@ import sys
 from rbd_ros.ros.runtime.entry_points import mujoco_robot as main
 
 if __name__ == '__main__':
-    # Before the imports below: they take a second, in which signals must be handled already.
-    main()
+    main()          # before the slow imports; see dynamics_node
     sys.exit()
 
 from dataclasses import replace    # noqa: I100
@@ -53,7 +52,6 @@ class RobotInMujoco(SimulatedRobot):
     parameters: ClassVar[dict[str, Setting]] = {**SimulatedRobot.parameters, **_PARAMETERS}
 
     def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
-        """Return the robot in MuJoCo."""
         load = None
         if given['payload_link']:
             load = Load(given['payload_link'], given['payload_mass'], given['payload_com'],
@@ -71,7 +69,6 @@ class RobotInMujoco(SimulatedRobot):
         return robot
 
     def _on_push(self, message: Wrench) -> None:
-        """Push the link until the next wrench; ignore a wrench that is not finite."""
         assert isinstance(self._engine, MujocoRobot)
         try:
             self._engine.push(self._push_link, convert.wrench(message))

@@ -10,23 +10,19 @@ gains in proportion to the inertia of each joint.
 
 from pathlib import Path
 from typing import Any
-import warnings
 
 import numpy as np
-from rbd_ros import (
-    load_urdf_string, mass_matrix, Model, ModelWarning, with_armature)
+from rbd_ros import mass_matrix, Model, with_armature
 from rbd_ros.model import save_drives
 from rbd_ros.ros.nodes.simulated_robot import rest_position, TOLERATED_DELAY, with_damping
+from rbd_ros.ros.robot.read_model import load_quietly
 import yaml
 
 # 1/s: decay rate of errors; lower with springs only, which tolerate less delay at the same rate.
 RATE, SPRING_RATE = 10.0, 5.0
-# Rotor inertia as a share of the largest inertia that a joint moves.
-ROTOR = 0.02
-# Number of poses.
+ROTOR = 0.02    # Rotor inertia as a share of the largest inertia that a joint moves
 POSES = 200
-# Parameters of the simulated robot: damping against delayed gravity torques is in gravity_damping
-# instead, since the other modes would have to overcome it.
+# Damping against delayed gravity torques is in gravity_damping: other modes need none.
 ROBOT = {'tolerated_delay': 0.0}
 
 
@@ -71,18 +67,8 @@ def gains(model: Model, q: np.ndarray) -> dict[str, Any]:
 
 
 def write(urdf: str, start: list[float] | None, folder: Path) -> tuple[Path, Path]:
-    """
-    Write the drives and the gains of a robot to parameter files, and return their paths.
-
-    The simulated robot takes the first, the torque controller both. `urdf` is the text of the
-    URDF, `start` the initial positions, rad or m; default: those of the simulated robot. Raises
-    RbdError if the robot cannot be simulated.
-
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(urdf)
-    model = with_rotors(model)
+    """Write the drives and the gains of a robot to parameter files, and return their paths."""
+    model = with_rotors(load_quietly(urdf))
     drives, chosen = folder / 'drives.yaml', folder / 'gains.yaml'
     save_drives(model, drives)
     parameters = gains(model, rest_position(model) if start is None else np.array(start))

@@ -7,8 +7,7 @@ import sys
 from rbd_ros.ros.runtime.entry_points import simulated_robot as main
 
 if __name__ == '__main__':
-    # Before the imports below: they take a second, in which signals must be handled already.
-    main()
+    main()          # before the slow imports; see dynamics_node
     sys.exit()
 
 from dataclasses import replace    # noqa: I100
@@ -16,23 +15,21 @@ from math import isfinite
 from pathlib import Path
 from time import monotonic
 from typing import Any, ClassVar, Protocol
-import warnings
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros import (
-    load_urdf_string, Model, ModelWarning, random_configuration, RbdError, StateError)
+from rbd_ros import Model, random_configuration, RbdError, StateError
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import rebuild
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.parameters.parameters import fixed_values
+from rbd_ros.ros.parameters.parameters import fixed_values, usage
+from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
+from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.runtime.share_directory import share
-from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.simulation.mujoco_robot import Measurement
 from rbd_ros.simulation.simulator import Simulator
 from rbd_ros.workspace import Workspace
@@ -43,12 +40,9 @@ from std_msgs.msg import Float64MultiArray, String
 
 # s: largest simulated time at once; on a slow machine, the robot slows down instead.
 MAX_CATCH_UP = 0.1
-# s: time to discover another publisher of the robot description.
-DISCOVERY_TIME = 2.0
-# s: default delay of the commands for which joints are damped.
-TOLERATED_DELAY = 0.05
-# Number of poses in which the stiffness of gravity is evaluated.
-POSES = 50
+DISCOVERY_TIME = 2.0    # s: time to discover another publisher of the robot description
+TOLERATED_DELAY = 0.05    # s: default delay of the commands for which joints are damped
+POSES = 50    # Number of poses in which the stiffness of gravity is evaluated
 
 _PARAMETERS = {
     'robot_description': Setting('', 'URDF of the robot; empty: see urdf.'),
@@ -81,25 +75,22 @@ class Engine(Protocol):
         """Return the measured state, and the efforts of the drives; 0 under brakes."""
 
 
-class OwnEngine(Simulator):
-    """A `Simulator` with ideal sensors."""
+class _OwnEngine(Simulator):
+    """A `Simulator` with ideal sensors; see `Engine`."""
 
     def __init__(self, model: Model, q: npt.ArrayLike, *, step: float) -> None:
         super().__init__(model, q, step=step)
         self._tau = np.zeros(model.nv)
 
     def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
-        """Advance by steps under a command."""
         super().advance(tau, steps)
         self._tau = np.array(tau, float)
 
     def brake(self) -> None:
-        """Stop all joints at once."""
         super().brake()
         self._tau = np.zeros(self.model.nv)
 
     def measure(self) -> Measurement:
-        """Return the state and the last command."""
         return Measurement(self.time, self.q, self.v, self._tau)
 
 
@@ -112,9 +103,7 @@ class SimulatedRobot(Node):
 
     """
 
-    # Exceptions of which only the message is shown to a user.
     errors = (RbdError, OSError, BadParameter)
-    # Names of executable and engine, and the parameters.
     program: ClassVar[str] = 'simulated_robot'
     engine: ClassVar[str] = 'rbd_ros'
     parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
@@ -126,9 +115,7 @@ class SimulatedRobot(Node):
         given = fixed_values(self, self.parameters, self._log)
         self._text = given['robot_description'] or (
             Path(given['urdf']) if given['urdf'] else share('urdf', 'demo_arm.urdf')).read_text()
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ModelWarning)
-            model = load_urdf_string(self._text)
+        model = load_quietly(self._text)
         if given['drives']:
             model = load_drives(model, given['drives'])
         names, start, order = (list(model.velocity_names), given['initial_positions'],
@@ -155,15 +142,14 @@ class SimulatedRobot(Node):
         self._discovery = self.create_timer(DISCOVERY_TIME, self._describe, clock=wall)
         damping = (f'{model.damping.min():.3g} to {model.damping.max():.3g} N m s/rad or N s/m'
                    if model.nv else 'none')
-        self._log.info(f"simulating '{model.name}' by {self.engine}: {model.nv} joints, "
+        self._log.info(f"simulating '{model.name}' with {self.engine}: {model.nv} joints, "
                        f'{model.mass:.4g} kg, damping {damping}; brakes on until the first '
                        'command')
 
     def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
-        """Return the physics of a robot at q, for the values of the parameters."""
         # One step compiles the kernels, and raises if the robot cannot be simulated.
         Simulator(model, q, step=given['step']).advance(np.zeros(model.nv))
-        return OwnEngine(model, q, step=given['step'])
+        return _OwnEngine(model, q, step=given['step'])
 
     @classmethod
     def usage(cls) -> str:
@@ -171,7 +157,7 @@ class SimulatedRobot(Node):
         return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
 
     def uses_events(self) -> bool:
-        """Return whether the events executor is to spin the node."""
+        """Return whether the events executor spins the node."""
         return False
 
     def finish(self) -> None:
@@ -199,7 +185,6 @@ class SimulatedRobot(Node):
         self._tau[self._order] = efforts
 
     def _on_timer(self) -> None:
-        """Simulate up to the present and publish the state."""
         now, engine = monotonic(), self._engine
         if self._tau is not None:
             self._simulated_until = max(self._simulated_until, now - MAX_CATCH_UP)
@@ -219,11 +204,10 @@ class SimulatedRobot(Node):
 
 
 def rest_position(model: Model) -> np.ndarray:
-    """Return zeros, or the middle of the limits of joints that cannot be at zero."""
+    """Return zeros; for joints that exclude zero, the middle of the limits or the single limit."""
     q = np.zeros(model.nv)
     excluded = (model.lower > 0.0) | (model.upper < 0.0)
     lower, upper = model.lower[excluded], model.upper[excluded]
-    # A joint with a single limit starts there.
     lower, upper = (np.where(np.isfinite(lower), lower, upper),
                     np.where(np.isfinite(upper), upper, lower))
     q[excluded] = 0.5 * (lower + upper)

@@ -7,8 +7,7 @@ import sys
 from rbd_ros.ros.runtime.entry_points import torque_controller as main
 
 if __name__ == '__main__':
-    # Before the imports below: they take a second, in which signals must be handled already.
-    main()
+    main()          # before the slow imports; see dynamics_node
     sys.exit()
 
 from collections.abc import Sequence    # noqa: I100
@@ -35,8 +34,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory
 
-# Depth of the queue of statuses of references.
-STATUS_DEPTH = 50
+STATUS_DEPTH = 50    # Depth of the queue of statuses of references
 
 
 class TorqueController(DynamicsNode):
@@ -93,7 +91,6 @@ class TorqueController(DynamicsNode):
         return result
 
     def _set_mode(self, request: SetMode.Request, response: SetMode.Response) -> SetMode.Response:
-        """Set the parameter `mode`."""
         if request.mode == self.mode:
             response.success, response.message = True, f'mode is {request.mode} already'
             return response
@@ -105,7 +102,6 @@ class TorqueController(DynamicsNode):
         return response
 
     def _mode_now(self) -> str:
-        """Return the effect of a new mode on the robot."""
         mode = self.mode
         if self.robot is None:
             return f'mode is {mode}: it is not checked before there is a robot'

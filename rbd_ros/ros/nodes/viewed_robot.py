@@ -13,7 +13,7 @@ from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
 from rbd_ros.ros.convert import joint_state_reader
-from rbd_ros.ros.state.waiting_messages import WaitingMessages
+from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
 from rbd_ros.view.state import computed_state, State
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
@@ -32,19 +32,17 @@ KINDS = {STATES: JointState, DYNAMICS: DynamicsStamped, TORQUES: JointState,
 DEPTHS = {STATES: 10, DYNAMICS: 1, TORQUES: 1, WRENCH: 1}
 
 
-class Unattended(CallbackGroup):
+class _Unattended(CallbackGroup):
     """Subscriptions whose messages wait until they are taken, not executed by the executor."""
 
     def can_execute(self, entity: Any) -> bool:
-        """Return False."""
         return False
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Return False."""
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """Do nothing."""
+        pass
 
 
 class ViewedRobot:
@@ -52,13 +50,13 @@ class ViewedRobot:
 
     def __init__(self, node: Node, model: Model, prefix: str) -> None:
         self._node, self._model, self._prefix = node, model, prefix
-        self._group = Unattended()
+        self._group = _Unattended()
         self._waiting = {topic: WaitingMessages(kind) for topic, kind in KINDS.items()}
         self._reader = joint_state_reader()
         self._subscriptions: dict[str, Subscription] = {}
         self._q, self._v = neutral(model), np.zeros(model.nv)
         self._effort = np.full(model.nv, np.nan)
-        self._moves, self._known = False, False
+        self._moves = self._known = False
         self._entries = {name: k for k, name in enumerate(model.position_names)}
         self._columns = {name: k for k, name in enumerate(model.velocity_names)}
         # Time and content of the last message on each topic of the dynamics node.
@@ -112,12 +110,10 @@ class ViewedRobot:
                 self._effort[column] = message.effort[k]
 
     def _fresh(self, topic: str) -> Any:
-        """Return the last message of a topic, or None if it is too old."""
         came, message = self._last.get(topic, (-np.inf, None))
         return message if monotonic() - came < MAX_AGE else None
 
     def _with_published(self, state: State) -> State:
-        """Return a state with the last results of the dynamics node."""
         dynamics, torques, wrench = (cast(Any, self._fresh(topic))
                                      for topic in (DYNAMICS, TORQUES, WRENCH))
         changes: dict[str, Any] = {}
@@ -151,5 +147,4 @@ class ViewedRobot:
 
 
 def _known(values: np.ndarray) -> np.ndarray:
-    """Return numbers with NaN in place of infinite ones."""
     return np.where(np.isfinite(values), values, np.nan)

@@ -7,37 +7,31 @@ import sys
 from rbd_ros.ros.runtime.entry_points import viewer as main
 
 if __name__ == '__main__':
-    # Before the imports below: they take a second, in which signals must be handled already.
-    main()
+    main()          # before the slow imports; see dynamics_node
     sys.exit()
 
 import os    # noqa: I100
 from time import monotonic
 from typing import Any, ClassVar
-import warnings
 import webbrowser
 
-from rbd_ros import load_urdf_string, Model, ModelError, ModelWarning, RbdError
+from rbd_ros import ModelError, RbdError
 from rbd_ros._internal.setting import Setting
 from rbd_ros.ros.nodes.viewed_robot import ViewedRobot
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.parameters.parameters import fixed_values
+from rbd_ros.ros.parameters.parameters import fixed_values, usage
+from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.runtime.callbacks import guarded
-from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
-from rbd_ros.ros.runtime.report import Report
-from rbd_ros.ros.runtime.usage import usage
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.view.geometry import load_geometry
 from rbd_ros.view.viewer import HOST, PORT, Viewer
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import String
 
-# Lower priority than nodes that control a robot.
-NICENESS = 10
-# Label of measured efforts, which are shown next to computed ones.
-EFFORT = 'measured'
+NICENESS = 10    # Lower priority than nodes that control a robot
+EFFORT = 'measured'    # Label of measured efforts, which are shown next to computed ones
 
 _PARAMETERS = {
     'robot_description': Setting('', 'URDF of the robot; empty: it is read from the topic.'),
@@ -53,15 +47,13 @@ _PARAMETERS = {
 
 class ViewerNode(Node):
     """
-    Shows a running robot in a browser.
+    Shows the newest state of a running robot in a browser; subscribes only while a page is open.
 
-    The page shows the newest state at its own rate; states are subscribed to only while a page is
-    open. Without a dynamics node the torques are computed here. `alone`: the node has the process
-    to itself, and lowers its priority.
+    Without a dynamics node the torques are computed here. `alone`: the node has the process to
+    itself, and lowers its priority.
 
     """
 
-    # Exceptions of which only the message is shown to a user.
     errors = (RbdError, OSError, BadParameter)
     program: ClassVar[str] = 'viewer'
     parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
@@ -92,7 +84,7 @@ class ViewerNode(Node):
         return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
 
     def uses_events(self) -> bool:
-        """Return whether the events executor is to spin the node."""
+        """Return whether the events executor spins the node."""
         return False
 
     def finish(self) -> None:
@@ -101,7 +93,6 @@ class ViewerNode(Node):
             self.viewer.close()
 
     def _on_description(self, message: String) -> None:
-        """Show another robot; report an invalid description."""
         try:
             self._describe(message.data)
         except RbdError as error:
@@ -113,9 +104,7 @@ class ViewerNode(Node):
     def _describe(self, text: str) -> None:
         if text == self._text:
             return
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ModelWarning)
-            model = load_urdf_string(text)
+        model = load_quietly(text)
         geometry = load_geometry(model, text, None, self._given['package_path'])
         for note in geometry.notes:
             self._log.warning(note)
@@ -132,17 +121,13 @@ class ViewerNode(Node):
             f'Follows `{states}`, and `{dynamics}` if a node publishes it; otherwise torques and '
             'matrices are computed here.')
         self._text = text
-        self._replace(model)
-        self._log.info(f"'{model.name}' is shown at {self.viewer.url}")
-
-    def _replace(self, model: Model) -> None:
         if self._robot is not None:
             self._robot.listen(False)
         self._robot = ViewedRobot(self, model, self._given['frame_prefix'])
+        self._log.info(f"'{model.name}' is shown at {self.viewer.url}")
 
     @guarded
     def _on_timer(self) -> None:
-        """Show the newest state if a page is open."""
         if self._robot is None or self.viewer is None:
             return
         self._robot.listen(bool(self.viewer.server.get_clients()))

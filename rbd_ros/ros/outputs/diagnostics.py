@@ -18,16 +18,13 @@ from rbd_ros.ros.parameters.parameters import NO_GRAVITY
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.effort_check import EffortCheck
 from rbd_ros.ros.robot.subscriptions import Subscriptions
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import ERROR, OK, Report, STALE, WARN
+from rbd_ros.ros.runtime.report import ERROR, guarded, Log, OK, Report, STALE, WARN
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-# Number of ages of joint states that are reported, the largest first.
-MAX_AGES = 64
+MAX_AGES = 64    # Number of ages of joint states that are reported, the largest first
 
 
 class HealthSettings(NamedTuple):
@@ -60,7 +57,7 @@ class Health:
                                         clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def configure(self, settings: HealthSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         self._settings = settings
 
     def close(self) -> None:
@@ -70,7 +67,6 @@ class Health:
 
     @guarded
     def _publish(self) -> None:
-        """Publish a report."""
         self._publisher.publish(self.message())
 
     def message(self) -> DiagnosticArray:
@@ -82,7 +78,7 @@ class Health:
             findings or [(OK, 'publishing')], self._facts())
 
     def _facts(self) -> dict[str, str]:
-        """Return values that are neither good nor bad: one number or word per key."""
+        """Return values without a rating, one number or word per key."""
         robot = self._current.robot
         facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
                  'on_stale': self._settings.on_stale,
@@ -105,12 +101,12 @@ class Health:
         return facts
 
     def _findings_on_states(self) -> Iterator[tuple[bytes, str]]:
-        """Yield warnings about the node, its robot and its states."""
         robot, received = self._current.robot, self._report.recent('joint states')
         if not self._publishing.active:
             yield WARN, 'inactive'
         if self._clocks.simulated and not self._clocks.stamp_time():
-            yield WARN, 'use_sim_time is set, but /clock is silent: stamps are not checked'
+            yield WARN, ('use_sim_time is set, but nothing arrives on /clock: stamps are not '
+                         'checked')
         if robot is None:
             yield WARN, 'waiting for a robot description'
         else:
@@ -139,16 +135,15 @@ class Health:
             yield WARN, self._check.finding
 
     def _event_findings(self) -> Iterator[tuple[bytes, str]]:
-        """Yield warnings about events since the last report."""
         for what, text in (
                 ('joint states dropped', 'joint states were dropped'),
                 ('implausible samples', 'implausible samples were ignored'),
-                ('moved joints', 'joints were found elsewhere: the robot is held there'),
+                ('moved joints', 'joints jumped to other positions: the robot is held there'),
                 ('odometry dropped', 'odometry was dropped'),
                 ('descriptions refused', 'a robot description was refused'),
                 ('joint states without a stamp', 'joint states have no stamp: their time of '
                                                  'receipt is used'),
-                ('overruns', 'states come faster than they can be answered: some were skipped'),
+                ('overruns', 'states arrive faster than they are processed: some were skipped'),
                 ('task inertia damped', '~/task_inertia is damped: the task link is near a '
                                         'singular pose'),
                 ('time jumps', 'time jumped'), ('errors', 'an error occurred: see last error')):
@@ -156,7 +151,6 @@ class Health:
                 yield WARN, f'{text} ({count})'
 
     def _findings_on_commands(self) -> Iterator[tuple[bytes, str]]:
-        """Yield warnings about the commands."""
         robot, settings = self._current.robot, self._settings
         if self._commands.mismatch:
             yield ERROR, self._commands.mismatch
@@ -164,7 +158,7 @@ class Health:
             yield WARN, '~/effort_commands are disabled'
         if (settings.friction and robot is not None
                 and robot.velocity(settings.missing_velocity) is None):
-            yield WARN, 'commands are without friction: velocities are not known'
+            yield WARN, 'commands do not compensate friction: velocities are unknown'
         yield from self._law.findings()
         beyond = self._commands.beyond_limits()
         if beyond:
@@ -177,7 +171,6 @@ class Health:
             yield WARN, 'gravity is zero'
 
     def _findings_on_graph(self) -> Iterator[tuple[bytes, str]]:
-        """Yield warnings about duplicate nodes and publishers, and about failing connections."""
         node = self._node
         own = (node.get_name(), node.get_namespace())
         count = Counter(node.get_node_names_and_namespaces())[own]
@@ -189,8 +182,7 @@ class Health:
                 names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
                          for info in node.get_publishers_info_by_topic(topic)]
                 yield WARN, f'{len(names)} publishers of {topic}: {listed(sorted(names))}'
-        # Endpoints in the graph that the middleware has not matched. They are reported the second
-        # time, because discovery may still be under way the first time.
+        # Unmatched endpoints are reported the second time: discovery may still be under way.
         unmatched = {topic: f'nothing is received from a publisher of {one.topic_name}'
                      for topic, one in self._subscriptions.all.items()
                      if node.count_publishers(one.topic_name) > one.get_publisher_count()}

@@ -17,7 +17,7 @@ The observer receives states only while a topic has subscribers, or during a cal
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from rbd_ros._internal.cdr import Stamp
@@ -26,22 +26,17 @@ from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.messages import CONTACT, EXTERNAL_WRENCH
+from rbd_ros.ros.robot.read_model import driven_joints, per_velocity
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import BadRequest
 from rbd_ros.ros.state.joint_states import all_within
 
-# s; after a longer pause between states, the motion in between is unknown
-LONGEST_GAP = 0.25
-# Number of time constants after which 2 % of the initial error remain
-SETTLED = 4.0
-# N m or N, smallest threshold that a calibration finds
-MIN_THRESHOLD = 0.1
-# N m or N, threshold of a floating base: support by the ground is no contact
-NO_CONTACT = 1e12
-
-Values: TypeAlias = 'dict[str, Any] | str'
+LONGEST_GAP = 0.25    # s; after a longer pause between states, the motion in between is unknown
+SETTLED = 4.0    # Number of time constants after which 2 % of the initial error remain
+MIN_THRESHOLD = 0.1    # N m or N, smallest threshold that a calibration finds
+NO_CONTACT = 1e12    # N m or N, threshold of a floating base: support by the ground is no contact
 
 
 class ForceSettings(NamedTuple):
@@ -72,7 +67,6 @@ class ExternalForces:
 
     def __init__(self, settings: ForceSettings, clocks: Clocks, log: Log) -> None:
         self._settings, self._clocks, self._log = settings, clocks, log
-        # Whether a topic has subscribers.
         self.wanted = False
         self._robot: Robot | None = None
         self._detector: ContactDetector | None = None
@@ -86,19 +80,16 @@ class ExternalForces:
         self._start_again('the observer is settling')
 
     def configure(self, settings: ForceSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         before, self._settings = self._settings, settings
         if settings != before and self._robot is not None:
             self._make_observer(self._robot)
-
-    # -- States. ---------------------------------------------------------------------------------
 
     def reset(self) -> None:
         """Discard all states: time jumped."""
         self._start_again('the observer begins again after a jump of time')
 
     def _start_again(self, why_not: str) -> None:
-        """Reset the observer, for a reason."""
         if self._time is None and why_not == self.why_not:
             return          # nothing has been observed since then
         self._time = None
@@ -110,17 +101,6 @@ class ExternalForces:
         if self._detector is not None:
             self._detector.reset()
 
-    def _for_each_joint(self, robot: Robot, numbers: tuple[float, ...], base: float) -> np.ndarray:
-        """Return a parameter's values for each velocity; `base` for those of a floating base."""
-        if len(numbers) == 1:
-            given = dict.fromkeys(robot.model.velocity_names, numbers[0])
-        else:
-            given = dict(zip(self._settings.observer_joints, numbers))
-        result = np.array([given.get(name, base) for name in robot.model.velocity_names])
-        if robot.base_joint is not None:
-            result[:robot.base_joint.nv] = base
-        return result
-
     def _take_over(self, robot: Robot) -> None:
         """Observe another robot; thresholds stay if only its payload or gravity has changed."""
         settings, before = self._settings, self._robot
@@ -130,14 +110,15 @@ class ExternalForces:
             if settings.contact_threshold:
                 self._detector = ContactDetector(
                     robot.model, release=settings.contact_release, longest_gap=LONGEST_GAP,
-                    threshold=self._for_each_joint(robot, settings.contact_threshold, NO_CONTACT))
+                    threshold=per_velocity(robot.model, settings.contact_threshold,
+                                           settings.observer_joints, NO_CONTACT))
         self._start_again('the observer begins again with another robot' if before
                           else 'the observer is settling')
 
     def _make_observer(self, robot: Robot) -> None:
-        """Create the observer of a robot."""
         settings = self._settings
-        gain = self._for_each_joint(robot, settings.observer_gain, settings.observer_gain[0])
+        gain = per_velocity(robot.model, settings.observer_gain, settings.observer_joints,
+                            settings.observer_gain[0])
         self._robot, self._slowest = robot, float(np.min(gain))
         self._observer = MomentumObserver(
             robot.model, gain, smooth=settings.friction_dead_band,
@@ -182,7 +163,6 @@ class ExternalForces:
         return stamp.sec - self._origin + 1e-9 * stamp.nanosec
 
     def _observe(self, t: float, q: np.ndarray, v: np.ndarray, torques: np.ndarray) -> None:
-        """Give the observer, and the contact detector, one state."""
         step = 0.0 if self._time is None else t - self._time
         if self._time is not None and -LONGEST_GAP <= step <= 0.0:
             return          # a message with other joints, or a late one
@@ -201,10 +181,8 @@ class ExternalForces:
             if not was_calibrated and self._detector.threshold is not None:
                 self._log_thresholds(self._detector.threshold)
 
-    # -- Contacts. -------------------------------------------------------------------------------
-
     def calibrate(self, robot: Robot | None) -> float:
-        """Begin to learn the contact thresholds; return how long to touch nothing, s."""
+        """Start to calibrate contact thresholds; return the duration without contact, s."""
         if robot is None:
             raise BadRequest('no robot description has arrived yet')
         if robot is not self._robot:
@@ -214,8 +192,8 @@ class ExternalForces:
             robot.model, calibration_time=settings.contact_calibration_time,
             margin=settings.contact_margin, release=settings.contact_release,
             longest_gap=LONGEST_GAP,
-            least=self._for_each_joint(robot, settings.contact_threshold or (MIN_THRESHOLD,),
-                                       NO_CONTACT))
+            least=per_velocity(robot.model, settings.contact_threshold or (MIN_THRESHOLD,),
+                               settings.observer_joints, NO_CONTACT))
         return settings.contact_calibration_time
 
     def calibration_left(self) -> float:
@@ -223,23 +201,20 @@ class ExternalForces:
         return self._detector.calibration_left if self._detector is not None else 0.0
 
     def _log_thresholds(self, thresholds: np.ndarray) -> None:
-        """Log the thresholds as parameters."""
-        robot = self._robot
-        assert robot is not None
-        first = robot.base_joint.nv if robot.base_joint is not None else 0
+        assert self._robot is not None
+        joints = driven_joints(self._robot.model)
         self._log.warning(
             'contact is calibrated; to keep it, set the parameters observer_joints: ['
-            + ', '.join(robot.model.velocity_names[first:]) + '] and contact_threshold: ['
-            + ', '.join(f'{x:.4g}' for x in thresholds[first:]) + ']')
+            + ', '.join(joints) + '] and contact_threshold: ['
+            + ', '.join(f'{x:.4g}' for x in thresholds[len(thresholds) - len(joints):]) + ']')
 
-    # -- Outputs. --------------------------------------------------------------------------------
-
-    def values(self, topic: str, robot: Robot, q: np.ndarray) -> Values:
+    def values(self, topic: str, robot: Robot, q: np.ndarray
+               ) -> dict[str, Any] | str:
         """Return the terms of one of the EXTERNAL_TOPICS, or why there are none."""
         if topic == EXTERNAL_WRENCH and not robot.task_link:
             return 'the parameter task_link is not set'
         if topic == CONTACT and self._detector is None:
-            return ('its thresholds are not known: call ~/calibrate_contact while nothing touches '
+            return ('its thresholds are unknown: call ~/calibrate_contact while nothing touches '
                     'the robot, or set contact_threshold')
         if robot is not self._robot or self._time is None or self.why_not:
             return self.why_not or 'the observer begins again with another robot'

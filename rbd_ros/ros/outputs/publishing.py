@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from rbd_ros import RbdError
+from rbd_ros import RbdError, SingularError
 from rbd_ros._internal.setting import Setting
 from rbd_ros.control import EffortConvention
 from rbd_ros.kernels.jit.compiled import KernelNotReady
@@ -18,15 +18,13 @@ from rbd_ros.ros.messages.messages import (
     C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES, EXTERNAL_WRENCH,
     RATE_TOPICS, TASK_TOPICS, TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.outputs.external_forces import ExternalForces
-from rbd_ros.ros.outputs.rate_outputs import rate_values
 from rbd_ros.ros.outputs.task_outputs import task_values
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import OK, Report
-from rbd_ros.workspace.results import DynamicsTerms, Factorization
+from rbd_ros.ros.runtime.report import guarded, Log, OK, Report
+from rbd_ros.ros.state.joint_states import all_within
+from rbd_ros.workspace.results import DynamicsTerms, Factorization, MatricesDot
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
@@ -34,19 +32,17 @@ from rclpy.node import Node
 from rclpy.timer import Timer
 from visualization_msgs.msg import MarkerArray
 
-NO_VELOCITY = 'the velocity is not known'
+NO_VELOCITY = 'the velocity is unknown'
 NOT_CONFIRMED = 'a second sample must agree with the first one of each joint'
 NO_TASK_LINK = 'the parameter task_link is not set'
 MARKERS = '~/markers'
 NEED_TASK_LINK = {*TASK_TOPICS, EXTERNAL_WRENCH}
 # The default event callbacks of publishers cost the executor a tenth of a core at 1 kHz.
 NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
-# s between two commands while no states arrive
-COMMAND_PERIOD = 0.01
+COMMAND_PERIOD = 0.01    # s between two commands while no states arrive
 # s between two searches for subscribers; searching at every state takes 3 % of a core at 1 kHz
 LISTENERS_PERIOD = 0.1
-# s after which the node ends even if commands have not reached zero
-MAX_END_TIME = 4.5
+MAX_END_TIME = 4.5    # s after which the node ends even if commands have not reached zero
 
 
 class PublishingSettings(NamedTuple):
@@ -85,7 +81,7 @@ class Publishing:
         # Why topics with subscribers are withheld, and which wait for kernels.
         self._withheld: dict[str, str] = {}
         self._awaited: dict[str, KernelNotReady] = {}
-        # Whether the node is active, and outputs may be published.
+        self._why_no_c_rate: str | None = None
         self.active = False
         self._markers_due = self._listeners_due = 0.0
         # The topics with subscribers, and the robot they were last searched for.
@@ -108,13 +104,12 @@ class Publishing:
         self._start_timers()
 
     def configure(self, settings: PublishingSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         before, self._settings = self._settings, settings
         if (settings.publish_rate, settings.on_stale) != (before.publish_rate, before.on_stale):
             self._start_timers()
 
     def _start_timers(self) -> None:
-        """Replace the timers by those that the settings ask for."""
         self._stop_timers()
         # Commands first: they must continue even if the other timer cannot be created.
         if self._settings.on_stale != 'stop':
@@ -125,7 +120,6 @@ class Publishing:
                                                         self._on_timer, clock=self._wall))
 
     def _stop_timers(self) -> None:
-        """Destroy the timers."""
         for timer in self._timers:
             self._node.destroy_timer(timer)
         self._timers = []
@@ -140,10 +134,6 @@ class Publishing:
         for publisher in self.publishers():
             self._node.destroy_publisher(publisher)
 
-    def begin(self) -> None:
-        """Start the outputs."""
-        self.active = True
-
     def is_commanding(self) -> bool:
         """Return whether commands are being sent to a subscriber."""
         return self.active and self._commands.enabled and self._find_command_subscribers()
@@ -156,7 +146,6 @@ class Publishing:
 
     @guarded
     def _on_timer(self) -> None:
-        """Answer the latest state if it is new and still recent."""
         robot, start = self._current.robot, perf_counter()
         now = self._clocks.age_time()
         if (robot is not None and robot.state_is_new
@@ -203,10 +192,10 @@ class Publishing:
         else:
             terms = robot.workspace.all_terms(
                 q, v, factorization=settings.coriolis_factorization)
-        self._report.took(perf_counter() - start)
+        self._report.compute_times.append(perf_counter() - start)
         values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v)
-        # Commands are sent at once, the rest in a row: sent between computations, each message
-        # would find the sending code evicted from the processor's caches.
+        # Commands are sent at once, the rest in a row, which is faster: the sending code stays in
+        # the processor's caches.
         ready: list[tuple[str, bytes]] = []
         for topic in self._subscribed:
             why_not = self._make(topic, values, robot, terms, ready)
@@ -221,7 +210,6 @@ class Publishing:
 
     def _publish_markers(self, robot: Robot, q: np.ndarray, v: np.ndarray | None,
                          terms: DynamicsTerms) -> None:
-        """Publish the markers of a state."""
         external = self._forces.values(EXTERNAL_TORQUES, robot, q)
         try:
             poses = robot.workspace.forward_kinematics(q)
@@ -262,14 +250,12 @@ class Publishing:
             return self._fail(topic, error)
 
     def _send(self, topic: str, message: bytes) -> None:
-        """Publish a message; an error does not affect other topics."""
         try:
             self._publishers[topic].publish(message)
         except Exception as error:
             self._fail(topic, error)
 
     def _fail(self, topic: str, error: Exception) -> str:
-        """Report an error."""
         self._report.fail('errors', f'{topic}: {type(error).__name__}: {error}')
         return self._report.last_error
 
@@ -282,20 +268,27 @@ class Publishing:
         elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
-    # -- Further terms of some topics: each method adds them, or returns why it cannot. ----------
-
+    # Each of the next three methods adds the terms of some topics, or returns why it cannot.
     def _prepare_rates(self, topic: str, values: dict[str, Any], robot: Robot,
                        terms: DynamicsTerms) -> str | None:
-        """Compute the time derivatives of M, C and g."""
+        """Compute the time derivatives of M, C and g; that of C needs the acceleration."""
         if 'g_dot' not in values:
-            rates, self._why_no_c_rate = rate_values(robot, values['q'], values['v'],
-                                                     self._settings.coriolis_factorization)
-            values.update(rates)
+            q, v, self._why_no_c_rate = values['q'], values['v'], None
+            effort, a = robot.measured_torques(v), np.zeros_like(v)
+            if self._settings.coriolis_factorization != 'christoffel':
+                self._why_no_c_rate = 'coriolis_factorization is not christoffel'
+            elif not all_within(effort, np.inf):
+                self._why_no_c_rate = 'joint states have no efforts'
+            else:
+                try:
+                    a = robot.workspace.forward_dynamics(q, v, effort)
+                except SingularError as error:
+                    self._why_no_c_rate = str(error)
+            values.update(zip(MatricesDot._fields, robot.workspace.matrices_dot(q, v, a)))
         return self._why_no_c_rate if topic == C_RATE else None
 
     def _prepare_forces(self, topic: str, values: dict[str, Any], robot: Robot,
                         terms: DynamicsTerms) -> str | None:
-        """Add the estimates of the observer."""
         found = self._forces.values(topic, robot, values['q'])
         if isinstance(found, str):
             return found
@@ -304,7 +297,6 @@ class Publishing:
 
     def _prepare_task(self, topic: str, values: dict[str, Any], robot: Robot,
                       terms: DynamicsTerms) -> str | None:
-        """Compute the terms of the task link."""
         if not robot.task_link:
             return NO_TASK_LINK
         limit = self._settings.condition_limit
@@ -313,8 +305,6 @@ class Publishing:
             self._report.count('task inertia damped')
         values.update(found)
         return None
-
-    # -- Commands. -------------------------------------------------------------------------------
 
     def _command(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms) -> str | None:
         """Command the efforts of the control law, or return why not."""
@@ -349,7 +339,6 @@ class Publishing:
                 self._command_messages.message(topic, joints, efforts))
 
     def _on_silence(self) -> None:
-        """Send the command that is due while no states arrive."""
         self._repeat_command()
 
     @guarded
@@ -379,7 +368,7 @@ class Publishing:
             sent = True
             if self._clocks.steady_time() - begin > MAX_END_TIME:
                 self._log.error('commands ended before they reached zero: effort_rate_limit is '
-                                'too low for that')
+                                'too low')
                 break
             sleep(COMMAND_PERIOD)
         if sent:

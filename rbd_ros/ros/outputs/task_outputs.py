@@ -5,7 +5,7 @@
 import numpy as np
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.messages import (
-    TASK_BIAS, TASK_DYNAMICS, TASK_INERTIA, TASK_JACOBIAN, TASK_POSE)
+    TASK_BIAS, TASK_INERTIA, TASK_JACOBIAN, TASK_POSE)
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.workspace.results import DynamicsTerms
 
@@ -15,9 +15,8 @@ def task_values(topic: str, robot: Robot, q: np.ndarray, v: np.ndarray | None,
     """
     Return the terms in one of `TASK_TOPICS`, by the keys of `Outputs`.
 
-    The robot has a task link; v may be None for topics that do not need it. `limit` is the
-    condition number of the Jacobian beyond which the task inertia is damped; ``condition`` in the
-    result holds the number and its limit.
+    v may be None for topics that do not need it. Beyond the condition number `limit` of the
+    Jacobian, the task inertia is damped; ``condition`` holds that number and the limit.
 
     """
     workspace, link = robot.workspace, robot.task_link
@@ -33,7 +32,6 @@ def task_values(topic: str, robot: Robot, q: np.ndarray, v: np.ndarray | None,
     assert v is not None
     if topic == TASK_BIAS:
         return convert.parts_of_motion('bias', workspace.jacobian_dot_v(q, v, link))
-    assert topic == TASK_DYNAMICS
     task = workspace.task_space_dynamics(q, v, link, condition_limit=limit)
     return {'J': J, 'Lambda': task.Lambda, 'condition': np.array([task.condition, limit]),
             **convert.parts_of_pose('pose', T), **convert.parts_of_motion('twist', J @ v),

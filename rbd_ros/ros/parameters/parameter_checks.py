@@ -10,7 +10,6 @@ from typing import Any
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 
-# Conditions that a `Setting` may name.
 CONDITIONS: dict[str, Callable[[float], bool]] = {
     'finite numbers': isfinite,
     'finite numbers other than 0': lambda x: isfinite(x) and x != 0.0,
@@ -49,12 +48,10 @@ def checked_value(name: str, setting: Setting, value: Any) -> Any:
 
 
 def _in_range(setting: Setting, value: float) -> bool:
-    """Return whether a number is in the range of its setting, if that has one."""
     return setting.high is None or setting.low is None or setting.low <= value <= setting.high
 
 
 def _checked_list(name: str, setting: Setting, value: Any) -> tuple[Any, ...]:
-    """Return the value of a list; see `checked_value`."""
     if value is None and setting.default:
         raise BadParameter(f'{name} must have a value')
     value = () if value is None or isinstance(value, bytes) else value
@@ -96,4 +93,4 @@ def check_lengths(settings: Mapping[str, Setting], values: Mapping[str, Sequence
             continue
         raise BadParameter(f'{name} has {count} entries, {setting.per} has {expected}: '
                            + (f'give one number, or one for each of {setting.per}'
-                              if setting.single else 'the numbers must be equal'))
+                              if setting.single else 'both must have the same length'))

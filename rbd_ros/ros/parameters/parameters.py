@@ -18,15 +18,14 @@ from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
 from rbd_ros._internal.setting import declared, Group, Setting
 from rbd_ros._internal.text import did_you_mean
 from rbd_ros.ros.parameters.parameter_checks import BadParameter, check_lengths, checked_value
-from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.rclpy_workarounds import overrides
+from rbd_ros.ros.runtime.report import Log
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-# m/s^2; less counts as zero gravity
-NO_GRAVITY = 0.01
+NO_GRAVITY = 0.01    # m/s^2; less counts as zero gravity
 
 PartSettings = TypeVar('PartSettings', bound=NamedTuple)
 # Overrides that rclpy handles itself.
@@ -52,12 +51,7 @@ def _parameters_type(kinds: tuple[type, ...]) -> type[Parameters]:
 
 
 def declare(node: Node, settings: Mapping[str, Setting]) -> dict[str, str]:
-    """
-    Declare parameters on a node; return by name why an override is rejected.
-
-    Such a parameter has its default, and `read` raises the reason.
-
-    """
+    """Declare parameters on a node; return why overrides are rejected, by name, for `read`."""
     refused = {}
     for name, setting in settings.items():
         is_list = isinstance(setting.default, tuple)
@@ -94,6 +88,16 @@ def _descriptor(setting: Setting, *, read_only: bool = False) -> ParameterDescri
     return result
 
 
+def usage(program: str, purpose: str, settings: Mapping[str, Setting]) -> str:
+    """Return the text that an executable prints with `--help`: its purpose and parameters."""
+    lines = [purpose.strip(), '', f'usage: {program} --ros-args [-p NAME:=VALUE ...] '
+             '[--params-file FILE] [-r FROM:=TO ...]', '', 'Parameters:']
+    for name, setting in settings.items():
+        default = list(setting.default) if isinstance(setting.default, tuple) else setting.default
+        lines += [f'  {name} (default {default!r})', f'      {setting.description}']
+    return '\n'.join(lines)
+
+
 def fixed_values(node: Node, settings: Mapping[str, Setting], log: Log) -> dict[str, Any]:
     """Declare parameters that may not change at run time; return their values as `read` does."""
     refused = declare(node, settings)
@@ -113,13 +117,7 @@ def unknown_overrides(node: Node, known: Collection[str]) -> Iterator[str]:
 def read(node: Node, kinds: tuple[type, ...], settings: Mapping[str, Setting],
          changes: Sequence[Parameter] = (), refused: Mapping[str, str] | None = None
          ) -> Parameters:
-    """
-    Return the checked values of the parameters that `declare` declared, with changes.
-
-    `kinds` are the settings of the parts of the node, `settings` their declarations, and `refused`
-    is the result of `declare`. Raise BadParameter if a value is rejected.
-
-    """
+    """Return the checked values of declared parameters, with changes; or raise BadParameter."""
     result = assemble(kinds, _values(node, settings, changes, refused or {}))
     for kind in kinds:
         if hasattr(kind, 'check'):
@@ -137,7 +135,6 @@ def assemble(kinds: tuple[type, ...], values: Mapping[str, Any]) -> Parameters:
 
 def _values(node: Node, settings: Mapping[str, Setting], changes: Sequence[Parameter],
             refused: Mapping[str, str]) -> dict[str, Any]:
-    """Return values of the right types and lengths, by name."""
     values = {name: node.get_parameter(name).value for name in settings}
     new = {change.name: change.value for change in changes if change.name in values}
     for name, reason in refused.items():

@@ -15,8 +15,7 @@ from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
 from rbd_ros.ros.robot.read_model import gravity_in_root, read_model, RobotSettings
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import Log, Report
 from rbd_ros.ros.runtime.worker import Worker
 
 
@@ -49,10 +48,8 @@ class CurrentRobot:
         self._count = 0
 
     def configure(self, settings: ChangeSettings, robot_settings: RobotSettings) -> None:
-        """Use other settings from now on; `follow_settings` applies them to the robot."""
+        """Replace the settings; `follow_settings` applies them to the robot."""
         self._settings, self._robot_settings = settings, robot_settings
-
-    # -- Descriptions. ---------------------------------------------------------------------------
 
     def describe(self, text: str) -> None:
         """Replace the robot by that of a URDF; keep it if the URDF is invalid or not accepted."""
@@ -64,7 +61,7 @@ class CurrentRobot:
         self._worker.submit(lambda: self._make(text), self._take)
 
     def _is_unwanted(self) -> bool:
-        """Return whether no other description is accepted now, and report it."""
+        """Return whether another description is rejected now, and report it."""
         policy = self._settings.model_changes
         if self.robot is None or policy == 'accept' or (
                 policy == 'while_disabled' and not self._is_commanding()):
@@ -75,7 +72,6 @@ class CurrentRobot:
         return True
 
     def _refuse(self, text: str) -> None:
-        """Report why a description is refused."""
         self._report.fail('descriptions refused', text)
         if self.robot is None:
             self._log.error(f'{text}; waiting for another description')
@@ -100,7 +96,6 @@ class CurrentRobot:
         return robot
 
     def _take(self, robot: Robot | str | None) -> None:
-        """Use a robot that was built, if it is still accepted."""
         if robot is None:
             return
         self._newest = None
@@ -111,7 +106,7 @@ class CurrentRobot:
             return
         if self.robot is not None and (
                 lost := self.robot.payloads().keys() - robot.payloads().keys()):
-            self._log.warning('the new description comes without the payloads on '
+            self._log.warning('the new description removes the payloads on '
                               + listed(sorted(lost)))
         if self.robot is not None and self._is_commanding():
             self._log.warning('the robot changes while it is being commanded; model_changes is '
@@ -120,20 +115,17 @@ class CurrentRobot:
         self.change(robot)
         model = robot.model
         if self._alone and first:
-            # Exclude all current objects from garbage collection: scanning those of the compiler
-            # stops the node for up to 50 ms. Later robots add few.
+            # Garbage collection of the compiler's objects would stop the node for up to 50 ms.
             gc.collect()
             gc.freeze()
         for note in model.warnings:
             self._log.warning(note)
         if self._settings.friction and robot.lacks_friction():
             self._log.warning(f"friction is true, but '{model.name}' has neither friction nor "
-                              'damping: ~/effort_commands are those without it')
+                              'damping to compensate')
         self._log.info(f"model {robot.model_id}: '{model.name}', {len(model.links)} links, "
                        f'{model.mass:.4g} kg, {model.nv} joints: {listed(model.velocity_names)}')
         self.follow_settings()
-
-    # -- Changes. --------------------------------------------------------------------------------
 
     def change(self, robot: Robot, before: Robot | None = None) -> None:
         """Replace the current robot; `before` is given if only its payload or gravity changes."""
@@ -151,9 +143,9 @@ class CurrentRobot:
         return Robot(robot.text, model, self._robot_settings)
 
     def _set_command_order(self, robot: Robot) -> None:
-        """Tell a robot the order of the commanded joints, unless they belong to another robot."""
+        """Set the order of the commanded joints, unless they belong to another robot."""
         if not self._commands.mismatch:
-            robot.set_command_order(self._commands.joints)
+            robot.command_columns = robot.columns(self._commands.joints)
 
     def enable_commands(self, wanted: bool) -> None:
         """Enable commands (again) for the current robot, or disable them."""
@@ -184,8 +176,7 @@ class CurrentRobot:
 
     def log_gravity(self) -> None:
         """Log the gravity of the robot."""
-        if self.robot is None:
-            return
+        assert self.robot is not None
         x, y, z = self.robot.model.gravity
         none = ': none, so gravity torques are zero' if hypot(x, y, z) < NO_GRAVITY else ''
         self._log.warning(f'gravity is now [{x:.6g}, {y:.6g}, {z:.6g}] m/s^2{none}')

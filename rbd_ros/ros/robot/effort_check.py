@@ -6,11 +6,10 @@ import numpy as np
 from rbd_ros.control.effort_convention import convention_mismatch
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.state.joint_states import all_within
 
-# rad/s or m/s: slower joints are at rest
-REST_SPEED = 0.01
+REST_SPEED = 0.01    # rad/s or m/s: slower joints are at rest
 # Efforts are averaged over at least this time, s, and this number of states.
 REST_TIME, MIN_STATES = 0.5, 20
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Read the model of a node's robot from its description, with the changes in the parameters."""
+"""Read the model of a robot from its description, changed by the parameters."""
 
 from collections.abc import Sequence
 from math import inf
@@ -8,7 +8,6 @@ from typing import Any
 import warnings
 
 import numpy as np
-
 from rbd_ros import (
     load_urdf_string, Model, ModelError, ModelWarning, with_floating_base, with_locked_joints,
     with_payload)
@@ -18,6 +17,13 @@ from rbd_ros.model.files.drive_files import with_named_drives
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.robot.robot_settings import RobotSettings
+
+
+def load_quietly(urdf: str, **options: Any) -> Model:
+    """Return the model of a URDF without Python warnings, which its ``warnings`` repeat."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ModelWarning)
+        return load_urdf_string(urdf, **options)
 
 
 def gravity_in_root(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:
@@ -39,21 +45,32 @@ def base_joint(model: Model) -> Joint | None:
     return None
 
 
-def unlimited_efforts(model: Model) -> list[str]:
-    """Return the joints without an effort limit, except those of a floating base."""
+def driven_joints(model: Model) -> tuple[str, ...]:
+    """Return the velocity names without those of a floating base."""
     base = base_joint(model)
-    first = base.nv if base else 0
-    return [model.velocity_names[k] for k in range(first, model.nv)
-            if model.effort_limit[k] == inf]
+    return tuple(model.velocity_names[base.nv if base else 0:])
+
+
+def unlimited_efforts(model: Model) -> list[str]:
+    """Return the driven joints without an effort limit."""
+    return [name for name in driven_joints(model)
+            if model.effort_limit[model.velocity_names.index(name)] == inf]
+
+
+def per_velocity(model: Model, numbers: Sequence[float], joints: Sequence[str],
+                 of_base: float = 0.0) -> np.ndarray:
+    """Return one number per velocity, from one for all joints or one for each of `joints`."""
+    driven = driven_joints(model)
+    given = (dict.fromkeys(driven, numbers[0]) if len(numbers) == 1
+             else dict(zip(joints, numbers)))
+    return np.array([given[name] if name in driven and name in given else of_base
+                     for name in model.velocity_names])
 
 
 def read_model(text: str, settings: RobotSettings) -> Model:
     """Return the robot of a URDF, changed as the parameters ask; raise ModelError if invalid."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(
-            text, gravity=gravity_in_root(settings.gravity, settings.mounting_rpy),
-            strict=settings.strict_urdf, max_joints=settings.max_joints)
+    model = load_quietly(text, gravity=gravity_in_root(settings.gravity, settings.mounting_rpy),
+                         strict=settings.strict_urdf, max_joints=settings.max_joints)
     if settings.floating_base and base_joint(model) is None:
         model = with_floating_base(model)
     base = base_joint(model) if settings.floating_base else None
@@ -86,7 +103,6 @@ def check_task_link(model: Model, link: str) -> None:
 
 
 def _check_joint_names(model: Model, settings: RobotSettings) -> None:
-    """Raise ModelError if parameters name unknown joints, or observer_joints is incomplete."""
     for label, names in (('command_joints', settings.command_joints),
                          ('observer_joints', settings.observer_joints),
                          ('effort_convention.joints', settings.effort_convention.joints)):
@@ -94,15 +110,13 @@ def _check_joint_names(model: Model, settings: RobotSettings) -> None:
             if name not in model.velocity_names:
                 raise ModelError(f"parameter {label} names '{name}'; the joints of "
                                  f"'{model.name}' are {listed(model.velocity_names)}")
-    base = base_joint(model)
-    own = model.velocity_names[base.nv if base else 0:]
-    if settings.observer_joints and set(settings.observer_joints) != set(own):
+    own = set(driven_joints(model))
+    if settings.observer_joints and set(settings.observer_joints) != own:
         raise ModelError('parameter observer_joints must name every joint; missing: '
-                         + listed(sorted(set(own) - set(settings.observer_joints))))
+                         + listed(sorted(own - set(settings.observer_joints))))
 
 
 def _locked_positions(model: Model, settings: RobotSettings) -> dict[str, Any]:
-    """Return the positions of the locked joints by name; default: zeros."""
     counts = {joint.name: joint.nq for joint in model.joints}
     needed = [counts.get(name, 1) for name in settings.locked_joints]
     given = settings.locked_positions or (0.0,) * sum(needed)

@@ -9,7 +9,6 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-
 from rbd_ros import Model, Workspace
 from rbd_ros._internal.text import listed
 from rbd_ros.analysis.task_space import characteristic_length
@@ -17,7 +16,7 @@ from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.model.inertial import armature_matrix
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.messages import Outputs
-from rbd_ros.ros.robot.read_model import base_joint
+from rbd_ros.ros.robot.read_model import base_joint, driven_joints
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.state.joint_states import JointStates
 from rbd_ros.ros.state.odometry import OdometryStates
@@ -27,8 +26,7 @@ class Robot:
     """A model with its state, workspaces and messages; replaced as a whole by the next robot."""
 
     def __init__(self, text: str, model: Model, settings: RobotSettings) -> None:
-        # The description that the model was built from, and the number of this robot: 0 until it
-        # is in use.
+        # The description of the model, and the number of this robot: 0 until it is in use.
         self.text, self.model, self.model_id = text, model, 0
         self.prefix = settings.frame_prefix
         # One for the stream of states, one for requests, which are answered in another thread.
@@ -44,9 +42,8 @@ class Robot:
         # Stamp of the latest complete state, None if there is none; whether it is unanswered.
         self.stamp: Any = None
         self.state_is_new = False
-        first = self.base_joint.nv if self.base_joint else 0
         # The joints that can be commanded, and the columns of those that are, in their order.
-        self.possible_commands = settings.command_joints or model.velocity_names[first:]
+        self.possible_commands = settings.command_joints or driven_joints(model)
         self.command_columns = np.zeros(0, int)
         self.task_link = settings.task_link
         # m, unit of length for the condition number of the task Jacobian
@@ -69,13 +66,9 @@ class Robot:
 
     def command_limits(self) -> list[float]:
         """Return the effort limits of `possible_commands`, N m or N; infinite without a limit."""
-        return self.model.effort_limit[self._columns(self.possible_commands)].tolist()
+        return self.model.effort_limit[self.columns(self.possible_commands)].tolist()
 
-    def set_command_order(self, joints: Sequence[str]) -> None:
-        """Look up the columns of the commanded joints."""
-        self.command_columns = self._columns(joints)
-
-    def _columns(self, joints: Sequence[str]) -> np.ndarray:
+    def columns(self, joints: Sequence[str]) -> np.ndarray:
         """Return the indices of joints among the velocities of the model."""
         columns = {name: k for k, name in enumerate(self.model.velocity_names)}
         return np.array([columns[name] for name in joints], int)
@@ -86,8 +79,6 @@ class Robot:
         return (inertial_parameter_names(self.model),
                 array('d', inertial_parameters(self.model)),
                 np.diag(armature_matrix(self.model)))
-
-    # -- State. ----------------------------------------------------------------------------------
 
     def forget(self) -> None:
         """Discard all states."""
@@ -157,8 +148,6 @@ class Robot:
                 return np.full_like(g, np.nan)
             coriolis = self.workspace.bias_torques(states.q, v) - g
         return torques + self.convention.left_out_of_states(g, coriolis)
-
-    # -- Properties of the model. ----------------------------------------------------------------
 
     def payloads(self) -> dict[str, float]:
         """Return the masses of the payloads, kg, by the link that carries them."""

@@ -8,7 +8,6 @@ from math import inf
 from typing import Annotated, NamedTuple
 
 from builtin_interfaces.msg import Time
-
 from nav_msgs.msg import Odometry
 from rbd_ros._internal.cdr import JointStateContent, Stamp
 from rbd_ros._internal.setting import Setting
@@ -17,12 +16,10 @@ from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
-from rbd_ros.ros.state.waiting_messages import WaitingMessages
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -36,7 +33,7 @@ BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Backlog:
-    """Detects that joint states arrive faster than they can be answered."""
+    """Detects that joint states arrive faster than they are processed."""
 
     # Weight of the latest answer in the running mean, and the share of answers with a waiting
     # state that counts as overload: more than a backlog of ten states can cause.
@@ -101,7 +98,7 @@ class Subscriptions:
             self._listen('odom', STATE_QOS)
 
     def configure(self, settings: ListeningSettings) -> None:
-        """Use other settings from now on; ``floating_base`` cannot change."""
+        """Replace the settings; ``floating_base`` cannot change."""
         self._settings = settings
 
     def _listen(self, topic: str, qos: QoSProfile) -> None:
@@ -118,8 +115,7 @@ class Subscriptions:
 
     def listen_to_all(self, topic: str) -> None:
         """Receive from best-effort publishers, too."""
-        # The middleware chose a reliability when the subscription was created, perhaps before
-        # there was a publisher.
+        # The reliability was chosen on creation, perhaps before there was a publisher.
         if topic != 'robot_description' and self.all[topic].qos_profile is not BEST_EFFORT:
             self._node.destroy_subscription(self.all[topic])
             self._listen(topic, BEST_EFFORT)
@@ -127,10 +123,7 @@ class Subscriptions:
 
     @guarded
     def _on_description(self, message: String) -> None:
-        """Use the robot of a new description, or keep the current one."""
         self._current.describe(message.data)
-
-    # -- States. ---------------------------------------------------------------------------------
 
     def _age(self, stamp: float) -> float:
         """Return the age of a stamp, s (0 if unknown); raise Rejected if it is out of range."""
@@ -151,14 +144,12 @@ class Subscriptions:
         return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
 
     def _drop(self, what: str, error: Rejected) -> None:
-        """Count a message that cannot be used, and log the reason."""
         self._report.fail(f'{what} dropped', f'{what} dropped: {error}')
         self._report.count(f'{what} dropped: {error.kind}')
         self._log.error(f'{what} dropped: {error}', f'{what} {error.kind}')
 
     @guarded
     def _on_odometry(self, message: Odometry) -> None:
-        """Take the state of the floating base."""
         self._report.count('odometry')
         robot = self._current.robot
         if robot is None or robot.odometry is None:
@@ -187,7 +178,6 @@ class Subscriptions:
         self._answer(raw)
 
     def _next(self) -> bytes | None:
-        """Return the next serialized joint state that is waiting, or None."""
         # An answer to the last one may have destroyed the subscription.
         return None if self._closed else self._waiting.take(self.all['joint_states'])
 
@@ -196,7 +186,6 @@ class Subscriptions:
         """Take a joint state, and answer it if the state is complete."""
         state = self._merge(self._reader.read(raw))
         if self._backlog.is_overload():
-            # Of the waiting states, answer only the newest.
             while (raw := self._next()) is not None:
                 self._report.count('overruns')
                 state = self._merge(self._reader.read(raw)) or state

@@ -9,8 +9,7 @@ from builtin_interfaces.msg import Time
 from rclpy.clock import JumpThreshold, ROSClock, TimeJump
 from rclpy.duration import Duration
 
-# s; a longer step of simulated time is a jump
-MAX_STEP = 1.0
+MAX_STEP = 1.0    # s; a longer step of simulated time is a jump
 
 
 class Clocks:
@@ -38,15 +37,14 @@ class Clocks:
         self._handle.unregister()
 
     def _jumped(self, jump: TimeJump) -> None:
-        """Report a jump of time, or a change of use_sim_time."""
         switched = self._clock.ros_time_is_active != self.simulated
         self.simulated = self._clock.ros_time_is_active
         if switched:
             self._on_jump(f'use_sim_time was turned {"on" if self.simulated else "off"}')
         else:
             step = 1e-9 * jump.delta.nanoseconds
-            self._on_jump(f'time jumped {"back" if step < 0.0 else "forward"} by {abs(step):.6g} '
-                          's')
+            self._on_jump(
+                f'time jumped {"back" if step < 0.0 else "forward"} by {abs(step):.6g} s')
 
     def stamp_time(self) -> float:
         """Return the time that stamps are compared with, s; 0 before the first /clock."""

@@ -1,12 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-The executables: start, spin and end of every node of this package.
+"""Start, spin and end of every node of this package."""
 
-Only the standard library is imported before signals are handled, so that a node that is stopped
-while it loads exits with code 0, too.
-
-"""
+# Only the standard library is imported before signals are handled, so that a node that is stopped
+# while it loads exits with code 0, too.
 
 from __future__ import annotations
 
@@ -28,8 +25,7 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# s for a program that does not spin yet to end by itself once ROS is shut down
-GRACE = 1.0
+GRACE = 1.0    # s for a program that does not spin yet to end by itself once ROS is shut down
 
 
 class End:
@@ -37,8 +33,8 @@ class End:
     Handles SIGINT and SIGTERM in a thread of its own.
 
     Python's handlers run only between two bytecodes, and rclpy's shut ROS down at once. This one
-    leaves a node time to send its last commands, whatever it is doing; a program that does not
-    spin yet ends at once. A second signal, which `ros2 launch` sends on Ctrl-C, has no effect.
+    lets a node send its last commands; a program that does not spin yet ends at once. A second
+    signal, which `ros2 launch` sends on Ctrl-C, has no effect.
 
     """
 
@@ -53,12 +49,11 @@ class End:
         Thread(target=self._wait, name='end', daemon=True).start()
 
     def call(self, finish: Callable[[], object]) -> None:
-        """From now on, call a function instead of ending at once."""
+        """Call a function instead of ending at once."""
         with self._lock:
             self._finish = finish
 
     def _wait(self) -> None:
-        """Wait for a signal, then end the node or the program."""
         os.read(self._pipe, 1)
         with self._lock:
             if self._finish is not None:
@@ -71,7 +66,6 @@ class End:
 
 
 def _leave_ros() -> None:
-    """Shut ROS down if it is up, and end the program."""
     try:
         sys.modules['rclpy'].try_shutdown()
     except (AttributeError, KeyError):
@@ -81,7 +75,6 @@ def _leave_ros() -> None:
 
 
 def _spin(node: Node, events: bool, end: End) -> None:
-    """Spin a node until the end, with rclpy's events executor or its single-threaded one."""
     from rbd_ros.ros.runtime.rclpy_workarounds import make_executor, spin
     from rclpy.task import Future
     executor = make_executor(events)
@@ -111,7 +104,6 @@ def missing(program: str, error: ImportError) -> SystemExit:
 
 
 def _start_ros(args: list[str]) -> None:
-    """Initialise ROS, or end the program with the reason why that fails."""
     import rclpy
     from rclpy.signals import SignalHandlerOptions
     try:
@@ -134,23 +126,21 @@ def _create(kind: Any) -> Any:
 
 
 def _refusal(error: Exception) -> SystemExit:
-    """Return the exit of a program that ROS does not let start, with advice."""
     hint = ''
     if os.environ.get('ROS_SECURITY_ENABLE') == 'true':
         hint = ('; ROS_SECURITY_ENABLE is true: is there a keystore with an enclave for this node '
-                'in ROS_SECURITY_KEYSTORE, and has the middleware security? That from PyPI has '
-                'none. See doc/security.md')
+                'in ROS_SECURITY_KEYSTORE, and does the middleware support security? That from '
+                'PyPI does not. See doc/security.md')
     return SystemExit(f'ROS does not start: {" ".join(str(error).split())}{hint}')
 
 
 def run(module: str, name: str, args: list[str] | None = None) -> None:
     """
-    Create a node and spin it until SIGINT or SIGTERM, which are a normal end.
+    Create the node `name` of a module and spin it until SIGINT or SIGTERM, which are a normal end.
 
-    The class `name` in `module` has a method ``finish``, called at the end while it can still
-    publish, and ``uses_events``, whether it wants the events executor. Of its exceptions
-    ``errors`` only the message is shown, after the name ``program``. `args` defaults to
-    ``sys.argv``.
+    Its class has methods ``uses_events``, whether it needs the events executor, and ``finish``,
+    called at the end while it can still publish. Of its exceptions ``errors`` only the message is
+    shown, after the name ``program``.
 
     """
     end = End()

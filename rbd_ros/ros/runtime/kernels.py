@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled kernels of a node: what every robot needs first, the rest in the background."""
+"""The compiled kernels of a node."""
 
 from collections.abc import Callable, Iterable
 from threading import current_thread, main_thread, Thread
@@ -9,18 +9,17 @@ from time import perf_counter, sleep
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.compiler import COMPILES
-from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Log
 
-# s between two checks whether the foreground is idle
-PAUSE = 0.01
+PAUSE = 0.01    # s between two checks whether the foreground is idle
 
 
 class Kernels:
     """
-    Loads kernels from the cache, or has them compiled.
+    Loads kernels from the cache; compiles missing ones, all but the first in the background.
 
     If the node has the process to itself (`alone`), another process compiles, and the main thread
-    never waits for it once the node is configured. `failed` receives exceptions of the background.
+    never waits for it once the node is configured. `failed` receives background exceptions.
 
     """
 
@@ -36,12 +35,7 @@ class Kernels:
             compiled.use_compile_process(self._compile_process)
 
     def make(self, steps: Iterable[tuple[str, float]], ok: Callable[[], bool]) -> bool:
-        """
-        Load the kernels from the cache; compile missing ones, all but the first in the background.
-
-        `steps` is what `rbd_ros.workspace.warmup.warm_up` returns. Return False if `ok()` does.
-
-        """
+        """Load or compile the kernels in `steps`, of `warm_up`; return False if `ok()` does."""
         if self._thread is not None and self._thread.is_alive():
             return True
         self.ready, self._waits, begin, steps = False, True, perf_counter(), iter(steps)
@@ -51,7 +45,7 @@ class Kernels:
             self._log_compiled(*step)
             if self._compile_process is not None and self._compile_process.is_running():
                 self._log.info('further kernels are compiled in the background; outputs and '
-                               'services that need them come as soon as they are ready')
+                               'services that need them become available when they are ready')
                 self._thread = Thread(target=self._make_rest, args=(steps, begin),
                                       name='kernels', daemon=True)
                 self._thread.start()
@@ -60,16 +54,15 @@ class Kernels:
         return True
 
     def never_wait(self) -> None:
-        """From now on, never wait for a kernel in the main thread."""
+        """Never again wait for a kernel in the main thread."""
         self._waits = False
 
     def _log_compiled(self, name: str, seconds: float) -> None:
-        """Log a compilation that took time."""
         if seconds > 1.0:
             self._log.info(f'compiled {name} in {seconds:.1f} s')
 
     def _make_rest(self, steps: Iterable[tuple[str, float]], begin: float) -> None:
-        """Compile the remaining kernels; those that somebody waits for first."""
+        """Compile the remaining kernels, first those that another thread waits for."""
         assert self._compile_process is not None
         try:
             for step in steps:
@@ -83,7 +76,6 @@ class Kernels:
             self._compile_process.close()
 
     def _end(self, begin: float) -> None:
-        """Record and log that all kernels are ready."""
         self.ready = True
         if COMPILES:
             self._log.info(f'kernels ready after {perf_counter() - begin:.2f} s')

@@ -4,12 +4,11 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+import logging
 from typing import Any
 
 from rbd_ros._internal.text import printable
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
-
+from rbd_ros.ros.runtime.report import Log, Report
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 import rclpy
@@ -18,10 +17,11 @@ from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.service import Service
+from rclpy.subscription import Subscription
 from rclpy.task import Future
 
-# s, for one wait in an endless loop
-LONG_WAIT = 3600.0
+_log = logging.getLogger('rbd_ros')
+LONG_WAIT = 3600.0    # s, for one wait in an endless loop
 
 
 def make_executor(events: bool) -> Executor:
@@ -34,8 +34,7 @@ def make_executor(events: bool) -> Executor:
     except ImportError:
         raise SystemExit("executor is 'events', which this rclpy does not have: Jazzy has it from "
                          "7.1.4 on, Kilted always. Update ROS, or choose 'single'") from None
-    executor: Executor = EventsExecutor()
-    return executor
+    return EventsExecutor()
 
 
 def spin(executor: Executor, end: 'Future[None]') -> None:
@@ -61,17 +60,15 @@ def forget_life_cycle(node: LifecycleNode) -> None:
 def overrides(node: Node) -> Mapping[str, Any]:
     """Return the parameters that a node was started with, declared or not."""
     # Up to 9.1.2 at least, rclpy has no function for this.
-    given: Mapping[str, Any] = getattr(node, '_parameter_overrides', {})
-    return given
+    return getattr(node, '_parameter_overrides', {})
 
 
 def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
     """
-    Make all services of a node, including those of rclpy, answer every request in printable text.
+    Make all services of a node, including rclpy's own, answer every request in printable text.
 
-    In rclpy, an exception in a service ends the executor and with it the process. One request is
-    enough: a parameter of an unknown type (all versions up to 9.1.2), or an impossible transition
-    (before 8.0).
+    In rclpy, an exception in a service ends the process. A single request can cause one: a
+    parameter of an unknown type (up to 9.1.2), or an impossible transition (before 8.0).
 
     """
     for service in node.services:
@@ -81,7 +78,6 @@ def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
 
 def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,
                report: Report | None) -> Callable[[Any, Any], Any]:
-    """Return a callback that answers even if the given one raises."""
     def answer(request: Any, response: Any) -> Any:
         try:
             if service.srv_type is SetParameters and len(request.parameters) > 1:
@@ -111,7 +107,6 @@ def _printable(response: Any) -> Any:
 
 
 def _refusal(kind: Any, request: Any, reason: str) -> Any:
-    """Return a response that reports a failure."""
     response, no = kind.Response(), SetParametersResult(successful=False, reason=reason)
     if kind is SetParameters:
         response.results = [no] * len(request.parameters)
@@ -120,3 +115,35 @@ def _refusal(kind: Any, request: Any, reason: str) -> Any:
     elif hasattr(response, 'message'):
         response.message = reason
     return response
+
+
+class WaitingMessages:
+    """
+    Takes serialized messages of one type from the queue of a subscription, without the executor.
+
+    An executor checks everything that a node waits for before it hands out one message, so under
+    overload only this finds the newest state. `take_message` is internal to rclpy (7.1 to 9.1
+    have it); without it, the executor delivers all messages, which takes more processor time, and
+    under overload the node answers states that are up to ten old.
+
+    """
+
+    def __init__(self, kind: type) -> None:
+        self._kind, self._possible = kind, True
+
+    def take(self, subscription: Subscription) -> bytes | None:
+        """Return the serialized message that has waited longest in a raw subscription, or None."""
+        if not self._possible:          # this rclpy has no such call
+            return None
+        try:
+            handle = subscription.handle
+            with handle:
+                taken = handle.take_message(self._kind, True)
+            return None if taken is None else taken[0]
+        except InvalidHandle:
+            return None
+        except (AttributeError, TypeError) as error:
+            self._possible = False
+            _log.warning('messages are delivered one by one, which is slower: take_message of '
+                         'this rclpy is different: %s', error)
+            return None

@@ -1,37 +1,74 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Counts of events in a node, and the message on /diagnostics that reports them.
+"""What a node reports: log lines, events on /diagnostics, and exceptions of callbacks."""
 
-diagnostic_updater is not used: it adds nothing that one status per second needs, and it is not on
-PyPI.
-
-"""
+# diagnostic_updater adds nothing that one status per second needs, and is not on PyPI.
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from time import monotonic
+from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
-
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from rbd_ros._internal.text import printable
+import rclpy
+
+T = TypeVar('T')
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
-# From good to bad.
-SEVERITY = [OK, WARN, STALE, ERROR]
-# Characters of the last error, which is sent once per second.
-MAX_ERROR_LENGTH = 500
+SEVERITY = [OK, WARN, STALE, ERROR]    # From good to bad
+MAX_ERROR_LENGTH = 500    # Characters of the last error, which is sent once per second
+QUIET = 5.0    # s between two lines of one kind
+
+
+class Log:
+    """Logs at most `most` different texts of a kind in `QUIET` seconds; returns whether it did."""
+
+    def __init__(self, logger: Any) -> None:
+        self._logger = logger
+        # Texts logged in the last QUIET seconds with their times, by kind.
+        self._logged: dict[str, dict[str, float]] = {}
+
+    # rclpy identifies a log call by its line in the source: each severity needs its own line.
+    def info(self, text: str, kind: str | None = None, most: int = 1) -> bool:
+        """Log a status."""
+        if may := self._may(text, kind, most):
+            self._logger.info(printable(text))
+        return may
+
+    def warning(self, text: str, kind: str | None = None, most: int = 1) -> bool:
+        """Log a problem that an operator should look at."""
+        if may := self._may(text, kind, most):
+            self._logger.warning(printable(text))
+        return may
+
+    def error(self, text: str, kind: str | None = None, most: int = 1) -> bool:
+        """Log a problem that keeps the node from working."""
+        if may := self._may(text, kind, most):
+            self._logger.error(printable(text))
+        return may
+
+    def _may(self, text: str, kind: str | None, most: int) -> bool:
+        if kind is None:
+            return True
+        now = monotonic()
+        logged = self._logged[kind] = {
+            one: when for one, when in self._logged.get(kind, {}).items() if now - when < QUIET}
+        if text in logged or len(logged) >= most:
+            return False
+        logged[text] = now
+        return True
 
 
 class Report:
     """Counts events of a node, since it started and since the last report."""
 
     def __init__(self) -> None:
-        # Events by name: states received, answered, dropped for a reason, …; and the counts at
-        # the last report.
+        # Number of events by name, now and at the last report.
         self.counts: Counter[str] = Counter()
         self._before: Counter[str] = Counter()
         # Durations of the computations since the last report, s.
@@ -48,23 +85,13 @@ class Report:
         """Count an event."""
         self.counts[what] += 1
 
-    def took(self, seconds: float) -> None:
-        """Record the duration of a computation, s."""
-        self.compute_times.append(seconds)
-
     def recent(self, what: str) -> int:
         """Return how often an event happened since the last report."""
         return self.counts[what] - self._before[what]
 
     def message(self, name: str, stamp: Time, findings: Sequence[tuple[bytes, str]],
                 facts: Mapping[str, str]) -> DiagnosticArray:
-        """
-        Return a report with one status for a node, and begin the next.
-
-        `findings` are levels of DiagnosticStatus with sentences for an operator; the worst come
-        first in the message. `facts` are further values.
-
-        """
+        """Return a report of `findings`, levels with sentences, and `facts`; begin the next."""
         now = monotonic()
         period, values = max(now - self._reported, 1e-3), dict(facts)
         for what in ('joint states', 'outputs'):
@@ -89,3 +116,18 @@ class Report:
         report = DiagnosticArray(status=[status])
         report.header.stamp = stamp
         return report
+
+
+def guarded(callback: Callable[..., T]) -> Callable[..., T | None]:
+    """Log and report exceptions of a callback whose object has a ``_log`` and a ``_report``."""
+    @wraps(callback)
+    def wrapper(self: Any, *arguments: Any) -> T | None:
+        try:
+            return callback(self, *arguments)
+        except Exception as error:
+            if rclpy.ok():       # otherwise ROS was shut down during the callback
+                text = f'{callback.__name__}: {type(error).__name__}: {error}'
+                self._report.fail('errors', text)
+                self._log.error(text, callback.__name__)
+            return None
+    return wrapper

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A background thread for slow work, so that states are answered meanwhile."""
+"""A background thread for slow work, so that it does not delay states."""
 
 from collections import deque
 from collections.abc import Callable
@@ -20,10 +20,10 @@ class Busy(Exception):
 
 class Worker:
     """
-    A thread that runs functions one after the other, and has an executor handle their results.
+    A thread that runs functions one after the other, and lets an executor handle their results.
 
-    `executor` returns the executor that spins the node; while it returns None, work is done in the
-    calling thread. `failed` is called with exceptions of the work.
+    While `executor()`, which spins the node, is None, work is done in the calling thread. `failed`
+    is called with exceptions of the work.
 
     """
 
@@ -37,7 +37,7 @@ class Worker:
                may_wait: bool = True) -> None:
         """Run `work()` in the background, and let the executor call `then` with its result."""
         if self._executor() is None:
-            self._do(work, then, _call)
+            self._do(work, then, lambda function, *arguments: function(*arguments))
             return
         with self._changed:
             if len(self._waiting) >= MAX_WAITING and not may_wait:
@@ -55,7 +55,6 @@ class Worker:
             self._changed.notify()
 
     def _run(self) -> None:
-        """Work off the queue."""
         while True:
             with self._changed:
                 while not self._waiting and not self._closed:
@@ -70,7 +69,6 @@ class Worker:
 
     def _do(self, work: Callable[[], Any], then: Callable[[Any], object] | None,
             hand_over: Callable[..., object]) -> None:
-        """Do one piece of work, and hand over its result."""
         try:
             with foreground():
                 result = work()
@@ -81,13 +79,8 @@ class Worker:
             hand_over(self._finish, then, result)
 
     def _finish(self, then: Callable[[Any], object], result: Any) -> None:
-        """Handle the result of a piece of work."""
         try:
             if not self._closed:
                 then(result)
         except Exception as error:
             self._failed(error)
-
-
-def _call(function: Callable[..., object], *arguments: Any) -> None:
-    function(*arguments)

@@ -36,7 +36,7 @@ class AnalysisServices:
         self._services, self._settings = services, settings
 
     def configure(self, settings: AnalysisSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         self._settings = settings
 
     def methods(self) -> tuple[tuple[type, str, Method], ...]:

@@ -10,22 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros import Model, RbdError
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import Log, Report
 from rbd_ros.ros.runtime.worker import Busy, MAX_WAITING, Worker
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-
 # Deep enough for bursts of requests: requests that do not fit into the queue are never answered.
 SERVICE_QOS = QoSProfile(depth=100)
 
-# Number of different reasons for rejections that are logged in one period.
-MAX_REASONS = 10
+MAX_REASONS = 10    # Number of different reasons for rejections that are logged in one period
 
-# The last step of work, in the thread of the node; work in the background that fills in a
-# response; a method that returns the work for a request and a response.
+# The last step of work, in the node's thread; background work that fills in a response; a method
+# that returns the work for a request and a response.
 Finish: TypeAlias = Callable[[], None]
 Work: TypeAlias = Callable[[], Finish | None]
 Method: TypeAlias = Callable[[Any, Any], Work]
@@ -41,10 +38,10 @@ class Again(Exception):
 
 class BackgroundService:
     """
-    A service whose requests the worker processes, while the node continues to answer states.
+    A service whose requests are processed by the worker.
 
-    `method` processes requests like the methods of `rbd_ros.ros.services.services.Services`. With
-    `show`, which returns the content of a request as text, rejected requests are logged.
+    `method` is like those of `rbd_ros.ros.services.services.Services`. With `show`, which returns
+    the content of a request as text, rejected requests are logged.
 
     """
 
@@ -59,27 +56,19 @@ class BackgroundService:
         self.service.send_response = self._begin    # type: ignore[method-assign]
 
     def _take(self, request: Any, response: Any) -> Any:
-        """Keep the request for `_begin`."""
         self._request = request
         return response
 
     def _begin(self, response: Any, header: Any) -> None:
-        """Start to answer a request."""
         self.answer(self._request, response, lambda: self._send(response, header))
 
     def _send(self, response: Any, header: Any) -> None:
         # The service may have been destroyed meanwhile.
-        """Send a response."""
         with suppress(InvalidHandle):
             self._respond(response, header)
 
     def answer(self, request: Any, response: Any, send: Callable[[], None]) -> None:
-        """
-        Fill in a response, or the reason for rejecting the request; then call `send`.
-
-        `send` may be called from the worker's thread.
-
-        """
+        """Fill in a response or a rejection, then `send` it, perhaps in the worker's thread."""
         def work() -> Finish | None:
             try:
                 finish = do()
@@ -111,11 +100,10 @@ class BackgroundService:
             send()
 
     def _refuse(self, request: Any, response: Any, error: Exception) -> None:
-        """Write the reason for rejecting a request into its response."""
         text = str(error)
         if isinstance(error, Busy):
-            text = (f'{self.service.srv_name} is busy: {MAX_WAITING} requests are waiting '
-                    'already; try again later')
+            text = (f'{self.service.srv_name} is busy: {MAX_WAITING} requests are already '
+                    'waiting; try again later')
         elif not isinstance(error, (BadRequest, RbdError)):
             text = f'{type(error).__name__}: {error}'
             self._report.fail('errors', text)
@@ -128,13 +116,7 @@ class BackgroundService:
 
 
 class Order:
-    """
-    Converts between the order of joints in a request and that of the model.
-
-    `names` must contain every joint once, in any order; empty: the order of the model. Otherwise
-    raise BadRequest.
-
-    """
+    """Converts between the order of the joints in a request, `names`, and that of the model."""
 
     def __init__(self, model: Model, names: Sequence[str]) -> None:
         self._model = model

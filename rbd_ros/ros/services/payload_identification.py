@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import Vector3
-
 import numpy as np
 from rbd_msgs.srv import IdentifyPayload
 from rbd_ros import with_payload
@@ -17,19 +16,16 @@ from rbd_ros.model import without_payload
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.callbacks import guarded
-from rbd_ros.ros.runtime.log import Log
-from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.services.background_services import (
     Again, BackgroundService, BadRequest, Finish, Work)
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.timer import Timer
 
-# Limits of the duration, s: shorter ones identify nothing, longer ones fill the memory.
+# s: shorter recordings identify nothing, longer ones fill the memory.
 MIN_DURATION, MAX_DURATION = 1.0, 600.0
-# 600 s at 2 kHz
-MAX_STATES = 1_200_000
+MAX_STATES = 1_200_000    # 600 s at 2 kHz
 
 
 class StateCollection:
@@ -50,8 +46,7 @@ class StateCollection:
 
     def recording(self) -> Recording:
         """Return the states as a recording; raise BadRequest if states or efforts are missing."""
-        model = self.robot.model
-        time = np.array(self._stamps)
+        model, time = self.robot.model, np.array(self._stamps)
         # Stamps that do not increase belong to messages with other joints, or are zero.
         later = np.diff(np.maximum.accumulate(time), prepend=-np.inf) > 0.0
         if np.sum(later) < 2:
@@ -117,7 +112,6 @@ class PayloadIdentification:
 
     @guarded
     def _end(self) -> None:
-        """Stop collecting, and start to compute."""
         self._collected, then = self._collecting, self._then
         self.close()
         if then is not None:
@@ -129,10 +123,10 @@ class PayloadIdentification:
 
     def identify(self, request: IdentifyPayload.Request, response: IdentifyPayload.Response
                  ) -> Work:
-        """Find the payload that explains the collected efforts best."""
+        """Find the payload that best explains the collected efforts."""
         collected, link = self._collected, request.link
         if collected is None or self._current.robot is not collected.robot:
-            raise BadRequest('the robot changed meanwhile: begin again')
+            raise BadRequest('the robot has changed meanwhile: send the request again')
         robot = collected.robot
 
         def work() -> Finish:
@@ -174,8 +168,8 @@ class CollectingService(BackgroundService):
     """
     A service that collects states before its work begins.
 
-    `collect` receives a request and a function to call when enough states were collected, or
-    raises an exception. `release` is called once, when the answer to such a request is complete.
+    `collect` takes a request and a function to call when enough states were collected, or raises
+    an exception. `release` is called when the answer is complete.
 
     """
 
@@ -185,7 +179,6 @@ class CollectingService(BackgroundService):
         super().__init__(*arguments)
 
     def _begin(self, response: Any, header: Any) -> None:
-        """Start to collect states for a request."""
         request = self._request
         send = partial(self._send, response, header)
 

@@ -19,35 +19,32 @@ from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.read_model import gravity_in_root, gravity_in_world
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import Again, BadRequest, Finish, Method, Order, Work
 from rbd_ros.workspace.results import Factorization
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 
-# External wrenches in one request; reading more would delay the states.
-MAX_WRENCHES = 1000
+MAX_WRENCHES = 1000    # External wrenches in one request; reading more would delay the states
 # Larger payloads are considered mistakes: multiples of the robot's mass, and distance of the
 # centre of mass from the link's origin, m.
 MAX_MASS_RATIO, MAX_COM_DISTANCE = 10, 10.0
 
 
 def _shown_gravity(request: SetGravity.Request) -> str:
-    """Return the gravity of a request for a line of the log."""
     x, y, z = convert.vector(request.gravity.vector)
     return f'[{x:.6g}, {y:.6g}, {z:.6g}] m/s^2'
 
 
 def _shown_payload(request: SetPayload.Request) -> str:
-    """Return the payload of a request for a line of the log."""
     mass, (x, y, z), _ = convert.inertia(request.inertia)
     return f"{mass:.6g} kg at [{x:.6g}, {y:.6g}, {z:.6g}] m on '{request.link}'"
 
 
 def _check_payload(link: str, mass: float, com: np.ndarray, own: float) -> None:
-    """Raise BadRequest if a payload is implausible for a robot with a mass, kg, of its own."""
+    """Raise BadRequest if a payload is implausible for a robot that weighs `own`, kg."""
     if mass > MAX_MASS_RATIO * own:
-        raise BadRequest(f'the load weighs {mass:.6g} kg, more than {MAX_MASS_RATIO} times '
+        raise BadRequest(f'the payload weighs {mass:.6g} kg, more than {MAX_MASS_RATIO} times '
                          f'the robot itself, {own:.6g} kg: is the unit kg?')
     if hypot(*com) > MAX_COM_DISTANCE:
         raise BadRequest(f'the centre of mass of the payload is {hypot(*com):.4g} m from the '
@@ -71,9 +68,9 @@ class Services:
     """
     Services that compute the dynamics of the robot, or change it.
 
-    Each method is called with a request and its response in the thread that handles states, and
-    returns a function that fills in the response, which the worker runs. This may return another
-    function, to be run in the first thread again.
+    Each method is called with a request and its response in the node's thread, and returns a
+    function that fills in the response, which the worker runs. That may return another function,
+    which the node's thread runs.
 
     """
 
@@ -84,7 +81,7 @@ class Services:
         self._check_parameters, self._set_parameters = check_parameters, set_parameters
 
     def configure(self, settings: ServiceSettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         self._settings = settings
 
     def methods(self) -> tuple[tuple[type, str, Method], ...]:
@@ -95,8 +92,6 @@ class Services:
                 (DynamicsTerms, '~/dynamics_terms', self.dynamics_terms),
                 (SetGravity, '~/set_gravity', self.set_gravity),
                 (SetPayload, '~/set_payload', self.set_payload))
-
-    # -- Reading requests. -----------------------------------------------------------------------
 
     def robot(self) -> Robot:
         """Return the robot that a request is about."""
@@ -126,22 +121,18 @@ class Services:
         return wrenches
 
     def _measured_position(self, robot: Robot) -> np.ndarray:
-        """Return the measured position, or raise BadRequest."""
         missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
         if missing:
             raise BadRequest(robot.why_missing(
-                missing, 'the request gives no position and none was measured lately of'))
+                missing, 'the request gives no position, and there is no recent one of'))
         return robot.states.q
 
     def _measured_velocity(self, robot: Robot) -> np.ndarray:
-        """Return the measured velocity, or raise BadRequest."""
         v = robot.velocity(self._settings.missing_velocity)
         if v is None:
-            raise BadRequest('the request gives no velocity and none was measured of '
+            raise BadRequest('the request gives no velocity, and none was measured of '
                              + listed(robot.states.missing_velocities()))
         return v
-
-    # -- Dynamics. -------------------------------------------------------------------------------
 
     def inverse_dynamics(self, request: InverseDynamics.Request,
                          response: InverseDynamics.Response) -> Work:
@@ -201,8 +192,6 @@ class Services:
                 DynamicsStamped)
         return work
 
-    # -- Changes of the robot. -------------------------------------------------------------------
-
     def set_gravity(self, request: SetGravity.Request, response: SetGravity.Response) -> Work:
         """Set gravity."""
         robot, frame = self.robot(), request.gravity.header.frame_id
@@ -222,8 +211,7 @@ class Services:
                 raise BadRequest(possible.reason)
 
         def work() -> Finish:
-            # Equal to what the parameter results in, to the last digit: otherwise setting the
-            # parameter would change the robot once more.
+            # Equals the effect of the parameter exactly, so setting it does not change the robot.
             in_root = gravity_in_root(in_world, self._settings.mounting_rpy)
             other = self._current.with_model(robot, with_gravity(robot.model, in_root))
 
@@ -246,8 +234,7 @@ class Services:
                 robot.model.link_index(request.link)
                 if request.link not in robot.payloads():
                     raise BadRequest(f"the mass is 0, but link '{request.link}' carries no "
-                                     'payload that could be removed: give the mass of a payload, '
-                                     'kg')
+                                     'payload to remove: give the mass of a payload, kg')
                 model = without_payload(robot.model, request.link)
                 text = f"link '{request.link}' no longer carries a payload"
             else:

@@ -16,8 +16,7 @@ from rbd_ros.ros.services.background_services import BadRequest, Order, Work
 from rbd_ros.ros.services.services import Services
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-# 100 s at 1 kHz
-MAX_POINTS = 100_000
+MAX_POINTS = 100_000    # 100 s at 1 kHz
 
 
 class TrajectorySettings(NamedTuple):
@@ -34,7 +33,7 @@ class TrajectoryService:
         self._services, self._settings = services, settings
 
     def configure(self, settings: TrajectorySettings) -> None:
-        """Use other settings from now on."""
+        """Replace the settings."""
         self._settings = settings
 
     def fill_efforts(self, request: FillEfforts.Request, response: FillEfforts.Response) -> Work:
@@ -78,7 +77,6 @@ class TrajectoryService:
 
 
 def _rows(points: list[Any], name: str, read: Callable[[Any], np.ndarray]) -> np.ndarray:
-    """Return the numbers of all points, in the order of the model."""
     result = []
     for k, point in enumerate(points):
         values = getattr(point, name)

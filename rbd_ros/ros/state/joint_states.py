@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from math import isnan
 
 import numpy as np
-
 from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.ros.state.differentiator import Differentiator
 from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
 from sensor_msgs.msg import JointState
 
-# Number of names of unknown joints that are kept for the log.
-MAX_UNKNOWN = 100
+MAX_UNKNOWN = 100    # Number of names of unknown joints that are kept for the log
 # Larger positions and velocities cannot be measurements, and their squares could overflow.
 MAX_MEASUREMENT = 1e12
 
@@ -47,6 +44,46 @@ def all_within(x: np.ndarray, bound: float) -> bool:
     squares = x.dot(x)
     return bool(squares < bound * bound
                 or (not isnan(squares) and np.abs(x).max(initial=0.0) < bound))
+
+
+class Differentiator:
+    """Velocities from low-pass filtered positions; `turns`: those that may jump by full turns."""
+
+    def __init__(self, turns: Sequence[bool]) -> None:
+        self._turns = np.asarray(turns, bool)
+        # Velocities, rad/s or m/s; NaN where unknown.
+        self.rates = np.empty(len(self._turns))
+        self.forget()
+
+    def forget(self) -> None:
+        """Discard all positions."""
+        self.rates[:] = np.nan
+        self._positions = np.full(len(self._turns), np.nan)
+        self._times = np.full(len(self._turns), np.nan)
+
+    def update(self, joints: np.ndarray, positions: np.ndarray, time: float, filter_time: float,
+               timeout: float) -> None:
+        """
+        Take positions, rad or m, of joints with these indices, measured at `time`, s.
+
+        Positions that are not newer than the last ones are ignored. `filter_time` is the time
+        constant of the first-order filter, s; after a pause longer than `timeout`, s,
+        differentiation starts again.
+
+        """
+        step = time - self._times[joints]
+        newer = ~(step <= 0.0)
+        if not newer.all():
+            joints, positions, step = joints[newer], positions[newer], step[newer]
+        change = positions - self._positions[joints]
+        turns = self._turns[joints]
+        change[turns] -= 2.0 * np.pi * np.round(change[turns] / (2.0 * np.pi))
+        rates = change / step
+        before = self.rates[joints]
+        smooth = before + step / (filter_time + step) * (rates - before)
+        rates = np.where(np.isfinite(before), smooth, rates)
+        rates[step > timeout] = np.nan
+        self.rates[joints], self._positions[joints], self._times[joints] = rates, positions, time
 
 
 class JointStates:
@@ -113,7 +150,12 @@ class JointStates:
         if not len(self._joints):
             return False
         if stamp and stamp < self._last_stamp:
-            self._refuse_late(self._stamps[self._target].max() - stamp, timeout)
+            late = self._stamps[self._target].max() - stamp
+            if late > timeout:
+                raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
+            if late > 0.0:
+                raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
+                               'out of order')
         q, v, target, joints = self._q_target, self._v_target, self._target, self._joints
         self.judge.allow(fastest)
         elapsed, jitter = ((stamp - self._stamps[target], STAMP_JITTER) if stamp
@@ -165,17 +207,7 @@ class JointStates:
                   if len(message.effort) == count else np.full(len(position), np.nan))
         return position, velocity, effort
 
-    @staticmethod
-    def _refuse_late(late: float, timeout: float) -> None:
-        """Reject a message that is late, s."""
-        if late > timeout:
-            raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
-        if late > 0.0:
-            raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
-                           'out of order')
-
     def _lay_out(self, names: Sequence[str]) -> None:
-        """Look up the places of the joints in messages with these names."""
         names = list(names)
         if not names:
             raise Rejected('it has no names', 'empty')

@@ -6,7 +6,6 @@ from collections import deque
 from typing import NamedTuple
 
 from nav_msgs.msg import Odometry
-
 import numpy as np
 from rbd_ros.model.configurations import quaternion_of_turn
 from rbd_ros.model.joints import Joint, quaternion_matrix
@@ -17,29 +16,25 @@ from rbd_ros.ros.state.joint_states import MAX_MEASUREMENT, Rejected
 from rbd_ros.ros.state.sample_judge import (
     CONFIRMATION_TIME, CONFIRMED, DEFAULT_VELOCITY_LIMITS, RECEIPT_JITTER, STAMP_JITTER)
 
-# Number of messages that are kept: a tenth of a second at 500 Hz.
-HISTORY = 50
+HISTORY = 50    # Number of messages that are kept: a tenth of a second at 500 Hz
 # Largest deviation of the norm of a quaternion from one.
 NORM_TOLERANCE = 1e-2
 UNITS = 'rad', 'm'
 
 
 class BaseState(NamedTuple):
-    """One state of the base."""
+    """One state of the base: times, s, frame of the pose, and coordinates of the free joint."""
 
-    # Times of measurement and receipt, s.
     stamp: float
     received: float
-    # Frame of the pose.
     frame: str
-    # Coordinates of the free joint: quaternion (x, y, z, w) and position; twist in the axes of
-    # its child.
+    # Quaternion (x, y, z, w) and position; twist in the axes of the base.
     q: np.ndarray
     v: np.ndarray
 
 
 def _jump(before: BaseState, now: BaseState, fastest: float) -> str:
-    """Return how far a base moved between two states, if it cannot be that fast; else ''."""
+    """Return a sentence about an impossibly fast motion between two states; empty: it is not."""
     time, jitter = max(now.received - before.received, 0.0), RECEIPT_JITTER
     if before.stamp and now.stamp:
         time, jitter = max(abs(now.stamp - before.stamp), time), STAMP_JITTER
@@ -64,18 +59,16 @@ class OdometryStates:
     def forget(self) -> None:
         """Discard all states."""
         self._history: deque[BaseState] = deque(maxlen=HISTORY)
-        # Poses that the base cannot have reached, but that agree with each other.
-        self._compile_process: list[BaseState] = []
+        self._unconfirmed: list[BaseState] = []    # Implausible poses that agree with each other
 
     def update(self, message: Odometry, now: float, fastest: float = np.inf) -> str:
         """
-        Take a message; return how the base was moved if it is found elsewhere, else ''.
+        Take a message; return how the base was moved between states, or ''; or raise Rejected.
 
         The child frame of the message is the base or a link fixed to it; its twist is in that
-        frame. A base that cannot have moved that far since the last message, at `fastest` times
-        `DEFAULT_VELOCITY_LIMITS`, is believed to be there after `CONFIRMED` or more messages,
-        during `CONFIRMATION_TIME` or longer, that agree with each other. `now` is the time of
-        receipt, s. Raise Rejected if the message cannot be used.
+        frame. A pose that would require more than `fastest` times `DEFAULT_VELOCITY_LIMITS` is
+        accepted after at least `CONFIRMED` messages, during at least `CONFIRMATION_TIME`, that
+        agree with each other. `now` is the time of receipt, s.
 
         """
         link = message.child_frame_id.removeprefix(self._prefix)
@@ -90,7 +83,6 @@ class OdometryStates:
         if abs(np.linalg.norm(quaternion) - 1.0) > NORM_TOLERANCE:
             raise Rejected(f'its quaternion has the norm {np.linalg.norm(quaternion):.3g}, not 1',
                            'quaternion')
-        # The child frame may be that of another link: convert to the base itself.
         T = self._model.tree.link_pose[self._model.link_index(link)]
         base = self._rest @ pose(quaternion_matrix(quaternion), position) @ inverse(T)
         state = BaseState(
@@ -101,7 +93,7 @@ class OdometryStates:
         return moved
 
     def _judge(self, state: BaseState, fastest: float) -> str:
-        """Return how the base was moved if it is found elsewhere; raise Rejected for a glitch."""
+        """Return how the base was moved between states, or ''; raise Rejected for a glitch."""
         for speed, limit, unit in zip(map(np.linalg.norm, (state.v[:3], state.v[3:])),
                                       DEFAULT_VELOCITY_LIMITS, UNITS):
             if speed > fastest * limit:
@@ -110,14 +102,14 @@ class OdometryStates:
                                'it is that fast', 'implausible')
         jump = _jump(self._history[-1], state, fastest) if self._history else ''
         if jump:
-            if self._compile_process and _jump(self._compile_process[-1], state, fastest):
-                self._compile_process.clear()
-            self._compile_process.append(state)
-            if (len(self._compile_process) < CONFIRMED
-                    or state.received - self._compile_process[0].received < CONFIRMATION_TIME):
+            if self._unconfirmed and _jump(self._unconfirmed[-1], state, fastest):
+                self._unconfirmed.clear()
+            self._unconfirmed.append(state)
+            if (len(self._unconfirmed) < CONFIRMED
+                    or state.received - self._unconfirmed[0].received < CONFIRMATION_TIME):
                 raise Rejected(f'{jump}: raise implausible_velocity if it is that fast',
                                'implausible')
-        self._compile_process.clear()
+        self._unconfirmed.clear()
         return jump
 
     def nearest(self, stamp: float, now: float,

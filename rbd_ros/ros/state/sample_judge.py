@@ -33,8 +33,8 @@ DEFAULT_VELOCITY_LIMITS = 20.0, 5.0
 STAMP_JITTER, RECEIPT_JITTER = 0.002, 0.02
 # Number and duration, s, of a run of implausible samples that is accepted.
 CONFIRMED, CONFIRMATION_TIME = 4, 0.01
-# Samples of one motion: relative deviation between the change of position and the velocities, and
-# largest change of velocity in `STAMP_JITTER` or longer, relative to the fastest speed.
+# Samples of one motion: deviation of the change of position from the velocities, relative, and
+# change of velocity in `STAMP_JITTER` or longer, relative to the fastest speed.
 SAME_MOTION, SMOOTH = 0.3, 0.5
 
 
@@ -48,21 +48,14 @@ class Run(NamedTuple):
     # Time and position of the first sample, s and rad or m.
     since: float
     begin: float
-    # Integral of the velocities between the two, rad or m.
-    travel: float = 0.0
+    travel: float = 0.0    # Integral of the velocities between the two, rad or m
     # Number of samples, and whether they are accepted.
     number: int = 1
     believed: bool = False
 
 
 class SampleJudge:
-    """
-    Judges the samples of joints.
-
-    `v_of` are their indices in the velocity of the robot; `turns`: whether a position may be
-    counted from another turn.
-
-    """
+    """Judges the samples of joints, at `v_of` in the velocity; `turns`: those without limits."""
 
     def __init__(self, model: Model, names: Sequence[str], v_of: np.ndarray,
                  turns: Sequence[bool]) -> None:
@@ -81,8 +74,7 @@ class SampleJudge:
 
     def forget(self) -> None:
         """Discard all samples."""
-        # Joints in doubt.
-        self.doubtful: set[int] = set()
+        self.doubtful: set[int] = set()    # Joints in doubt
         # The current run of implausible samples of each joint.
         self._runs: dict[int, Run] = {}
         self._new = np.ones(len(self._names), bool)
@@ -96,16 +88,9 @@ class SampleJudge:
         """
         Return the velocities of a message, NaN if glitches, and which whole samples are glitches.
 
-        Parameters
-        ----------
-        joints, position, velocity : ndarray
-            Indices of the joints in the message, and their samples; NaN where there is none.
-        time : float
-            Time of the message, s.
-        last_position, last_velocity, elapsed : ndarray
-            Their last accepted samples, NaN where there is none, and the time since then, s.
-        jitter : float
-            Error of that time, s.
+        `joints` are indices, `position` and `velocity` their samples at `time`, s; NaN: none.
+        `last_position` and `last_velocity` are the last accepted samples; `elapsed` is the time
+        since then, s, with the error `jitter`.
 
         """
         speed, way = self.speed[joints], self._way(joints, position - last_position)
@@ -162,7 +147,6 @@ class SampleJudge:
                                              * min(step / STAMP_JITTER, 1.0)):
             return None
         travel, number = run.travel + speed * step, run.number + 1
-        # Since the last sample, and since the first.
         for change, expected, duration in (
                 (position - run.position, speed * step, step),
                 (position - run.begin, travel, time - run.since)):
@@ -182,7 +166,6 @@ class SampleJudge:
 
     def _sentence(self, joint: int, way: float, velocity: float, elapsed: float,
                   jumped: bool) -> str:
-        """Return why a sample is implausible."""
         name, unit = self._names[joint], self._units[joint]
         return ((f"'{name}' moved by {way:.4g} {unit} in {max(elapsed, 0.0):.3g} s" if jumped
                  else f"the velocity of '{name}' is {velocity:.4g} {unit}/s")
