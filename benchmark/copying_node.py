@@ -14,7 +14,7 @@ import struct
 from builtin_interfaces.msg import Time
 import numpy as np
 from rbd_ros.model.files.urdf import load_urdf_string
-from rbd_ros.ros.messages.messages import (
+from rbd_ros.ros.messages.topics import (
     C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs, TASK_TOPICS, TOPICS)
 from rbd_ros.ros.outputs.publishing import NO_EVENTS
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS

@@ -11,7 +11,7 @@ in a single direction and with respect to any scalar (a mass, a placement, a wre
 import numpy as np
 from numpy.typing import ArrayLike
 import rbd_ros.dynamics     # noqa: F401, declares methods that are called here
-from rbd_ros.kernels import batch, newton_euler_derivatives
+from rbd_ros.kernels import batch_dynamics, newton_euler_derivatives
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
@@ -40,7 +40,7 @@ def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
 
 
 @quantity(_inverse_dynamics_derivatives, matrix, matrix, matrix, states=States(
-    batch.inverse_derivatives_states, shape_of_derivatives, [lanes_of(shape_of_derivatives)],
+    batch_dynamics.inverse_derivatives_states, shape_of_derivatives, [lanes_of(shape_of_derivatives)],
     cut_derivatives, Derivatives._make))
 def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                                  external_wrenches: Wrenches | None = None) -> Derivatives:

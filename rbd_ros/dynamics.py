@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.kernels import articulated_bodies, batch, composite_bodies, newton_euler
+from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
+from rbd_ros.kernels import batch_dynamics as batch
 from rbd_ros.model.arguments import number, one_or_rows, split_motion, Wrenches
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model

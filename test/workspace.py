@@ -31,7 +31,7 @@ PROGRAMS = {'rosdep': NOTE, 'ros2': NOTE,
 CHECK = """
 python3 - <<'END'
 import numba, rbd_ros, rbd_msgs.msg
-from rbd_ros.kernels.jit.compiler import COMPILES
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 print(COMPILES, *(module.__file__ for module in (numba, rbd_ros, rbd_msgs)), sep='\\n')
 END
 head --lines 1 install/rbd_ros/lib/rbd_ros/dynamics_node

@@ -13,7 +13,7 @@ Errors are those of `rbd_ros.dynamics`.
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.kernels import batch, regressors
+from rbd_ros.kernels import batch_dynamics, regressors
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad, skew
 from rbd_ros.workspace import scratch
@@ -74,7 +74,7 @@ def shape_of_regressor(model: Model, n: int) -> list[tuple[int, ...]]:
 
 
 @quantity(_torque_regressor, rows, states=States(
-    batch.torque_regressor_states, shape_of_regressor,
+    batch_dynamics.torque_regressor_states, shape_of_regressor,
     [lambda w: w._kept(scratch.body_table), lanes_of(shape_of_regressor)]))
 def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
     """

@@ -11,8 +11,9 @@ from rbd_ros.batch.results import results_of
 from rbd_ros.batch.tasks import Given, Problem, problem_of, run_kernel, solve
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.derivatives import shape_of_derivatives
-from rbd_ros.kernels.batch import (dense_hybrid_dynamics_states, forward_derivatives_states,
-                                   forward_dynamics_states, hybrid_dynamics_states)
+from rbd_ros.kernels.batch_dynamics import (
+    dense_hybrid_dynamics_states, forward_derivatives_states, forward_dynamics_states,
+    hybrid_dynamics_states)
 from rbd_ros.model.arguments import check_model, masks, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import documented_for_states

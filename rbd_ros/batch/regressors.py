@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from rbd_ros.analysis.regressors import number_of_parameters
 from rbd_ros.batch.tasks import Given, solve, tree_workspace
 from rbd_ros.batch.threads import Progress
-from rbd_ros.kernels.batch import inverse_dynamics_states, transposed_product_states
+from rbd_ros.kernels.batch_dynamics import inverse_dynamics_states, transposed_product_states
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.kernels.layout import ARMATURE, INERTIA
 from rbd_ros.model.inertial import check_parameters, pseudo_inertia_of_parameters

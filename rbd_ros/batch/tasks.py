@@ -18,9 +18,9 @@ from rbd_ros.batch.results import new_array, ready_made, results_of
 from rbd_ros.batch.threads import CHUNK, compute, Progress
 from rbd_ros.batch.wrenches import batch_wrenches, BatchWrenches, NO_WRENCHES
 from rbd_ros.errors import RbdError
-from rbd_ros.kernels.batch import DONE
+from rbd_ros.kernels.batch_dynamics import DONE
 from rbd_ros.kernels.jit.compiled import prepare
-from rbd_ros.kernels.jit.compiler import COMPILES
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.model.arguments import rows, Wrenches
 from rbd_ros.model.model import Model

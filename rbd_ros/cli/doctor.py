@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import rbd_ros
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.kernels.jit.compiler import COMPILES, OBSTACLE, REQUIREMENT
+from rbd_ros.kernels.jit.numba_backend import COMPILES, OBSTACLE, REQUIREMENT
 
 NEEDED = ('numpy', 'scipy', 'lxml')
 # Optional dependencies and their purpose.

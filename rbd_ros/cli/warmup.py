@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import argparse
 
-from rbd_ros.kernels.jit.compiler import COMPILES, OBSTACLE
 from rbd_ros.kernels.jit.kernel_cache import cache_directory
+from rbd_ros.kernels.jit.numba_backend import COMPILES, OBSTACLE
 from rbd_ros.workspace.warmup import warm_up
 
 

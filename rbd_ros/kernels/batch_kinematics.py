@@ -1,8 +1,8 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Poses, Jacobians and momentum of many states; as `rbd_ros.kernels.batch`."""
+"""Poses, Jacobians and momentum of many states; as `rbd_ros.kernels.batch_dynamics`."""
 
-from rbd_ros.kernels.batch import run
+from rbd_ros.kernels.batch_dynamics import run
 from rbd_ros.kernels.centroidal import center_of_mass, MASS, write_momentum
 from rbd_ros.kernels.jit.compiled import helper, states_kernel
 from rbd_ros.kernels.lanes.lanes import element, reciprocal, set_element

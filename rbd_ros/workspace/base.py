@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import SingularError, StateError
-from rbd_ros.kernels.jit import compiler
+from rbd_ros.kernels.jit import numba_backend
 from rbd_ros.model.arguments import check_model, finite_vector, mask, vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.joints import joint_subspace
@@ -31,7 +31,7 @@ class WorkspaceBase:
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         check_model(model)
-        if slow := compiler.warning():
+        if slow := numba_backend.warning():
             _log.warning(slow)
         self._model_of: Callable[[], Model] = lambda: model
         self._nv, self._fresh = model.nv, fresh

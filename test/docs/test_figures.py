@@ -19,7 +19,7 @@ from rbd_ros.ros.nodes import simulated_robot
 from rbd_ros.ros.outputs import diagnostics
 from rbd_ros.ros.outputs import publishing
 from rbd_ros.ros.runtime import worker
-from rbd_ros.ros.services import services
+from rbd_ros.ros.services import dynamics_services
 
 ROOT = Path(__file__).parents[2]
 RESULTS = (ROOT / 'benchmark/RESULTS.md').read_text(encoding='utf-8')
@@ -43,7 +43,7 @@ CLAIMS = [
      (1e3 * simulated_robot._PARAMETERS['tolerated_delay'].default,)),
     (NODE, r'subscriber is noticed within (\S+) s', (publishing.LISTENERS_PERIOD,)),
     (NODE, r"more than (\S+) times the robot's mass, or more than (\S+) m from",
-     (services.MAX_MASS_RATIO, services.MAX_COM_DISTANCE)),
+     (dynamics_services.MAX_MASS_RATIO, dynamics_services.MAX_COM_DISTANCE)),
     (NODE, 'While (eight) are waiting', (worker.MAX_WAITING,)),
     (COMMANDS, r'commands without states, (\d+) a second',
      (1.0 / publishing.COMMAND_PERIOD,)),

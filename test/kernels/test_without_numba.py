@@ -167,7 +167,7 @@ def test_a_numba_that_cannot_be_loaded_is_not_used(tmp_path):
     env = environment(tmp_path)
     (tmp_path / 'numba.py').write_text("raise ImportError('made for another NumPy')\n")
     broken = python(
-        env, '-c', 'from rbd_ros.kernels.jit.compiler import OBSTACLE; print(OBSTACLE)')
+        env, '-c', 'from rbd_ros.kernels.jit.numba_backend import OBSTACLE; print(OBSTACLE)')
     assert broken.stdout == 'numba cannot be loaded (made for another NumPy)\n', broken.stderr
 
 

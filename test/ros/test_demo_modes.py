@@ -14,8 +14,8 @@ import rbd_ros
 from rbd_ros._internal.setting import settings_of
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances
-from rbd_ros.ros.control.control_laws import make_controller
 from rbd_ros.ros.control.control_settings import ControlSettings
+from rbd_ros.ros.control.law_factory import make_controller
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
 from rbd_ros.ros.demo.command import prepare
 from rbd_ros.ros.demo.motions import LEAD

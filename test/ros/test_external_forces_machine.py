@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from rbd_ros import with_gravity
 from rbd_ros.control import EffortConvention, MomentumObserver
-from rbd_ros.ros.messages.messages import CONTACT, EXTERNAL_TORQUES
+from rbd_ros.ros.messages.topics import CONTACT, EXTERNAL_TORQUES
 from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
 from robots import random_tree
 

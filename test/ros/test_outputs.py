@@ -17,7 +17,7 @@ from rbd_ros._internal import cdr
 from rbd_ros._internal.cdr import field
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.markers import Markers, NAMESPACES
-from rbd_ros.ros.messages.messages import CommandMessages, Outputs
+from rbd_ros.ros.messages.topics import CommandMessages, Outputs
 from rclpy import serialization
 from rclpy.serialization import deserialize_message, serialize_message
 from robots import random_tree

@@ -13,8 +13,8 @@ from rbd_ros import load_urdf, neutral
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.control.controller import Circumstances
 from rbd_ros.control.laws import control_laws
-from rbd_ros.ros.control.control_laws import make_controller
 from rbd_ros.ros.control.control_settings import ControlSettings, LAWS, parameter_name
+from rbd_ros.ros.control.law_factory import make_controller
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.parameters.parameter_checks import (
     BadParameter, check_lengths, checked_value, CONDITIONS)

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.errors import RbdError
-from rbd_ros.kernels.jit.compiler import COMPILES
 from rbd_ros.kernels.jit.kernel_cache import cache_directory, Directory, KernelCache
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 
 if COMPILES:
     import numba

@@ -25,7 +25,7 @@ import stat
 import tempfile
 from typing import Any
 
-from rbd_ros.kernels.jit.compiler import COMPILES
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 
 if COMPILES:
     import llvmlite

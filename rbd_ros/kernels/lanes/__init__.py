@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lanes: one number of each of several states, and how numba compiles operations on them."""
 
-from rbd_ros.kernels.jit.compiler import COMPILES
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 
 if COMPILES:
     # Importing them registers lanes with numba.

@@ -15,7 +15,7 @@ only constants are read, and a table of lanes with the same layout for all state
 import math
 
 import numpy as np
-from rbd_ros.kernels.jit.compiler import COMPILES
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 
 if COMPILES:
     import llvmlite.binding

@@ -21,7 +21,7 @@ from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.errors import ModelError
 from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.control.compensation import Compensation, CompensationSettings, Law
-from rbd_ros.ros.messages.messages import COMMANDS
+from rbd_ros.ros.messages.topics import COMMANDS
 from rbd_ros.ros.outputs.diagnostics import Health, HealthSettings
 from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.outputs.publishing import Publishing, PublishingSettings
@@ -41,8 +41,8 @@ from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.runtime.worker import Worker
 from rbd_ros.ros.services.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.services.background_services import BackgroundService, BadRequest
+from rbd_ros.ros.services.dynamics_services import CHANGES, Services, ServiceSettings
 from rbd_ros.ros.services.payload_identification import CollectingService, PayloadIdentification
-from rbd_ros.ros.services.services import CHANGES, Services, ServiceSettings
 from rbd_ros.ros.services.trajectory_service import TrajectoryService, TrajectorySettings
 from rbd_ros.workspace.warmup import warm_up
 from rcl_interfaces.msg import SetParametersResult

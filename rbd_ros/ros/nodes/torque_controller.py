@@ -25,7 +25,7 @@ from rbd_ros.ros.control.compensation import compensates_itself, Law
 from rbd_ros.ros.control.control_modes import ControlModes
 from rbd_ros.ros.control.control_settings import ControlSettings, LAWS
 from rbd_ros.ros.control.reference_receiver import LawSettings
-from rbd_ros.ros.messages.messages import EFFORT_TRAJECTORY
+from rbd_ros.ros.messages.topics import EFFORT_TRAJECTORY
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.outputs.publishing import NO_EVENTS
 from rbd_ros.ros.parameters.parameter_checks import BadParameter

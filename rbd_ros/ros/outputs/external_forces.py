@@ -25,7 +25,7 @@ from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
 from rbd_ros.ros import convert
-from rbd_ros.ros.messages.messages import CONTACT, EXTERNAL_WRENCH
+from rbd_ros.ros.messages.topics import CONTACT, EXTERNAL_WRENCH
 from rbd_ros.ros.robot.read_model import driven_joints, per_velocity
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks

@@ -14,7 +14,7 @@ from rbd_ros.control import EffortConvention
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.control.compensation import Law
-from rbd_ros.ros.messages.messages import (
+from rbd_ros.ros.messages.topics import (
     C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES, EXTERNAL_WRENCH,
     RATE_TOPICS, TASK_TOPICS, TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.outputs.external_forces import ExternalForces

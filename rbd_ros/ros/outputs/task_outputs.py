@@ -4,7 +4,7 @@
 
 import numpy as np
 from rbd_ros.ros import convert
-from rbd_ros.ros.messages.messages import (
+from rbd_ros.ros.messages.topics import (
     TASK_BIAS, TASK_INERTIA, TASK_JACOBIAN, TASK_POSE)
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.workspace.results import DynamicsTerms

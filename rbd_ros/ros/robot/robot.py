@@ -15,7 +15,7 @@ from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.model.inertial import armature_matrix
 from rbd_ros.ros.messages.markers import Markers
-from rbd_ros.ros.messages.messages import Outputs
+from rbd_ros.ros.messages.topics import Outputs
 from rbd_ros.ros.robot.read_model import base_joint, driven_joints
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.state.joint_states import JointStates

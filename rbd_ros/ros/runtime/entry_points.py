@@ -149,7 +149,7 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
     if {'-h', '--help'} & set(args[1:]):
         print(kind.usage())
         return
-    from rbd_ros.kernels.jit.compiler import warning
+    from rbd_ros.kernels.jit.numba_backend import warning
     import rclpy
     from rclpy.executors import ExternalShutdownException
     slow = warning()

@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.compile_process import CompileProcess
-from rbd_ros.kernels.jit.compiler import COMPILES
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.ros.runtime.report import Log
 
 PAUSE = 0.01    # s between two checks whether the foreground is idle

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from rbd_msgs.msg import Matrix
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
-from rbd_ros.ros.messages.messages import TWIST
+from rbd_ros.ros.messages.topics import TWIST
 from rbd_ros.ros.services.background_services import BadRequest, Method, Work
-from rbd_ros.ros.services.services import Services
+from rbd_ros.ros.services.dynamics_services import Services
 from rbd_ros.workspace.results import Factorization
 
 

@@ -40,8 +40,8 @@ class BackgroundService:
     """
     A service whose requests are processed by the worker.
 
-    `method` is like those of `rbd_ros.ros.services.services.Services`. With `show`, which returns
-    the content of a request as text, rejected requests are logged.
+    `method` is like those of `dynamics_services.Services`. With `show`, which returns the content
+    of a request as text, rejected requests are logged.
 
     """
 

@@ -13,7 +13,7 @@ from rbd_ros.batch.trajectory_efforts import beyond, trajectory_efforts
 from rbd_ros.control import EffortConvention
 from rbd_ros.ros import convert
 from rbd_ros.ros.services.background_services import BadRequest, Order, Work
-from rbd_ros.ros.services.services import Services
+from rbd_ros.ros.services.dynamics_services import Services
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 MAX_POINTS = 100_000    # 100 s at 1 kHz

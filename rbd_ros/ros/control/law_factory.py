@@ -11,7 +11,7 @@ from rbd_ros.control import PoseReference
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.errors import ModelError
 from rbd_ros.ros.control.control_settings import ControlSettings, LAWS, parameter_name
-from rbd_ros.ros.control.references import Tolerances
+from rbd_ros.ros.control.reference_messages import Tolerances
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.robot.read_model import base_joint, driven_joints
 
