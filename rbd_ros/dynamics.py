@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
-from rbd_ros.kernels import batch_dynamics as batch
+from rbd_ros.kernels import batch_dynamics
 from rbd_ros.model.arguments import number, one_or_rows, split_motion, Wrenches
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
@@ -42,7 +42,7 @@ def _inverse_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
 
 
 @quantity(_inverse_dynamics, torques, states=States(
-    batch.inverse_dynamics_states, shape(-1)))
+    batch_dynamics.inverse_dynamics_states, shape(-1)))
 def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
@@ -109,7 +109,7 @@ def _gravity_torques(w: RobotArrays, q: ArrayLike) -> np.ndarray:
 
 
 @quantity(_gravity_torques, torques, states=States(
-    batch.gravity_torques_states, shape(-1)))
+    batch_dynamics.gravity_torques_states, shape(-1)))
 def gravity_torques(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return g(q), the torques that hold the robot still.
@@ -290,7 +290,7 @@ def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:
 
 
 @quantity(_all_terms, matrix, matrix, torques, torques, columns, same, states=States(
-    batch.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
+    batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
     DynamicsTerms._make))
 def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
               factorization: Factorization = 'christoffel') -> DynamicsTerms:
