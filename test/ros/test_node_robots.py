@@ -279,7 +279,7 @@ def test_a_new_description_removes_payloads_with_a_warning(harness, arm, capfd):
     node.describe(ARM + ' ')
     node.spin_until(lambda: node.node.robot.model_id == 3)
     assert node.node.robot.model.mass == arm.mass
-    assert 'without the payloads on tool0' in capfd.readouterr().err
+    assert 'the new description removes the payloads on tool0' in capfd.readouterr().err
     # A report from before may still be on its way.
     node.spin_until(lambda: 'load on tool0, kg' not in node.diagnosis()[2])
 
