@@ -32,8 +32,7 @@ SHORTCUTS = True
 ENCAPSULATION = b'\x00\x01\x00\x00'
 STAMP = struct.Struct('<4xiI')
 COUNT = struct.Struct('<I')
-# A stamp in the byte order of this machine.
-NATIVE_STAMP = struct.Struct('=iI')
+NATIVE_STAMP = struct.Struct('=iI')  # A stamp in the byte order of this machine.
 # s between two attempts to learn a layout, each of which takes longer than converting a message
 LEARNING_PERIOD = 1.0
 MAX_LAYOUTS = 8
@@ -150,8 +149,7 @@ class JointStateReader:
 
     def __init__(self, deserialize: Callable[[bytes], Any]) -> None:
         self._deserialize = deserialize
-        # By length of the message.
-        self._layouts: dict[int, JointStateLayout] = {}
+        self._layouts: dict[int, JointStateLayout] = {}  # By length of the message.
         self._learning_due = 0.0
 
     def read(self, raw: bytes) -> JointStateContent:

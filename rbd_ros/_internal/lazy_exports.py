@@ -34,8 +34,7 @@ def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
         if name not in module_of:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         module = module_of[name]
-        value = import_module(
-            module if module.startswith('rbd_ros.') else f'{package}.{module}')
+        value = import_module(module if module.startswith('rbd_ros.') else f'{package}.{module}')
         if name != module:
             value = getattr(value, name)
         setattr(sys.modules[package], name, value)

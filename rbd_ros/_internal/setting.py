@@ -27,12 +27,9 @@ class Setting:
     # Range of a number, or of each number of a list.
     low: float | None = None
     high: float | None = None
-    # Smallest value other than 0.
-    smallest: float = 0.0
-    # The words that are accepted.
-    choices: Sequence[str] = ()
-    # Whether it may change while a node runs.
-    changeable: bool = False
+    smallest: float = 0.0  # Smallest value other than 0.
+    choices: Sequence[str] = ()  # The words that are accepted.
+    changeable: bool = False  # Whether it may change while a node runs.
     # Lists: type and meaning of the entries, and the accepted lengths.
     entry: type = float
     entries: str = ''

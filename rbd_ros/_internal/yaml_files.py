@@ -55,8 +55,7 @@ def _at(node: yaml.Node | yaml.Event, text: str) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=text, problem_mark=node.start_mark)
 
 
-def read_yaml(path: str | PathLike[str], error: type[Exception], *,
-              first: bool = False) -> Any:
+def read_yaml(path: str | PathLike[str], error: type[Exception], *, first: bool = False) -> Any:
     """Return the content of a YAML file (None if empty); raise ``error`` with one line."""
     # `first` ignores all documents after the first, which are otherwise rejected.
     where = printable(str(path), 300)

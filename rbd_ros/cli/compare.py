@@ -20,8 +20,7 @@ from rbd_ros.model.model import Model
 
 # Smallest scale of a comparison, SI units: rounding errors of zeros would count as 100 %.
 MIN_SCALE = 1e-6
-# Limit of memory.
-MAX_CONFIGURATIONS = 100_000
+MAX_CONFIGURATIONS = 100_000  # Limit of memory.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

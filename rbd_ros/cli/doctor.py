@@ -75,8 +75,7 @@ def findings() -> Iterator[Finding]:
                             f'{os.cpu_count()} processors')
     for name in NEEDED:
         version, error = _load(name)
-        yield Finding(name, version or f'{error}: pip install {name}',
-                      OK if version else MISSING)
+        yield Finding(name, version or f'{error}: pip install {name}', OK if version else MISSING)
     yield from _compiler()
     for name, purpose in OPTIONAL.items():
         version, error = _load(name)

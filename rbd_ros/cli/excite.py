@@ -21,8 +21,7 @@ from rbd_ros.identification.excitation.optimize import (
     Excitation, excitation_limits, excite, Limits)
 from rbd_ros.model.model import Model
 
-# Above this condition number some parameters are hardly excited.
-MAX_CONDITION_NUMBER = 100.0
+MAX_CONDITION_NUMBER = 100.0  # Above this condition number some parameters are hardly excited.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -100,7 +100,6 @@ def run(options: argparse.Namespace) -> int:
     processes: dict[str, Any] = {
         'workers': default_workers(paths + held_out) if options.workers is None
         else check_workers(options.workers), 'scheduler': options.scheduler}
-
     with progress('reading recordings') as update:
         parts = dict(map_recordings(bound(reduce_recording, model=model, reading=reading,
                                           reduce=reduce), paths, progress=update, **processes))
@@ -225,31 +224,25 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
     together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
     per_joint = {}
     for k, name in enumerate(model.velocity_names):
-        per_joint[name] = {
-            'unit': 'N m' if model.angular[k] else 'N',
-            'samples': int(together.counts[k]),
-            **{label: _json_number(together.rms(getattr(together, label))[k])
-               for label in ('torque', 'urdf', 'fit')},
-            'validation': {path: _json_number(one.rms(one.fit)[k])
-                           for path, one in zip(held_out, errors[len(paths):])}}
+        per_joint[name] = {'unit': 'N m' if model.angular[k] else 'N',
+                           'samples': int(together.counts[k]),
+                           **{label: _json_number(together.rms(getattr(together, label))[k])
+                              for label in ('torque', 'urdf', 'fit')},
+                           'validation': {path: _json_number(one.rms(one.fit)[k])
+                                          for path, one in zip(held_out, errors[len(paths):])}}
     return {
-        'robot': model.name,
-        'recordings': list(paths),
+        'robot': model.name, 'recordings': list(paths),
         'standstill': {path: dict(zip(model.velocity_names, one.standstill.tolist()))
                        for path, one in zip([*paths, *held_out], comparisons)},
-        'relative_error': {
-            'urdf': _json_number(together.relative(together.urdf)),
-            'fit': _json_number(together.relative(together.fit)),
-            'validation': {path: _json_number(one.relative(one.fit))
-                           for path, one in zip(held_out, errors[len(paths):])}},
-        'per_joint': per_joint,
-        'verdict': judgement.grade,
-        'reasons': list(judgement.reasons),
+        'relative_error': {'urdf': _json_number(together.relative(together.urdf)),
+                           'fit': _json_number(together.relative(together.fit)),
+                           'validation': {path: _json_number(one.relative(one.fit))
+                                          for path, one in zip(held_out, errors[len(paths):])}},
+        'per_joint': per_joint, 'verdict': judgement.grade, 'reasons': list(judgement.reasons),
         'figures': {name: _json_number(x) for name, x in judgement.figures.items()},
         'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': _json_number(row.urdf),
                         'value': _json_number(row.fit), 'deviation': _json_number(row.deviation)}
-                       for row in outcome.rows],
-        **outcome.more}
+                       for row in outcome.rows], **outcome.more}
 
 
 def _json_number(x: float) -> float | None:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from rbd_ros.identification.pipeline import Reading
     from rbd_ros.view.geometry import Geometry
 
-# Tolerance for rounded positions in files, rad or m.
-ROUNDING = 1e-6
+ROUNDING = 1e-6  # Tolerance for rounded positions in files, rad or m.
 
 
 def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
@@ -125,7 +124,6 @@ def reading_of(options: argparse.Namespace) -> Reading:
     """Return how recordings are read, from the options of `add_reading`."""
     # Imported lazily: most commands need no recordings.
     from rbd_ros.identification.pipeline import Reading
-
     return Reading(rename=dict(options.rename), scale=dict(options.scale), start=options.start,
                    stop=options.stop, topic=options.topic, cutoff=options.cutoff)
 

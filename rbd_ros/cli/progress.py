@@ -9,8 +9,7 @@ from contextlib import contextmanager
 import sys
 from time import monotonic
 
-# Time between two updates of the line, s.
-PERIOD = 0.1
+PERIOD = 0.1  # Time between two updates of the line, s.
 Update = Callable[[float, float], None]
 
 

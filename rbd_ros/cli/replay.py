@@ -25,11 +25,9 @@ from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 from rbd_ros.recordings.tables import SUFFIXES, write_table
 
-# Gain of the momentum observer, 1/s.
-DEFAULT_GAIN = 25.0
+DEFAULT_GAIN = 25.0  # Gain of the momentum observer, 1/s.
 MATRICES, VECTORS = ('M', 'C'), ('g', 'Cv', 'friction')
-# Samples between two updates of the progress.
-PROGRESS_PERIOD = 500
+PROGRESS_PERIOD = 500  # Samples between two updates of the progress.
 
 
 class Replay(NamedTuple):

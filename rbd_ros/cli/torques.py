@@ -22,8 +22,7 @@ from rbd_ros.dynamics import friction_torques, inverse_dynamics
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
 
-# Exit code if the robot cannot follow the trajectory.
-BEYOND_LIMITS = 2
+BEYOND_LIMITS = 2  # Exit code if the robot cannot follow the trajectory.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -16,8 +16,7 @@ from rbd_ros.view.sliders import Setting, Sliders
 from rbd_ros.view.state import computed_state, State
 from rbd_ros.view.viewer import HOST, PORT, Viewer
 
-# Time between two readings of the sliders, s.
-PERIOD = 0.05
+PERIOD = 0.05  # Time between two readings of the sliders, s.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

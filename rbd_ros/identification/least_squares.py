@@ -26,8 +26,7 @@ GYRATION_RATIO, DEFAULT_GYRATION = 0.5, 0.1
 # Weight of the bodies' divergence from the model: at a divergence of 1, each parameter deviates by
 # 1 / sqrt(2) of its prior standard deviation.
 PRIOR_WEIGHT = 0.1
-# Smallest prior mass of a body, as a fraction of the mean.
-MIN_MASS_RATIO = 0.1
+MIN_MASS_RATIO = 0.1  # Smallest prior mass of a body, as a fraction of the mean.
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ from rbd_ros.model.se3 import Ad, inverse
 ASYMMETRIES = {'viscous_asymmetry': 'viscous', 'coulomb_asymmetry': 'coulomb'}
 # Smaller pivots of QR, and entries of combinations, relative to the largest, are rounding errors.
 ROUNDING = 1e-9
-# Smallest number of random states at which the rank of a regressor is evaluated.
-MIN_STATES = 50
+MIN_STATES = 50  # Smallest number of random states at which the rank of a regressor is evaluated.
 
 
 class States(NamedTuple):
@@ -218,9 +217,7 @@ def robot_parameters(model: Model, friction: Sequence[str], rotors: bool) -> Rob
 
 def base_of(parameters: Parameters, seed: int = 0) -> tuple[BaseParameters, np.ndarray]:
     """Return base parameters, and which of them each torque depends on, (nv, base) of bool."""
-    # Imported lazily: SciPy is slow to import.
-    from scipy.linalg import qr, solve_triangular
-
+    from scipy.linalg import qr, solve_triangular  # Imported lazily: SciPy is slow to import.
     model, names = parameters.model, parameters.names
     rng = np.random.default_rng(whole_number('seed', seed, least=0))
     # Three rows for every column; and enough for the columns of a single joint.

@@ -35,10 +35,8 @@ MU_RATIO, LAST_MU = 0.03, 1e-8
 # Newton's method stops when the predicted decrease is below this fraction of mu, for the last mu
 # and for those before, or after this many steps.
 TOLERANCE, COARSE_TOLERANCE, MAX_STEPS = 1e-4, 0.1, 50
-# Largest step as a fraction of the distance to the boundary.
-MAX_BOUNDARY_FRACTION = 0.9
-# Smallest slack of the inequalities at the start, in units of the scale.
-START_MARGIN = 0.01
+MAX_BOUNDARY_FRACTION = 0.9  # Largest step as a fraction of the distance to the boundary.
+START_MARGIN = 0.01  # Smallest slack of the inequalities at the start, in units of the scale.
 # Smallest eigenvalue of a body's initial P as a fraction of the mean: for a sphere of 10 cm, 1 cm.
 MIN_EIGENVALUE_RATIO = 1e-3
 # Smallest eigenvalue of P, relative to the largest, that is distinguished from zero.
@@ -107,8 +105,7 @@ class _Problem:
         values = np.linalg.eigvalsh(P)
         if np.any(values[:, 0] <= ROUNDING * values[:, 3]) or np.any(slack <= 0.0):
             return np.inf
-        return (0.5 * np.sum((self.A @ x - self.b) ** 2)
-                + self.prior * np.sum(self.P0_inverse * P)
+        return (0.5 * np.sum((self.A @ x - self.b) ** 2) + self.prior * np.sum(self.P0_inverse * P)
                 - (self.prior + mu) * np.sum(np.log(values)) - mu * np.sum(np.log(slack)))
 
     def steps_to_boundary(self, x: np.ndarray, step: np.ndarray) -> float:
@@ -143,9 +140,7 @@ class _Problem:
 
     def newton_step(self, x: np.ndarray, mu: float) -> tuple[np.ndarray, float]:
         """Return the Newton step, as least squares, and twice the predicted decrease."""
-        # Imported lazily: SciPy is slow to import.
-        from scipy.linalg import solve_triangular
-
+        from scipy.linalg import solve_triangular  # Imported lazily: SciPy is slow to import.
         C, c = self.barrier_rows(x, mu)
         rows = np.concatenate((np.column_stack((self.A, self.b - self.A @ x)),
                                np.column_stack((C, c))))

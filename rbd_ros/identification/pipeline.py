@@ -29,8 +29,7 @@ from rbd_ros.recordings.recording import read_recording
 from rbd_ros.recordings.samples import Samples
 
 Result = TypeVar('Result')
-# Samples of a recording that are searched for mistakes.
-EXCERPT = 20_000
+EXCERPT = 20_000  # Samples of a recording that are searched for mistakes.
 # Speed over which Coulomb friction changes its sign, as a fraction of the standstill threshold.
 FRICTION_SMOOTHING = 0.5
 Progress = Callable[[int, int], object]
@@ -142,7 +141,6 @@ def _results(function: Callable[[str], Result], paths: Sequence[str], workers: i
 def _in_processes(function: Callable[[str], Result], paths: Sequence[str], workers: int
                   ) -> Iterator[tuple[int, Result]]:
     from concurrent.futures.process import BrokenProcessPool
-
     others = set(active_children())
     # Numba's threads do not survive a fork.
     pool = ProcessPoolExecutor(workers, mp_context=get_context('spawn'))

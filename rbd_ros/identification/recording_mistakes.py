@@ -25,17 +25,13 @@ ROWS_PER_PARAMETER, MIN_STATES = 30, 300
 # Unexplained fraction of the squared torques up to which no mistake is suspected; ratio to which
 # undoing a mistake must reduce it; smallest reduction by one step of the search.
 NEGLIGIBLE_ERROR, MAX_ERROR_RATIO, MIN_GAIN = 1e-3, 0.3, 0.01
-# Angles beyond this suggest degrees, rad.
-FULL_TURN = 2.0 * np.pi
-# Most pairs of joints that are tried; for robots with more, only neighbours.
-MAX_PAIRS = 60
+FULL_TURN = 2.0 * np.pi  # Angles beyond this suggest degrees, rad.
+MAX_PAIRS = 60  # Most pairs of joints that are tried; for robots with more, only neighbours.
 # Width of the beam search over orders of joints; it is 1 for robots with more joints than this, or
 # if less than this fraction is unexplained.
 BEAM_WIDTH, MAX_BEAM_JOINTS, MIN_BEAM_ERROR = 12, 8, 0.05
-# Ridge term, relative to unit columns: keeps nearly dependent columns solvable.
-RIDGE = 1e-10
-# Suffixes of the friction coefficients.
-FRICTION = ('.damping', '.friction')
+RIDGE = 1e-10  # Ridge term, relative to unit columns: keeps nearly dependent columns solvable.
+FRICTION = ('.damping', '.friction')  # Suffixes of the friction coefficients.
 
 
 def find_mistake(parameters: RobotParameters, samples: Samples) -> str | None:

@@ -31,8 +31,7 @@ from rbd_ros.recordings.samples import Samples
 # Blocks of time: enough to estimate a variance between them (with a standard deviation of a
 # quarter), and long compared with the correlation time of torque errors. Smallest length, s.
 BLOCKS, MIN_BLOCK_LENGTH = 32, 0.5
-# Most numbers of a regressor held in memory: 32 MB.
-MAX_REGRESSOR_SIZE = 2 ** 22
+MAX_REGRESSOR_SIZE = 2 ** 22  # Most numbers of a regressor held in memory: 32 MB.
 
 
 @dataclass(frozen=True)
@@ -129,9 +128,8 @@ def reduce_samples(parameters: Parameters, samples: Samples, threads: int | None
     np.add.at(counts, block, used)
     time = samples.time
     return Partial(
-        kind=parameters.kind, names=parameters.names, base=base, columns=columns,
-        factors=factors, counts=counts,
-        squares=np.sum(samples.tau ** 2, axis=0, where=used), samples=count,
+        kind=parameters.kind, names=parameters.names, base=base, columns=columns, factors=factors,
+        counts=counts, squares=np.sum(samples.tau ** 2, axis=0, where=used), samples=count,
         moving=np.sum(samples.moving, axis=0), saturated=np.sum(samples.saturated, axis=0),
         motion=np.array([np.sum(x ** 2, axis=0) for x in (samples.v, samples.a)]),
         duration=float(time[-1] - time[0]) if count > 1 else 0.0)
@@ -150,9 +148,8 @@ def merge(*parts: Partial) -> Partial:
                              'with different geometry: use the same robot, friction and rotors '
                              'for all of them')
     return replace(
-        first,
-        factors=tuple(np.stack([triangle(*blocks) for blocks in zip(*same)])
-                      for same in zip(*(part.factors for part in parts))),
+        first, factors=tuple(np.stack([triangle(*blocks) for blocks in zip(*same)])
+                             for same in zip(*(part.factors for part in parts))),
         **{label: sum(getattr(part, label) for part in parts) for label in
            ('counts', 'squares', 'samples', 'moving', 'saturated', 'motion', 'duration')})
 
@@ -185,8 +182,7 @@ def samples_of(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: Arra
     v, a, tau = (rows(model, label, x, len(q)) for label, x in (('v', v), ('a', a), ('tau', tau)))
     if not len(q):
         raise StateError('q holds no samples')
-    time = (np.arange(float(len(q))) if time is None
-            else finite_array('time', time, (len(q),)))
+    time = (np.arange(float(len(q))) if time is None else finite_array('time', time, (len(q),)))
     if np.any(np.diff(time) <= 0.0):
         raise StateError('time must increase from sample to sample')
     usable = np.ones(v.shape, bool) if usable is None else np.asarray(usable)
@@ -194,8 +190,7 @@ def samples_of(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: Arra
         raise StateError(f'usable must be truth values of the shape {v.shape}, got '
                          + shown(usable))
     none, rate = np.zeros(v.shape, bool), 1.0 / np.mean(np.diff(time)) if len(time) > 1 else 1.0
-    return Samples(
-        time=time, q=q, v=v, a=a, tau=tau, usable=usable, moving=v != 0.0, saturated=none,
-        threshold=np.zeros(model.nv), segment=np.zeros(len(q), int), rate=rate, cutoff=np.inf,
-        delay=0.0, delay_deviation=np.inf, delay_explains=0.0, delay_removed=0.0, left_out=0.0,
-        notes=())
+    return Samples(time=time, q=q, v=v, a=a, tau=tau, usable=usable, moving=v != 0.0,
+                   saturated=none, threshold=np.zeros(model.nv), segment=np.zeros(len(q), int),
+                   rate=rate, cutoff=np.inf, delay=0.0, delay_deviation=np.inf, delay_explains=0.0,
+                   delay_removed=0.0, left_out=0.0, notes=())

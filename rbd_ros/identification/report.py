@@ -15,8 +15,7 @@ from rbd_ros.errors import RbdError
 from rbd_ros.recordings.samples import Samples
 from rbd_ros.recordings.tables import import_pyarrow
 
-# Points per curve: more cannot be distinguished on a screen.
-POINTS = 3000
+POINTS = 3000  # Points per curve: more cannot be distinguished on a screen.
 # Samples per segment of the averaged spectrum: long enough to resolve a hum.
 SPECTRUM_SEGMENT = 1024
 # Inches: width of the page, height of a row, and margins of a panel. Fixed margins are three times
@@ -78,10 +77,9 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
         body.append(_panels(figure, joint_names, units, partial(_draw_traces, comparison),
                             columns=1))
         body.append(f'<h2>{escape(comparison.name)}: residuals</h2>')
-        body.append(_panels(
-            figure, [name for name in joint_names for _ in range(2)],
-            [label for unit in units for label in ('samples', f'{unit}/√Hz')],
-            partial(_draw_residual, comparison, units), columns=2))
+        body.append(_panels(figure, [name for name in joint_names for _ in range(2)],
+                            [label for unit in units for label in ('samples', f'{unit}/√Hz')],
+                            partial(_draw_residual, comparison, units), columns=2))
     body.append('<h2>Friction</h2>')
     body.append(_panels(figure, joint_names, units, partial(_draw_friction, comparisons, units),
                         columns=3))
@@ -173,11 +171,10 @@ def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[st
     count = len(names)
     lines = -(-count // columns)
     page = figure(figsize=(WIDTH, HEIGHT * lines))
-    page.subplots_adjust(
-        left=LEFT / WIDTH, right=1.0 - RIGHT / WIDTH,
-        bottom=BOTTOM / (HEIGHT * lines), top=1.0 - TOP / (HEIGHT * lines),
-        wspace=(LEFT + RIGHT) / (WIDTH / columns - LEFT - RIGHT),
-        hspace=(BOTTOM + TOP) / (HEIGHT - BOTTOM - TOP))
+    page.subplots_adjust(left=LEFT / WIDTH, right=1.0 - RIGHT / WIDTH,
+                         bottom=BOTTOM / (HEIGHT * lines), top=1.0 - TOP / (HEIGHT * lines),
+                         wspace=(LEFT + RIGHT) / (WIDTH / columns - LEFT - RIGHT),
+                         hspace=(BOTTOM + TOP) / (HEIGHT - BOTTOM - TOP))
     for k in range(count):
         axes = page.add_subplot(lines, columns, k + 1)
         draw(axes, k)

@@ -22,14 +22,11 @@ from rbd_ros.recordings.samples import Samples
 
 # Time, s, and samples per parameter of its torque that a joint must move.
 MIN_MOVING_TIME, MIN_SAMPLES_PER_PARAMETER = 2.0, 3
-# Largest fraction of the samples in which a drive may be at its limit.
-MAX_SATURATED = 0.05
+MAX_SATURATED = 0.05  # Largest fraction of the samples in which a drive may be at its limit.
 # Largest fraction of the samples out of range by more than a fraction of the range.
 MAX_OUT_OF_RANGE, RANGE_MARGIN = 0.1, 0.05
-# Smallest delay of efforts that is reported, s.
-MIN_REPORTED_DELAY = 0.1
-# Number of standard deviations at which a finding is significant.
-SIGNIFICANCE = 3.0
+MIN_REPORTED_DELAY = 0.1  # Smallest delay of efforts that is reported, s.
+SIGNIFICANCE = 3.0  # Number of standard deviations at which a finding is significant.
 # Largest unexplained RMS, as a fraction of that of the torques: of all joints, of one joint.
 MAX_UNEXPLAINED, MAX_UNEXPLAINED_JOINT = 0.3, 0.7
 # Smallest power of driving (negative) friction that is reported, as a fraction of the torques.
@@ -174,8 +171,7 @@ def _torque_uncertainty(part: Partial, found: Identification) -> np.ndarray:
             for squares in part.motion)
     Y = parameters.regressor(States(q, v, a, np.sign(v)))
     variance = np.einsum('sjp,pk,sjk->j', Y, found.covariance, Y, optimize=True) / POSES
-    # Rounding can make tiny variances negative.
-    deviation = np.sqrt(np.maximum(variance, 0.0))
+    deviation = np.sqrt(np.maximum(variance, 0.0))  # Rounding can make tiny variances negative.
     elsewhere = np.sqrt(np.mean((Y @ found.values) ** 2, axis=0))
     here = np.sqrt(part.squares / np.maximum(part.counts.sum(axis=0), 1))
     size = np.maximum(elsewhere, here)

@@ -26,14 +26,11 @@ import numpy as np
 from rbd_ros.batch.least_squares import triangle
 from rbd_ros.identification.reduction import BLOCKS, Partial
 
-# Smallest noise of torques, as a fraction of their size.
-MIN_NOISE = 1e-6
+MIN_NOISE = 1e-6  # Smallest noise of torques, as a fraction of their size.
 # Relative step below which the noise has converged, and largest number of iterations.
 NOISE_TOLERANCE, MAX_ITERATIONS = 1e-2, 20
-# How often the correlation is re-estimated from the residuals.
-CORRELATION_ROUNDS = 2
-# The noise is estimated with the prior deviation enlarged by this factor.
-WEAK_PRIOR = 1e3
+CORRELATION_ROUNDS = 2  # How often the correlation is re-estimated from the residuals.
+WEAK_PRIOR = 1e3  # The noise is estimated with the prior deviation enlarged by this factor.
 # A block that determines a parameter alone has no residual there: largest share of a block.
 MAX_BLOCK_SHARE = 0.99
 

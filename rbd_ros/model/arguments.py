@@ -19,8 +19,7 @@ from rbd_ros.errors import StateError
 from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.model.model import check_model, Model
 
-# Moment and force by the names of links.
-Wrenches: TypeAlias = Mapping[str, npt.ArrayLike]
+Wrenches: TypeAlias = Mapping[str, npt.ArrayLike]  # Moment and force by the names of links.
 
 
 def finite_array(label: str, value: object, *shapes: tuple[int | None, ...]) -> np.ndarray:
@@ -35,8 +34,7 @@ def finite_array(label: str, value: object, *shapes: tuple[int | None, ...]) -> 
 
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(wanted) and all(
-        b is None or a == b for a, b in zip(shape, wanted))
+    return len(shape) == len(wanted) and all(b is None or a == b for a, b in zip(shape, wanted))
 
 
 def _describe(shape: tuple[int | None, ...]) -> str:

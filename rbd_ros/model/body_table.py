@@ -18,8 +18,7 @@ class Tree:
 
     # (velocities + 1, CONSTANTS): one row per body; row 0 is the ground, PARENT the parent's row.
     robot: np.ndarray
-    # 1 if every joint is a screw, else None.
-    screws: int | None
+    screws: int | None  # 1 if every joint is a screw, else None.
     # For each link, the row of its body and the pose (4, 4) of its frame in the body's frame.
     link_body: np.ndarray
     link_pose: np.ndarray

@@ -97,18 +97,15 @@ class ModelBuilder:
                 raise ModelError(f"{where}: there is no '{label}', only " + ', '.join(LIMITS))
         per_velocity: dict[str, Any] = {
             label: tuple(numbers(where, label, value, (KINDS[kind].nv,), repeat=True,
-                                 infinite=True).tolist())
-            for label, value in limits.items()}
+                                 infinite=True).tolist()) for label, value in limits.items()}
         if mimic is not None and (isinstance(mimic, str) or not 1 <= len(mimic) <= 3):
             raise ModelError(f'{where}: mimic must be a joint, a multiplier and an offset, got '
                              f'{mimic!r}')
-        xyz, rpy, axis, second_axis = (
-            numbers(where, label, value, (3,)) for label, value in (
-                ('xyz', xyz), ('rpy', rpy), ('axis', axis), ('second axis', second_axis)))
-        self._joints.append(Joint(
-            name, kind, parent, child, pose(rotation_from_rpy(rpy), xyz), axis, second_axis,
-            float(numbers(where, 'pitch', pitch, ())), mimic=Mimic(*mimic) if mimic else None,
-            **per_velocity))
+        xyz, rpy, axis, second_axis = (numbers(where, label, value, (3,)) for label, value in (
+            ('xyz', xyz), ('rpy', rpy), ('axis', axis), ('second axis', second_axis)))
+        self._joints.append(Joint(name, kind, parent, child, pose(rotation_from_rpy(rpy), xyz),
+                                  axis, second_axis, float(numbers(where, 'pitch', pitch, ())),
+                                  mimic=Mimic(*mimic) if mimic else None, **per_velocity))
         return self
 
     def build(self, *, gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False) -> Model:

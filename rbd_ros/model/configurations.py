@@ -12,10 +12,8 @@ from rbd_ros.model.arguments import check_model, finite_vector, number, shown
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import Model
 
-# Signs that invert a unit quaternion.
-CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
-# Below this angle, rad, series are more accurate than quotients.
-SMALL_ANGLE = 1e-2
+CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])  # Signs that invert a unit quaternion.
+SMALL_ANGLE = 1e-2  # Below this angle, rad, series are more accurate than quotients.
 TINY = np.finfo(float).tiny
 
 

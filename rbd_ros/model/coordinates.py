@@ -23,12 +23,10 @@ class Coordinates:
 
     """
 
-    # Entry k of the tree's q is multiplier[k] * q[source[k]] + offset[k].
-    source: np.ndarray
+    source: np.ndarray  # Entry k of the tree's q is multiplier[k] * q[source[k]] + offset[k].
     multiplier: np.ndarray
     offset: np.ndarray
-    # The only nonzero of each row of G: its column and its value.
-    columns: np.ndarray
+    columns: np.ndarray  # The only nonzero of each row of G: its column and its value.
     nv: int
     is_identity: bool
 

@@ -203,7 +203,6 @@ def _unit(where: str, axis: np.ndarray) -> np.ndarray:
     if not (size > 0.0 and isfinite(x) and isfinite(y) and isfinite(z)):
         raise ModelError(f'{where}: its axis must be three finite numbers, not all zero, '
                          f'got {axis}')
-    # Squares of the entries themselves may overflow.
-    x, y, z = x / size, y / size, z / size
+    x, y, z = x / size, y / size, z / size  # Squares of the entries themselves may overflow.
     length = sqrt(x * x + y * y + z * z)
     return np.array((x / length, y / length, z / length))

@@ -43,8 +43,7 @@ def with_armature(model: Model, armature: Values) -> Model:
 def with_friction(model: Model, *, damping: Values | None = None,
                   damping_asymmetry: Values | None = None, friction: Values | None = None,
                   friction_asymmetry: Values | None = None,
-                  stribeck_friction: Values | None = None,
-                  stribeck_velocity: Values | None = None,
+                  stribeck_friction: Values | None = None, stribeck_velocity: Values | None = None,
                   effort_offset: Values | None = None) -> Model:
     """
     Return the robot with other friction, see `rbd_ros.friction_torques`.

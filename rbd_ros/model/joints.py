@@ -38,10 +38,8 @@ class JointKind:
     # For each entry of q and of v: its name is the joint's with this suffix.
     position_suffixes: tuple[str, ...]
     velocity_suffixes: tuple[str, ...]
-    # Whether each entry of v is in rad/s (otherwise m/s).
-    angular: tuple[bool, ...]
-    # How many axes the kind takes.
-    axes: int = 0
+    angular: tuple[bool, ...]  # Whether each entry of v is in rad/s (otherwise m/s).
+    axes: int = 0  # How many axes the kind takes.
     # Returns the screws of a joint; None for ball and free joints.
     screws: Callable[['Joint'], list[Screw]] | None = None
 

@@ -220,8 +220,7 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
     if strict and violations:
         raise ModelError(violations[0])
     tree = assemble(links, joints, gravity)
-    notes = tuple(dict.fromkeys(violations + notes
-                                + _missing_masses(links, joints, tree)
+    notes = tuple(dict.fromkeys(violations + notes + _missing_masses(links, joints, tree)
                                 + implausible(links, joints)))
 
     moving, q, v = [], 0, 0
@@ -287,5 +286,4 @@ def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) 
              if joint.nv and mass_of_body[body] == 0.0]
     if not light:
         return []
-    return ['these links move but have no mass (is their inertial missing?): '
-            + listed(light)]
+    return ['these links move but have no mass (is their inertial missing?): ' + listed(light)]

@@ -11,8 +11,7 @@ from rbd_ros.model.joints import Joint
 
 # Mass of a link and of a robot, kg: the largest industrial arms weigh 5,000 kg.
 MAX_LINK_MASS, MAX_ROBOT_MASS = 2000.0, 5000.0
-# Distance between joints, and of a centre of mass from the link's frame, m.
-MAX_DISTANCE = 20.0
+MAX_DISTANCE = 20.0  # Distance between joints, and of a centre of mass from the link's frame, m.
 # Length, m, and density, kg/m^3, of the uniform ellipsoid with a link's inertia: 15 times the
 # density of osmium, and that of air.
 MAX_LENGTH, MAX_DENSITY, MIN_DENSITY = 20.0, 3e5, 1.0
@@ -33,18 +32,17 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
                                              for x in (*joint.lower, *joint.upper))
             for joint in joints]
     no_effort = [0.0 in joint.effort for joint in joints]
-    notes = [
-        *_note('link', names[masses > MAX_LINK_MASS],
-               f'more than {MAX_LINK_MASS:g} kg; is the unit kg?'),
-        *_note('link', names[np.linalg.norm(coms, axis=1) > MAX_DISTANCE],
-               f'centre of mass more than {MAX_DISTANCE:g} m from the frame; is the unit m?'),
-        *_note('joint', joint_names[np.linalg.norm(origins, axis=1) > MAX_DISTANCE],
-               f'more than {MAX_DISTANCE:g} m from the parent; is the unit m?'),
-        *_on_inertias(names, masses, inertias),
-        *_note('joint', joint_names[np.array(wide, bool)],
-               'limits of more than two turns; are these degrees? URDF uses rad'),
-        *_note('joint', joint_names[np.array(no_effort, bool)],
-               'effort limit 0; with limit_efforts nothing is commanded there')]
+    notes = [*_note('link', names[masses > MAX_LINK_MASS],
+                    f'more than {MAX_LINK_MASS:g} kg; is the unit kg?'),
+             *_note('link', names[np.linalg.norm(coms, axis=1) > MAX_DISTANCE],
+                    f'centre of mass more than {MAX_DISTANCE:g} m from the frame; is the unit m?'),
+             *_note('joint', joint_names[np.linalg.norm(origins, axis=1) > MAX_DISTANCE],
+                    f'more than {MAX_DISTANCE:g} m from the parent; is the unit m?'),
+             *_on_inertias(names, masses, inertias),
+             *_note('joint', joint_names[np.array(wide, bool)],
+                    'limits of more than two turns; are these degrees? URDF uses rad'),
+             *_note('joint', joint_names[np.array(no_effort, bool)],
+                    'effort limit 0; with limit_efforts nothing is commanded there')]
     if masses.sum() > MAX_ROBOT_MASS:
         notes.append(f'the robot weighs {masses.sum():.6g} kg; is the unit kg?')
     return notes

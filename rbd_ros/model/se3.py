@@ -89,8 +89,7 @@ def _angle_series(angle: float) -> tuple[float, float, float]:
     if angle < SMALL_ANGLE:
         square = angle * angle
         return 1.0 - square / 6.0, 0.5 - square / 24.0, 1.0 / 6.0 - square / 120.0
-    return (sin(angle) / angle, (1.0 - cos(angle)) / angle ** 2,
-            (angle - sin(angle)) / angle ** 3)
+    return (sin(angle) / angle, (1.0 - cos(angle)) / angle ** 2, (angle - sin(angle)) / angle ** 3)
 
 
 def exp(V: np.ndarray) -> np.ndarray:

@@ -48,7 +48,6 @@ def order_tree(links: Sequence[Link],
     if len(roots) > 1:
         raise ModelError(f'there are {len(roots)} root links, ' + ', '.join(map(repr, roots[:10]))
                          + '; join them by fixed joints or remove those that are not used')
-
     ordered, path = [], [iter(leaving[roots[0]])] if roots else []
     while path:
         joint = next(path[-1], None)
@@ -86,8 +85,7 @@ def resolve_mimics(
 
     """
     by_name = {joint.name: joint for joint in joints}
-    copies = {joint.name: joint.mimic for joint in joints
-              if joint.mimic and joint.kind != 'fixed'}
+    copies = {joint.name: joint.mimic for joint in joints if joint.mimic and joint.kind != 'fixed'}
     unknown = [by_name[name] for name, mimic in copies.items() if mimic.joint not in by_name]
     for joint in unknown:
         del copies[joint.name]

@@ -89,7 +89,6 @@ class _Collector:
 
     def __init__(self, path: Path) -> None:
         from rosbags.typesys import get_typestore, Stores
-
         self._path, self._types = path, get_typestore(Stores.LATEST)
         self._layouts: dict[int, list[JointStateLayout]] = defaultdict(list)
         self._parts: dict[tuple[str, ...], list[_Block]] = defaultdict(list)
@@ -98,7 +97,6 @@ class _Collector:
 
     def read(self, storage: Path, topic: str | None) -> None:
         from rosbags.rosbag2 import Reader
-
         try:
             with Reader(storage) as reader:
                 connections = self._choose(reader.connections, topic)

@@ -13,8 +13,7 @@ from rbd_ros.recordings.samples import Samples
 
 # Largest delay searched for, either way: s, and as a fraction of the longest segment.
 MAX_DELAY, MAX_SEGMENT_FRACTION = 1.5, 0.2
-# Samples per period of the cut-off: more would add no information.
-SAMPLES_PER_PERIOD = 8
+SAMPLES_PER_PERIOD = 8  # Samples per period of the cut-off: more would add no information.
 # Delays whose residual variance is within this fraction of the least are equally good; the one
 # nearest to zero is chosen.
 VARIANCE_TOLERANCE = 0.02
@@ -23,12 +22,10 @@ MAX_STEPS, CONVERGED = 20, 1e-7
 # The best delay must explain more than a typical one, by this many standard deviations of the
 # amount that the columns explain of pure noise.
 MIN_SIGNIFICANCE = 15.0
-# Rows used at most.
-MAX_ROWS = 5000
+MAX_ROWS = 5000  # Rows used at most.
 # Singular values below this fraction of the largest belong to dependent columns.
 RANK_TOLERANCE = 1e-6
-# Blocks of samples whose scores are compared to estimate the scatter.
-BLOCKS = 20
+BLOCKS = 20  # Blocks of samples whose scores are compared to estimate the scatter.
 
 
 class Delay(NamedTuple):
@@ -83,7 +80,6 @@ class _Search:
 
     def __init__(self, model: Model, samples: Samples) -> None:
         from scipy.interpolate import CubicSpline
-
         segments = [np.flatnonzero(samples.segment == k) for k in np.unique(samples.segment)]
         segments = [segment for segment in segments if len(segment) > 3]
         longest = max((len(segment) for segment in segments), default=0) / samples.rate

@@ -147,9 +147,7 @@ def _gain(f: np.ndarray, cutoff: float | np.ndarray) -> np.ndarray:
 
 def _spectra(x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     """Return frequencies, Hz, and the power spectral density of each column."""
-    # Imported lazily: SciPy is slow to import.
-    from scipy.signal import welch
-
+    from scipy.signal import welch  # Imported lazily: SciPy is slow to import.
     window = min(len(x), max(len(x) // 4, int(SPECTRUM_SEGMENT * rate)))
     # A window with little leakage: motion is 90 dB above the noise of good encoders.
     return welch(x, rate, window='blackmanharris', nperseg=window, detrend='linear', axis=0)

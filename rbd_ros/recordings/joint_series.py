@@ -105,10 +105,9 @@ def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
     one = JointSeries(names, slowest.time[complete], *[
         np.hstack(arrays)[:, order] for arrays in zip(*(state.arrays for state in states))])
     if len(groups) > 1:
-        notes.append(
-            f'{len(groups)} publishers joined at the {np.sum(complete)} states of '
-            f'{listed(slowest.names)}, stamps up to {1e3 * apart:.3g} ms apart; '
-            f'{np.sum(~complete)} incomplete states left out')
+        notes.append(f'{len(groups)} publishers joined at the {np.sum(complete)} states of '
+                     f'{listed(slowest.names)}, stamps up to {1e3 * apart:.3g} ms apart; '
+                     f'{np.sum(~complete)} incomplete states left out')
     return one, notes
 
 

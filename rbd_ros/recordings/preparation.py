@@ -30,10 +30,8 @@ STANDSTILL_FRACTION, STANDSTILL_DEVIATIONS, MIN_STANDSTILL = 0.03, 4.0, (1e-3, 1
 # Measured velocities are wrong if they differ from the rates of the positions by more than this
 # fraction, in a joint that moves by more than the second fraction of the fastest one.
 MAX_VELOCITY_MISMATCH, MIN_MOTION_RATIO = 0.3, 0.05
-# Smaller fractions of power are reported as "less than".
-MIN_REPORTED_POWER = 1e-4
-# Smallest number of states in a usable segment.
-MIN_SEGMENT_STATES = 10
+MIN_REPORTED_POWER = 1e-4  # Smaller fractions of power are reported as "less than".
+MIN_SEGMENT_STATES = 10  # Smallest number of states in a usable segment.
 # A delay is removed if it exceeds these multiples of its deviation and of the sampling period,
 # explains this fraction of the variance that is unexplained without it (an incomplete robot
 # description can look like a few ms of delay, but the delay then explains little), and is not
@@ -183,9 +181,8 @@ class _Signals:
         moves = speed > np.maximum(MIN_MOTION_RATIO * np.max(speed), STANDSTILL_DEVIATIONS * noise)
         wrong = moves & (difference > MAX_VELOCITY_MISMATCH * speed)
         if np.any(wrong):
-            self.notes.append(
-                'measured velocities contradict the positions and are left out: '
-                + listed(name for name, w in zip(names, wrong) if w))
+            self.notes.append('measured velocities contradict the positions and are left out: '
+                              + listed(name for name, w in zip(names, wrong) if w))
         return not np.any(wrong)
 
     def samples(self, lead: float, delay: Delay) -> Samples:
@@ -198,23 +195,20 @@ class _Signals:
             known = 0 if one.velocity is not None else 1
             inner = np.zeros(len(one.time), bool)
             inner[edge:len(inner) - edge] = True
-            parts.append((
-                one.time, low_pass(one.position, rate, cutoff),
-                low_pass(x, rate, cutoff, derivative=known),
-                low_pass(x, rate, cutoff, derivative=known + 1),
-                low_pass(one.effort, rate, cutoff, lead=lead),
-                one.saturated, inner, np.full(len(inner), k)))
+            parts.append((one.time, low_pass(one.position, rate, cutoff),
+                          low_pass(x, rate, cutoff, derivative=known),
+                          low_pass(x, rate, cutoff, derivative=known + 1),
+                          low_pass(one.effort, rate, cutoff, lead=lead),
+                          one.saturated, inner, np.full(len(inner), k)))
         time, q, v, a, tau, saturated, inner, segment = [
             np.concatenate(column) for column in zip(*parts)]
         threshold = self._standstill
         if threshold is None:
-            threshold = np.maximum.reduce([
-                STANDSTILL_FRACTION * np.max(np.abs(v[inner]), axis=0),
-                STANDSTILL_DEVIATIONS * self._noise,
-                np.where(self._model.angular, *MIN_STANDSTILL)])
+            threshold = np.maximum.reduce([STANDSTILL_FRACTION * np.max(np.abs(v[inner]), axis=0),
+                                           STANDSTILL_DEVIATIONS * self._noise,
+                                           np.where(self._model.angular, *MIN_STANDSTILL)])
         moving = np.abs(v) > threshold
-        # A constant effort at standstill is no sign of saturation.
-        saturated &= moving
+        saturated &= moving  # A constant effort at standstill is no sign of saturation.
         for k in range(len(parts)):
             saturated[segment == k] = _widened(saturated[segment == k],
                                                int(np.ceil(SMEAR_PERIODS / cutoff * rate)))
@@ -238,5 +232,4 @@ def _rms(x: np.ndarray) -> np.ndarray:
 def _widened(mask: np.ndarray, reach: int) -> np.ndarray:
     """Return a mask that is true within a distance of true entries, by columns."""
     from scipy.ndimage import maximum_filter1d
-
     return maximum_filter1d(mask.astype(np.uint8), 2 * reach + 1, axis=0, mode='nearest') > 0

@@ -102,11 +102,10 @@ class Recording:
         if stop is not None:
             keep &= since < number('stop', stop)
         if not np.any(keep):
-            raise RecordingError(
-                f'{self.name}: no states between '
-                f"{'its beginning' if start is None else f'{start:g} s'} and "
-                f"{'its end' if stop is None else f'{stop:g} s'}; it lasts "
-                f'{since[-1] if len(self) else 0.0:.3f} s')
+            raise RecordingError(f'{self.name}: no states between '
+                                 f"{'its beginning' if start is None else f'{start:g} s'} and "
+                                 f"{'its end' if stop is None else f'{stop:g} s'}; it lasts "
+                                 f'{since[-1] if len(self) else 0.0:.3f} s')
         return replace(self, time=self.time[keep], **self._arrays(keep))
 
     def _arrays(self, rows: np.ndarray | slice, columns: list[int] | slice = slice(None)
@@ -166,9 +165,8 @@ def near_names(name: str, names: Iterable[str]) -> list[str]:
 
 def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
                    rename: Mapping[str, str] | None = None,
-                   scale: Mapping[str, float] | None = None,
-                   start: float | None = None, stop: float | None = None,
-                   joints: Iterable[str] | None = None) -> Recording:
+                   scale: Mapping[str, float] | None = None, start: float | None = None,
+                   stop: float | None = None, joints: Iterable[str] | None = None) -> Recording:
     """
     Read recorded joint states.
 

@@ -14,8 +14,7 @@ from rbd_ros.recordings.recording import Recording
 MIN_GAP_PERIODS, MIN_GAP = 5.0, 0.02
 # States closer to the previous one than this fraction of the median period are dropped.
 MIN_STEP = 0.2
-# Times that are uniform up to this fraction of the period are not resampled.
-UNIFORMITY = 1e-3
+UNIFORMITY = 1e-3  # Times that are uniform up to this fraction of the period are not resampled.
 # A drive is saturated if its effort stays at an extreme for this many states and that value occurs
 # this many times as often as the next one (1.4 times for a quantized sine). Efforts with fewer
 # distinct values than the last number are too coarse for that.
@@ -80,9 +79,7 @@ def resample(model: Model, recording: Recording) -> tuple[list[Segment], float, 
 
 def _resample_segment(period: float, segment: Segment) -> Segment:
     """Return a segment at uniform times, by cubic splines."""
-    # Imported lazily: SciPy is slow to import.
-    from scipy.interpolate import CubicSpline
-
+    from scipy.interpolate import CubicSpline  # Imported lazily: SciPy is slow to import.
     time = segment.time
     grid = time[0] + period * np.arange(int((time[-1] - time[0]) / period + UNIFORMITY) + 1)
     if len(grid) == len(time) and np.max(np.abs(grid - time)) <= UNIFORMITY * period:

@@ -93,8 +93,7 @@ def _read_csv(path: Path) -> tuple[list[str], np.ndarray]:
                 except ValueError:
                     # Remove the cells of this row that were added before the error.
                     del numbers[len(numbers) - len(numbers) % len(names):]
-                    numbers.extend(_cell(path, reader.line_num, *pair)
-                                   for pair in zip(names, row))
+                    numbers.extend(_cell(path, reader.line_num, *pair) for pair in zip(names, row))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f'{path}: the file is not a text table: {error}') from error
     return names, np.frombuffer(numbers, float).reshape(-1, len(names))

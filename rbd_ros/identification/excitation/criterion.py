@@ -13,10 +13,8 @@ from rbd_ros.errors import StateError
 from rbd_ros.identification.excitation.fourier_series import RestBasis
 from rbd_ros.model.model import Model
 
-# Regressor columns of the drives.
-DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')
-# Smaller pivots of QR, relative to the largest, are rounding errors.
-ROUNDING = 1e-7
+DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')  # Regressor columns of the drives.
+ROUNDING = 1e-7  # Smaller pivots of QR, relative to the largest, are rounding errors.
 # Random states per column of the regressor, as a sample of all states of the robot.
 STATES_PER_COLUMN = 3
 # Speed over which Coulomb friction changes its sign (for smoothness), as a fraction of the
@@ -58,9 +56,7 @@ class Criterion:
 
     def __init__(self, model: Model, basis: RestBasis, limits: Limits,
                  rng: np.random.Generator) -> None:
-        # Imported lazily: SciPy is slow to import.
-        from scipy.linalg import qr
-
+        from scipy.linalg import qr  # Imported lazily: SciPy is slow to import.
         self._model, self._basis, self._limits = model, basis, limits
         self._smooth = FRICTION_SMOOTHING * float(np.min(limits.velocity))
         self._middle = 0.5 * (limits.lower + limits.upper)

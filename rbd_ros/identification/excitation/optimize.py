@@ -35,8 +35,7 @@ SAMPLES, SEARCH_LIMIT_FRACTION = 16, 0.97
 # The result is checked at this many times as many samples, and reduced by this factor until it
 # keeps to the limits.
 CHECK_REFINEMENT, REDUCTION = 16, 0.98
-# Successive weights of the barrier at the limits.
-BARRIER_WEIGHTS = (0.3, 0.1, 0.03, 0.01)
+BARRIER_WEIGHTS = (0.3, 0.1, 0.03, 0.01)  # Successive weights of the barrier at the limits.
 # Poses tried as the mean of the motion; smallest relative distance of their efforts to the limits.
 POSES, MIN_EFFORT_MARGIN = 200, 0.05
 MAX_STEPS = 100_000
@@ -46,8 +45,7 @@ ARMIJO, MIN_STEP, FIRST_STEP = 1e-4, 1e-10, 1e-2
 
 
 def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
-                      upper: npt.ArrayLike | None = None,
-                      velocity: npt.ArrayLike | None = None,
+                      upper: npt.ArrayLike | None = None, velocity: npt.ArrayLike | None = None,
                       acceleration: npt.ArrayLike | None = None,
                       effort: npt.ArrayLike | None = None, share: float = 0.9) -> Limits:
     """

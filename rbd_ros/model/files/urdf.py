@@ -35,8 +35,7 @@ URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuou
               'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
 # Kinds whose joints may have limits, dynamics and a mimic.
 SINGLE = ('revolute', 'continuous', 'prismatic')
-# Larger angles in an origin, rad, are suspicious.
-FULL_TURN = 6.3
+FULL_TURN = 6.3  # Larger angles in an origin, rad, are suspicious.
 _ZERO = (0.0, 0.0, 0.0)
 _INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
