@@ -39,10 +39,9 @@ def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
     return [derivative_layout(n).shape]
 
 
-@quantity(_inverse_dynamics_derivatives, matrix, matrix, matrix, states=States(
-    batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
-    [lanes_of(shape_of_derivatives)],
-    cut_derivatives, Derivatives._make))
+@quantity(_inverse_dynamics_derivatives, matrix, matrix, matrix,
+          states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
+                        [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make))
 def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                                  external_wrenches: Wrenches | None = None) -> Derivatives:
     """

@@ -89,9 +89,8 @@ def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
 def _forward_dynamics_derivative(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                  variation: Variation, *,
                                  external_wrenches: Wrenches | None = None) -> np.ndarray:
-    return w.hybrid_dynamics_derivative(
-        q, v, w._zeros, tau, w._kept(scratch.none_prescribed), variation,
-        external_wrenches=external_wrenches)[0]
+    return w.hybrid_dynamics_derivative(q, v, w._zeros, tau, w._kept(scratch.none_prescribed),
+                                        variation, external_wrenches=external_wrenches)[0]
 
 
 @quantity(_forward_dynamics_derivative)

@@ -68,10 +68,9 @@ def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: 
         parent, columns = model.link_index(joint.parent), slice(j, j + joint.nv)
         q_k = q[i:i + joint.nq]
         v_k, dq_k, dv_k = v[columns], dq[columns], dv[columns]
-        S, S_rate, dS, dS_rate = (
-            joint_subspace(joint, q_k), joint_subspace_rate(joint, q_k, v_k),
-            joint_subspace_rate(joint, q_k, dq_k),
-            joint_subspace_rate_change(joint, q_k, v_k, dq_k, dv_k))
+        S, S_rate, dS, dS_rate = (joint_subspace(joint, q_k), joint_subspace_rate(joint, q_k, v_k),
+                                  joint_subspace_rate(joint, q_k, dq_k),
+                                  joint_subspace_rate_change(joint, q_k, v_k, dq_k, dv_k))
         X = joint_pose(joint, q_k)
         A = Ad(inverse(joint.placement @ X))
         # Motion of the link with p, relative to its parent and to the root.
@@ -82,8 +81,7 @@ def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: 
             turn = moved[k][:3]
             df_k = df_k - np.concatenate((np.cross(turn, f_k[:3]), np.cross(turn, f_k[3:])))
         bodies.append(VariedBody(parent, columns, A, dh, S, S_rate, dS, dS_rate, G[k],
-                                 dG.get(k, np.zeros((6, 6))), f_k, df_k,
-                                 np.array(joint.armature)))
+                                 dG.get(k, np.zeros((6, 6))), f_k, df_k, np.array(joint.armature)))
         i, j = i + joint.nq, j + joint.nv
     return bodies
 

@@ -134,12 +134,10 @@ class _Reader:
 def _primitive(shape: Element) -> Any:
     """Return the mesh of a box, cylinder, sphere or capsule."""
     creation = _trimesh().creation
-    makers = {
-        'box': lambda box: creation.box(box.vector('size')),
-        'cylinder': lambda c: creation.cylinder(c.number('radius'), c.number('length')),
-        'sphere': lambda sphere: creation.icosphere(radius=sphere.number('radius')),
-        'capsule': lambda c: creation.capsule(c.number('length'), c.number('radius')),
-    }
+    makers = {'box': lambda box: creation.box(box.vector('size')),
+              'cylinder': lambda c: creation.cylinder(c.number('radius'), c.number('length')),
+              'sphere': lambda sphere: creation.icosphere(radius=sphere.number('radius')),
+              'capsule': lambda c: creation.capsule(c.number('length'), c.number('radius'))}
     for tag, make in makers.items():
         found = shape.child(tag)
         if found is not None:

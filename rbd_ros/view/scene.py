@@ -92,9 +92,8 @@ class RobotScene:
     def _add_arrows(self, name: str) -> tuple[Any, Any]:
         """Return the lines of arcs, and their heads."""
         color = rgb(LAYERS[name].color)
-        lines = self._scene.add_line_segments(
-            f'/{name}/lines', np.zeros((1, 2, 3)), color, thickness=LINE * self.extent,
-            visible=False)
+        lines = self._scene.add_line_segments(f'/{name}/lines', np.zeros((1, 2, 3)), color,
+                                              thickness=LINE * self.extent, visible=False)
         return lines, self._add_arrow(f'/{name}/heads', color)
 
     def set_visible(self, layer: str, visible: bool) -> None:
