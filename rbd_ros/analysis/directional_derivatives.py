@@ -3,9 +3,8 @@
 """
 Derivatives of inverse, forward and hybrid dynamics with respect to any scalar p, in O(n).
 
-`rbd_ros.kernels.directional_derivatives` explains the recursions, and
-`rbd_ros.textbook.directional_tables` has Kim's tables as printed. Errors are those of
-`rbd_ros.dynamics`.
+`rbd_ros.kernels.directional_derivatives` explains the recursions; Kim's tables as printed are in
+`rbd_ros.textbook.directional_tables`. Errors are those of `rbd_ros.dynamics`.
 
 """
 
@@ -156,8 +155,7 @@ def hybrid_dynamics_derivative(
     model, q, v, a, tau, prescribed, external_wrenches
         Robot; arguments as for `hybrid_dynamics`.
     variation : Variation
-        Derivatives of all arguments with respect to p; ``da`` is used where ``prescribed`` is
-        True, ``dtau`` elsewhere.
+        Derivatives with respect to p; ``da`` is used where ``prescribed``, ``dtau`` elsewhere.
 
     Returns
     -------

@@ -32,22 +32,18 @@ from rbd_ros.workspace.variation import Variation
 class VariedBody(NamedTuple):
     """A link with the joint that leads to it, and the derivatives of both [K (64)]."""
 
-    # Index of the parent link, and the joint's entries of all joints' velocities.
-    parent: int
-    columns: slice
-    # Ad(T)^-1 with T the pose in the parent's frame, and vee(T^-1 dT/dp) [K (61)].
-    A: np.ndarray
-    dh: np.ndarray
+    parent: int         # index of the parent link
+    columns: slice      # the joint's entries of all joints' velocities
+    A: np.ndarray       # Ad(T)^-1 with T the pose in the parent's frame
+    dh: np.ndarray      # vee(T^-1 dT/dp) [K (61)]
     # (6, joint.nv): S, Sdot, dS = sum S_{,r} dq_r, and dSdot = sum S_{,rs} dq_s v_r + S_{,r} dv_r.
     S: np.ndarray
     S_rate: np.ndarray
     dS: np.ndarray
     dS_rate: np.ndarray
-    # (6, 6): inertia.
-    G: np.ndarray
+    G: np.ndarray       # inertia (6, 6)
     dG: np.ndarray
-    # (6,): external wrench, in the link's axes.
-    f: np.ndarray
+    f: np.ndarray       # external wrench (6,), in the link's axes
     df: np.ndarray
     armature: np.ndarray    # (joint.nv,): inertia of the rotors
 

@@ -41,8 +41,7 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
 
     A link is drawn by its <visual> elements; if one of their meshes cannot be read, also by the
     primitives of its <collision> elements; without any shape, by the box of uniform density with
-    its mass and inertia. RbdError is raised if trimesh is not installed, UrdfError for invalid
-    text.
+    its mass and inertia. RbdError is raised if trimesh is missing, UrdfError for invalid text.
 
     Parameters
     ----------

@@ -31,5 +31,4 @@ LAYERS = {COM: Layer('centre of mass', (0.9, 0.2, 0.15)),
           MANIPULABILITY: Layer('velocity ellipsoid of the chosen link', (0.95, 0.75, 0.1)),
           FORCES: Layer('force ellipsoid of the chosen link', (0.2, 0.8, 0.3)),
           MASSES: Layer('effective mass of the chosen link', (0.6, 0.3, 0.8))}
-# Colour of the moments of wrenches; forces have the colour of their layer.
-MOMENT_COLOR = (0.6, 0.3, 0.8)
+MOMENT_COLOR = (0.6, 0.3, 0.8)    # of the moments of wrenches; forces have the layer's colour

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 # s: span of the plot, between its points, and between updates of plot and matrices.
 SPAN, POINT, IMAGE = 20.0, 0.05, 0.25
-# Pixels.
-WIDTH, PLOT_HEIGHT = 560, 260
+WIDTH, PLOT_HEIGHT = 560, 260    # pixels
 UNITS = {MANIPULABILITY: 'm/s', FORCES: 'N', MASSES: 'kg'}
 
 

@@ -125,8 +125,7 @@ class RobotScene:
         lines, heads = self._lines[name]
         pieces = np.stack((points[:, :-1], points[:, 1:]), axis=2).reshape(-1, 2, 3)
         _place(lines, pieces)
-        # The head continues the last piece of the arc.
-        ends = points[:, -1]
+        ends = points[:, -1]    # the head continues the last piece of the arc
         along = ends - points[:, -2]
         along /= np.linalg.norm(along, axis=1, keepdims=True)
         size = 3.0 * LINE * self.extent
