@@ -45,5 +45,4 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'model.files.urdf_writer': ['save_urdf'],
     'simulation.simulator': ['simulate'],
     'textbook': [],
-    'workspace': ['Workspace'],
-})
+    'workspace': ['Workspace']})

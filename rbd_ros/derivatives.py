@@ -39,16 +39,15 @@ def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
     return [derivative_layout(n).shape]
 
 
-@quantity(_inverse_dynamics_derivatives, matrix, matrix, matrix, states=States(
-    batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
-    [lanes_of(shape_of_derivatives)],
-    cut_derivatives, Derivatives._make))
+@quantity(_inverse_dynamics_derivatives, matrix, matrix, matrix,
+          states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
+                        [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make))
 def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                                  external_wrenches: Wrenches | None = None) -> Derivatives:
     """
     Return the derivatives of the torques with respect to q, v and a.
 
-    Reference: Kim table 5, for all directions at once; O(n depth).
+    Reference: Kim table 5, all directions at once; O(n depth). ``by_input`` is the mass matrix.
 
     Parameters
     ----------
@@ -56,11 +55,6 @@ def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: Ar
         Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     external_wrenches : mapping of str to array_like, optional
         As for `inverse_dynamics`; they turn with their links.
-
-    Returns
-    -------
-    Derivatives
-        Of tau; ``by_input`` is the mass matrix.
 
     """
     return workspace_of(model).inverse_dynamics_derivatives(q, v, a, external_wrenches)
@@ -85,7 +79,7 @@ def forward_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: 
     """
     Return the derivatives of the accelerations with respect to q, v and tau.
 
-    Reference: Kim table 6, for all directions at once.
+    Reference: Kim table 6, all directions at once. ``by_input`` is the inverse of the mass matrix.
 
     Parameters
     ----------
@@ -93,11 +87,6 @@ def forward_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: 
         Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
     external_wrenches : mapping of str to array_like, optional
         As for `inverse_dynamics`; they turn with their links.
-
-    Returns
-    -------
-    Derivatives
-        Of a; ``by_input`` is the inverse of the mass matrix.
 
     """
     return workspace_of(model).forward_dynamics_derivatives(q, v, tau, external_wrenches)

@@ -145,8 +145,7 @@ def forward_dynamics(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *
     """
     Return the accelerations that the torques tau produce.
 
-    Reference: Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park
-    (9.2).
+    Reference: Kim table 3; articulated bodies, O(n). With mimic joints: Lynch and Park (9.2).
 
     Parameters
     ----------
@@ -190,8 +189,7 @@ def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
     model, q, v
         Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     a, tau : array_like, shape (nv,)
-        Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
-        other entries are ignored.
+        Prescribed accelerations, rad/s^2 or m/s^2; given torques, N m or N; others are ignored.
     prescribed : array_like of bool, shape (nv,)
         True where the acceleration is given, False where the torque is.
     external_wrenches : mapping of str to array_like, optional
@@ -201,11 +199,6 @@ def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
     -------
     a, tau : ndarray, shape (nv,)
         rad/s^2 or m/s^2, and N m or N.
-
-    Raises
-    ------
-    SingularError
-        If a joint whose torque is given moves no inertia.
 
     """
     return workspace_of(model).hybrid_dynamics(q, v, a, tau, prescribed,
@@ -260,8 +253,7 @@ def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike, *,
     """
     Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
 
-    Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). Composite
-    bodies.
+    Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b).
 
     Parameters
     ----------
@@ -303,11 +295,6 @@ def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
         Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
         Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
-
-    Returns
-    -------
-    DynamicsTerms
-        With the fields ``M C g coriolis_torques com_jacobian com``.
 
     """
     return workspace_of(model).all_terms(q, v, factorization)

@@ -26,5 +26,4 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'rbd_ros.simulation.simulator': ['Motion', 'simulate', 'Simulator'],
     'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
     'rbd_ros.batch.trajectory_efforts': ['trajectory_efforts', 'TrajectoryEfforts'],
-    'rbd_ros.workspace.variation': ['Variation'],
-})
+    'rbd_ros.workspace.variation': ['Variation']})

@@ -28,8 +28,7 @@ def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the matrix A that maps v to the robot's momentum about its centre of mass.
 
-    Reference: the sum of Kim (23), (24) over all links; the linear rows are m J_CoM [Garofalo et
-    al. (7)].
+    Reference: Kim (23), (24), summed over all links; linear rows, m J_CoM: Garofalo et al. (7).
 
     Parameters
     ----------

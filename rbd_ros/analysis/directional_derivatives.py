@@ -3,9 +3,8 @@
 """
 Derivatives of inverse, forward and hybrid dynamics with respect to any scalar p, in O(n).
 
-`rbd_ros.kernels.directional_derivatives` explains the recursions, and
-`rbd_ros.textbook.directional_tables` has Kim's tables as printed. Errors are those of
-`rbd_ros.dynamics`.
+`rbd_ros.kernels.directional_derivatives` explains the recursions; Kim's tables as printed are in
+`rbd_ros.textbook.directional_tables`. Errors are those of `rbd_ros.dynamics`.
 
 """
 
@@ -89,9 +88,8 @@ def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
 def _forward_dynamics_derivative(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                  variation: Variation, *,
                                  external_wrenches: Wrenches | None = None) -> np.ndarray:
-    return w.hybrid_dynamics_derivative(
-        q, v, w._zeros, tau, w._kept(scratch.none_prescribed), variation,
-        external_wrenches=external_wrenches)[0]
+    return w.hybrid_dynamics_derivative(q, v, w._zeros, tau, w._kept(scratch.none_prescribed),
+                                        variation, external_wrenches=external_wrenches)[0]
 
 
 @quantity(_forward_dynamics_derivative)
@@ -157,8 +155,7 @@ def hybrid_dynamics_derivative(
     model, q, v, a, tau, prescribed, external_wrenches
         Robot; arguments as for `hybrid_dynamics`.
     variation : Variation
-        Derivatives of all arguments with respect to p; ``da`` is used where ``prescribed`` is
-        True, ``dtau`` elsewhere.
+        Derivatives with respect to p; ``da`` is used where ``prescribed``, ``dtau`` elsewhere.
 
     Returns
     -------

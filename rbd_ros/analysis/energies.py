@@ -5,7 +5,6 @@
 from typing import NamedTuple
 
 from numpy.typing import ArrayLike
-
 from rbd_ros.dynamics import mass_matrix
 from rbd_ros.kinematics import center_of_mass
 from rbd_ros.model.arguments import finite_vector
@@ -21,7 +20,7 @@ class Energy(NamedTuple):
 
 def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> float:
     """
-    Return the kinetic energy 1/2 v^T M v, rotors included.
+    Return the kinetic energy 1/2 v^T M v, J, rotors included.
 
     Reference: Lynch and Park (9.10), (9.59), (9.60).
 
@@ -30,10 +29,6 @@ def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> float:
     model, q, v
         Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
-    Returns
-    -------
-    float, J
-
     """
     v = finite_vector(model, 'v', v)
     return 0.5 * float(v @ mass_matrix(model, q) @ v)
@@ -41,7 +36,7 @@ def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> float:
 
 def potential_energy(model: Model, q: ArrayLike) -> float:
     """
-    Return the potential energy of gravity, zero with the centre of mass at the root's origin.
+    Return the potential energy of gravity, J, zero with the centre of mass at the root's origin.
 
     Reference: Lynch and Park (9.9).
 
@@ -49,10 +44,6 @@ def potential_energy(model: Model, q: ArrayLike) -> float:
     ----------
     model, q
         Robot; configuration (nq,), rad or m.
-
-    Returns
-    -------
-    float, J
 
     """
     com = center_of_mass(model, q)

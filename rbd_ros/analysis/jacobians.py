@@ -239,10 +239,5 @@ def link_com_world_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray
 
 
 def analytic_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
-    """
-    Return the Jacobian (3, nv) of the position of a link's centre of mass, in the root's frame.
-
-    These are the last rows of `link_com_world_jacobian`: Vlasblom's J^a, (2.10), (2.15), (2.16).
-
-    """
+    """Return the linear rows of `link_com_world_jacobian`, Vlasblom's (2.10), (2.15), (2.16)."""
     return link_com_world_jacobian(model, q, link)[3:]

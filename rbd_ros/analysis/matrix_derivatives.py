@@ -113,8 +113,7 @@ def gravity_torques_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (nv, nv)
-        Column h is taken with respect to coordinate h, N m or N per rad or m. Symmetric where
-        v = dq/dt.
+        Column h: with respect to coordinate h, N m or N per rad or m; symmetric if v = dq/dt.
 
     """
     return workspace_of(model).gravity_torques_derivatives(q)
@@ -156,10 +155,6 @@ def matrices_dot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
     factorization : {'christoffel', 'body'}
         As for `coriolis_matrix`.
 
-    Returns
-    -------
-    MatricesDot
-
     """
     return workspace_of(model).matrices_dot(q, v, a, factorization=factorization)
 
@@ -191,10 +186,6 @@ def parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *,
     model, q, v, factorization
         Robot; arguments as for `coriolis_matrix`.
 
-    Returns
-    -------
-    ParameterDerivatives
-
     """
     return workspace_of(model).parameter_derivatives(q, v, factorization=factorization)
 
@@ -213,8 +204,6 @@ def acceleration_parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
     """
     Return the derivatives of the accelerations with respect to the inertial parameters, -M^-1 Y.
 
-    Y is the `torque_regressor`.
-
     Parameters
     ----------
     model, q, v, tau, external_wrenches
@@ -223,7 +212,7 @@ def acceleration_parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)
-        Columns in the order of `rbd_ros.model.inertial_parameter_names`.
+        Columns as for Y, the `torque_regressor`.
 
     """
     return workspace_of(model).acceleration_parameter_derivatives(

@@ -26,8 +26,7 @@ from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 __all__ = ['characteristic_length', 'task_space_dynamics', 'TaskSpaceDynamics']
-# Unit of length of condition numbers, as a share of the distance from the root to the link.
-LENGTH_SHARE = 0.2
+LENGTH_SHARE = 0.2    # unit of length of condition numbers over distance from root to link
 
 
 def characteristic_length(model: Model, link: str) -> float:
@@ -120,11 +119,6 @@ def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
         Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
     condition_limit : float
         Condition number of J beyond which the inverse is damped; at least 1.
-
-    Returns
-    -------
-    TaskSpaceDynamics
-        With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
 
     """
     result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,

@@ -33,5 +33,4 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'world_jacobian_dot'],
     'least_squares': ['normal_equations', 'NormalEquations', 'regressor_factor'],
     'regressors': ['torque_regressor_product', 'torque_regressor_transposed_product'],
-    'threads': ['CHUNK'],
-})
+    'threads': ['CHUNK']})

@@ -88,6 +88,5 @@ def _compute(model: Model, outputs: Outputs, states: dict[str, np.ndarray],
             except RbdError as error:
                 raise type(error)(f'state {start + k}: {error}') from None
         result[start:stop] = found
-
     compute(len(first), work, threads, progress)
     return result

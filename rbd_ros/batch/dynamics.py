@@ -72,8 +72,7 @@ def hybrid_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau:
     """
     Return all accelerations and torques of many states, given one of the two for every joint.
 
-    ``prescribed`` has the shape (nv,) or (states, nv); states with the same mask are vectorized
-    together.
+    ``prescribed`` is (nv,) or (states, nv); states with the same mask are vectorized together.
 
     """
     problem = problem_of(model, HYBRID, (Q, V, A, Tau), external_wrenches)
@@ -146,7 +145,6 @@ def _solve_dense(problem: Problem, states: Sequence[np.ndarray], prescribed: np.
                     break
             for array, x in zip(arrays, found):
                 array[first:last] = x
-
     compute(len(a), work, threads, progress)
 
 
@@ -169,6 +167,5 @@ def forward_dynamics_derivatives(
         for k in range(start, max(stop, start + 1)):
             for array, value in zip(arrays, problem.alone(k)):
                 array[k] = value
-
     compute(count, work, threads, progress)
     return Derivatives(*arrays)

@@ -77,8 +77,7 @@ MAKERS = {
     (('Q', 'V', 'A'), False, False): _of_q_v_a,
     (('Q', 'V', 'A'), True, False): _of_q_v_a_wrenches,
     (('Q',), False, True): _of_q_link,
-    (('Q', 'V'), False, True): _of_q_v_link,
-}
+    (('Q', 'V'), False, True): _of_q_v_link}
 
 
 def _given_link(model: Model, task: Task, link: str) -> Given:

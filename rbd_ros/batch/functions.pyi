@@ -25,11 +25,6 @@ def all_terms(model: Model, Q: ArrayLike, V: ArrayLike, *, out: DynamicsTerms | 
     out, threads, progress
         See `rbd_ros.batch`.
 
-    Returns
-    -------
-    DynamicsTerms
-        With the fields ``M C g coriolis_torques com_jacobian com``.
-
     """
 
 def body_jacobian(model: Model, Q: ArrayLike, link: str, *, out: np.ndarray | None = None,
@@ -77,8 +72,7 @@ def centroidal_momentum_matrix(model: Model, Q: ArrayLike, *, out: np.ndarray | 
     """
     Return the matrix A that maps v to the robot's momentum about its centre of mass, for each of many states.
 
-    Reference: the sum of Kim (23), (24) over all links; the linear rows are m J_CoM [Garofalo et
-    al. (7)].
+    Reference: Kim (23), (24), summed over all links; linear rows, m J_CoM: Garofalo et al. (7).
 
     Parameters
     ----------
@@ -230,7 +224,7 @@ def inverse_dynamics_derivatives(model: Model, Q: ArrayLike, V: ArrayLike, A: Ar
     """
     Return the derivatives of the torques with respect to q, v and a, for each of many states.
 
-    Reference: Kim table 5, for all directions at once; O(n depth).
+    Reference: Kim table 5, all directions at once; O(n depth). ``by_input`` is the mass matrix.
 
     Parameters
     ----------
@@ -240,11 +234,6 @@ def inverse_dynamics_derivatives(model: Model, Q: ArrayLike, V: ArrayLike, A: Ar
         As for `inverse_dynamics`; they turn with their links.
     out, threads, progress
         See `rbd_ros.batch`.
-
-    Returns
-    -------
-    Derivatives
-        Of tau; ``by_input`` is the mass matrix.
 
     """
 

@@ -43,8 +43,7 @@ def normal_equations(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau
     """
     Return the sums of Y^T W Y, of Y^T W tau and of tau^T W tau over many states.
 
-    Rounding depends on which thread takes which states. Masses and inertias of the robot are not
-    used.
+    Rounding depends on which thread takes which states. The robot's parameters pi are not used.
 
     Parameters
     ----------
@@ -120,7 +119,6 @@ def _reduce(model: Model, states: tuple[ArrayLike, ArrayLike, ArrayLike], Tau: A
         for block in _blocks(problem, Tau, weights, start, stop):
             total = add(total, block)
         found[get_ident()] = total
-
     compute(count, work, threads, progress)
     totals = list(found.values()) or [nothing]
     if add is triangle:

@@ -47,8 +47,7 @@ def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayL
         Robot, whose masses and inertias are not used; states in rows, (states, nq), (states, nv),
         (states, nv); rad or m, per s, per s^2.
     pi : array_like, shape (parameters,)
-        In the order of `rbd_ros.model.inertial_parameter_names`; need not be physically
-        consistent.
+        In the order of `rbd_ros.model.inertial_parameter_names`, physically consistent or not.
     out, threads, progress
         See `rbd_ros.batch`.
 

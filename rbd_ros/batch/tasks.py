@@ -196,8 +196,7 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
             if model.coordinates.is_identity and count <= CHUNK and {*map(type, values)} == ARRAYS:
                 shapes = outputs.shapes(model, workspace._nv)
                 raw: Any = ([new_array((count, *shape)) for shape in outputs.written(shapes)]
-                            if out is None
-                            else ready_made(out, count, outputs, shapes, values))
+                            if out is None else ready_made(out, count, outputs, shapes, values))
                 if raw and task.kernel(workspace.robot, workspace._screws, *values,
                                        *(UNWRENCHED if task.wrenched else ()), *given.to_kernel,
                                        *workspace._kept(task.scratch), *raw) == DONE:

@@ -39,12 +39,10 @@ def compute(count: int, work: Callable[[int, int], object], threads: int | None,
         finally:
             for _ in chunks:
                 pass                # after an error or Ctrl-C, leave nothing for the others
-
     if count <= CHUNK or threads == 1:
         thread()
         return
-    # Kernels are compiled in one thread.
-    work(0, 0)
+    work(0, 0)    # kernels are compiled in one thread
     helpers = min(threads or os.cpu_count() or 1, -(-count // CHUNK)) - 1
     futures = [_helpers(helpers).submit(thread) for _ in range(helpers)]
     try:

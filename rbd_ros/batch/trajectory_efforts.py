@@ -71,7 +71,6 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
     def efforts(pace: float) -> np.ndarray:
         tau = gravity + pace ** 2 * moving
         return tau + friction_torques(model, pace * v) if friction else tau
-
     return TrajectoryEfforts(v, a, efforts(1.0), _time_scale(model, v, efforts))
 
 
@@ -104,7 +103,6 @@ def _time_scale(model: Model, v: np.ndarray, efforts: Callable[[float], np.ndarr
     """Return the least factor that bisection finds for the limits."""
     def within(pace: float) -> bool:
         return not np.any(beyond(efforts(pace), model.effort_limit))
-
     with np.errstate(divide='ignore', invalid='ignore'):
         ratios = np.abs(v) / model.velocity_limit
     fastest = np.max(np.nan_to_num(ratios, nan=0.0), initial=0.0)

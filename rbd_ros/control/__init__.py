@@ -5,20 +5,11 @@
 from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
-    'laws.cartesian_impedance': ['CartesianImpedance'],
-    'laws.computed_torque': ['ComputedTorque'],
-    'contact': ['ContactDetector'],
-    'controller': ['Controller', 'critical_damping'],
-    'effort_convention': ['EffortConvention'],
-    'friction': ['friction_compensation'],
-    'laws.gravity': ['Gravity'],
-    'laws.hybrid': ['Hybrid'],
-    'laws.joint_impedance': ['JointImpedance'],
-    'momentum_observer': ['MomentumObserver'],
-    'motion_guard': ['MotionGuard'],
-    'laws.pd_gravity': ['PdGravity'],
-    'references': ['JointReference', 'PoseReference'],
-    'laws.slotine_li': ['SlotineLi'],
-    'trajectories': ['JointTrajectory', 'PoseMotion'],
-    'wrench': ['external_wrench'],
-})
+    'laws.cartesian_impedance': ['CartesianImpedance'], 'laws.computed_torque': ['ComputedTorque'],
+    'contact': ['ContactDetector'], 'controller': ['Controller', 'critical_damping'],
+    'effort_convention': ['EffortConvention'], 'friction': ['friction_compensation'],
+    'laws.gravity': ['Gravity'], 'laws.hybrid': ['Hybrid'],
+    'laws.joint_impedance': ['JointImpedance'], 'momentum_observer': ['MomentumObserver'],
+    'motion_guard': ['MotionGuard'], 'laws.pd_gravity': ['PdGravity'],
+    'references': ['JointReference', 'PoseReference'], 'laws.slotine_li': ['SlotineLi'],
+    'trajectories': ['JointTrajectory', 'PoseMotion'], 'wrench': ['external_wrench']})

@@ -38,8 +38,7 @@ class Gain(Setting):
     damps_inertia: bool = False
     # Raises ModelError if a model lacks one of these names.
     check: Callable[[Model, tuple[str, ...]], object] | None = None
-    # Name of the parameter; default: that of the mode, a dot and that of the gain.
-    parameter: str = ''
+    parameter: str = ''    # name of the parameter; default: mode, a dot, name of the gain
 
 
 def joint_gain(default: tuple[float, ...], meaning: str, unit: str, high: float,
@@ -121,14 +120,12 @@ class Controller(ABC):
         """
         Return the torques for a sample.
 
-        After a StateError (an invalid array, a reference of another type or robot) the controller
-        is unchanged.
+        After a StateError (invalid array, wrong reference type or robot) nothing has changed.
 
         Parameters
         ----------
         t, q, v
-            Time, s; measured configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s
-            or m/s.
+            Time, s; measured configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
         reference : JointReference, PoseReference or None
             The desired motion at this time, of type ``reference_type``.
 

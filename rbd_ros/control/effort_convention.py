@@ -84,8 +84,7 @@ class EffortConvention:
         return (tau.copy() if self.commands == 'full'
                 else tau - _left_out(self.commands, g, coriolis))
 
-    # The name in 0.2.
-    without_own = subtract_onboard_compensation
+    without_own = subtract_onboard_compensation    # the name in 0.2
 
 
 def _left_out(convention: str, g: np.ndarray, coriolis: np.ndarray) -> np.ndarray:
@@ -96,13 +95,7 @@ def _left_out(convention: str, g: np.ndarray, coriolis: np.ndarray) -> np.ndarra
 
 def convention_mismatch(convention: EffortConvention, names: Sequence[str],
                         torques: np.ndarray, g: np.ndarray) -> str:
-    """
-    Return why measured efforts at rest do not fit a convention, or '' if they do.
-
-    `torques` are efforts times their constants; without sufficient gravity torques nothing is
-    checked.
-
-    """
+    """Return why torques at rest do not fit a convention, or '' if they do or g is too small."""
     size = np.linalg.norm(g)
     if size < MIN_GRAVITY_TORQUE:
         return ''

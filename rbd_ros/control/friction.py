@@ -39,8 +39,7 @@ def friction_compensation(model: Model, v: npt.ArrayLike, *,
     Returns
     -------
     ndarray, of the shape of v, N m or N
-        Viscous friction at the smallest possible speed of the joint, Stribeck friction at the
-        largest.
+        Viscous friction at the smallest possible speed, Stribeck friction at the largest.
 
     """
     v, dead_band = one_or_rows(model, 'v', v), number('dead_band', dead_band, 0.0)

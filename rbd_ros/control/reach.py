@@ -49,7 +49,6 @@ def _search(model: Model, link: str, T: np.ndarray, q: np.ndarray,
         R = pose[:3, :3]
         e = np.concatenate((rotation_vector(T[:3, :3] @ R.T), T[:3, 3] - pose[:3, 3]))
         return e, (R @ J.reshape(2, 3, -1)).reshape(6, -1)
-
     q = np.clip(q, model.lower, model.upper)
     (e, J), damping = error(q), DAMPING
     for _ in range(MAX_STEPS):

@@ -31,11 +31,9 @@ class JointTrajectory:
 
     Each joint follows polynomials with the values of the points: quintic with accelerations, cubic
     with velocities. With positions only, velocities are chosen so that no joint overshoots its
-    points, and the motion starts and ends at rest. Before the first and after the last point the
-    robot rests.
+    points, and the motion starts and ends at rest. Before and after the points the robot rests.
 
-    Reference: velocities for positions only: Fritsch and Carlson, SIAM J. Numer. Anal. 17 (1980),
-    by SciPy.
+    Reference for positions only: Fritsch and Carlson, SIAM J. Numer. Anal. 17 (1980), by SciPy.
 
     Parameters
     ----------
@@ -55,8 +53,7 @@ class JointTrajectory:
     def __init__(self, model: Model, times: npt.ArrayLike, q: npt.ArrayLike,
                  v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None,
                  tau: npt.ArrayLike | None = None, first_v: npt.ArrayLike | None = None) -> None:
-        # Imported lazily: SciPy is slow to import.
-        from scipy.interpolate import BPoly, PchipInterpolator
+        from scipy.interpolate import BPoly, PchipInterpolator    # lazily: SciPy is slow to import
 
         if model.nq != model.nv:
             raise StateError(f"'{model.name}' has joints with quaternions, which trajectories of "
@@ -120,8 +117,7 @@ class JointTrajectory:
 
         slack = LIMIT_SLACK * np.maximum(np.where(np.isfinite(upper), np.abs(upper), 0.0), 1.0)
         lower, upper = lower - slack, upper + slack
-        # A curve lies in the convex hull of its coefficients.
-        hull = curve.c.reshape(-1, len(lower))
+        hull = curve.c.reshape(-1, len(lower))    # its convex hull contains the curve
         for k in np.flatnonzero((hull.min(axis=0) < lower) | (hull.max(axis=0) > upper)):
             one = BPoly(curve.c[:, :, k], curve.x)
             slope = PPoly.from_bernstein_basis(one).derivative()
@@ -235,8 +231,7 @@ class PoseMotion:
     x^4 + 6 x^5 for the share x of the time: the motion with least jerk among those with zero speed
     and acceleration at both ends.
 
-    Reference: Flash and Hogan, J. Neuroscience 5 (1985); Lynch and Park (9.11), (9.14)-(9.15),
-    decoupled.
+    Reference: Flash and Hogan, J. Neuroscience 5 (1985); Lynch and Park (9.11), (9.14), (9.15).
 
     Parameters
     ----------
@@ -274,8 +269,7 @@ class PoseMotion:
         V, V_dot = speed * self._way, rise * self._way
         if not self._twist.any():
             return PoseReference(T, V, V_dot)
-        # Add the fading twist of the previous motion; its axis is constant, too.
-        h = min(h, FADE_TIME)
+        h = min(h, FADE_TIME)    # the previous motion's twist fades; its axis is constant, too
         x = min(max(t / h, 0.0), 1.0)
         carried, slope = h * x * (1.0 - x) ** 3, (1.0 - x) ** 2 * (1.0 - 4.0 * x)
         bend = -6.0 * (1.0 - x) * (1.0 - 2.0 * x) / h if t >= 0.0 else 0.0

@@ -25,8 +25,7 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
     for which the torques contain almost no information.
 
     Reference: Haddadin, De Luca and Albu-Schaeffer, IEEE T-RO 33 (2017), section VI; the damping:
-    Nakamura and Hanafusa, J. Dyn. Sys. Meas. Control 108 (1986), here for small singular values
-    only.
+    Nakamura and Hanafusa, J. Dyn. Sys. Meas. Control 108 (1986), for small singular values only.
 
     Parameters
     ----------

@@ -7,5 +7,4 @@ from rbd_ros._internal.lazy_exports import export
 __getattr__, __dir__, __all__ = export(__name__, {
     'integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
     'mujoco_robot': ['Load', 'Measurement', 'MujocoRobot'],
-    'simulator': ['Motion', 'simulate', 'Simulator'],
-})
+    'simulator': ['Motion', 'simulate', 'Simulator']})

@@ -26,8 +26,7 @@ def resting_impulses(A: np.ndarray, v: np.ndarray, lower: np.ndarray,
     p[free] = 0.0
     for _ in range(MAX_CHANGES):
         while free.any():
-            # Towards rest, as far as the first bound in the way.
-            step = np.zeros_like(v)
+            step = np.zeros_like(v)    # towards rest, as far as the first bound in the way
             step[free] = np.linalg.solve(A[np.ix_(free, free)], -(v + A @ p)[free])
             margin = np.where(step > 0.0, upper, lower) - p
             share = np.divide(margin, step, out=np.full_like(v, np.inf), where=step != 0.0)

@@ -29,12 +29,7 @@ Rates: TypeAlias = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 def explicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarray, v: np.ndarray,
                    dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return q and v after a step with the velocity and acceleration at its beginning.
-
-    The error is of order dt [Lynch and Park, section 9.5]. The module describes the arguments.
-
-    """
+    """Return q and v after a step with the initial v and acceleration [Lynch and Park 9.5]."""
     q, v, dt = _checked(model, q, v, dt)
     return integrate(model, q, v[:model.nv], dt), v + dt * acceleration(t, q, v)
 
@@ -44,8 +39,7 @@ def semi_implicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarr
     """
     Return q and v after a step with the acceleration at its beginning and the velocity at its end.
 
-    The error is of order dt, but without torques the energy oscillates, while it grows with
-    `explicit_euler`, whose arguments it has.
+    Without torques the energy oscillates, while it grows with `explicit_euler`.
 
     """
     q, v, dt = _checked(model, q, v, dt)
@@ -58,8 +52,7 @@ def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v:
     """
     Return q and v after a step of the classical method of Runge and Kutta, by Munthe-Kaas.
 
-    q has exponential coordinates xi about its value at the beginning of the step, with d xi / dt =
-    dexp^-1_xi v. The error is of order dt^4; arguments are those of `explicit_euler`.
+    Exponential coordinates xi of q about its value before the step obey d xi / dt = dexp^-1_xi v.
 
     """
     q, v, dt = _checked(model, q, v, dt)

@@ -22,8 +22,7 @@ from rbd_ros.model.model import Model
 # MuJoCo's dry friction is a soft constraint. Its impedance, just below 1, limits the creep of a
 # joint held by friction; its time constant, in steps, is how fast the joint comes to rest.
 FRICTION_IMPEDANCE, FRICTION_TIME_CONSTANT = 0.9999, 2.0
-# MuJoCo's default log file, which it creates in the current directory.
-DEFAULT_LOG = 'MUJOCO_LOG.TXT'
+DEFAULT_LOG = 'MUJOCO_LOG.TXT'    # MuJoCo's log file in the current directory
 PAYLOAD = 'rbd_ros_load'    # name of the link and of the fixed joint that are added for a payload
 
 
@@ -40,8 +39,7 @@ class Load(NamedTuple):
 class Measurement(NamedTuple):
     """The outputs of a robot's sensors: positions, velocities and efforts with noise."""
 
-    # s.
-    t: float
+    t: float    # s
     q: np.ndarray
     v: np.ndarray
     tau: np.ndarray

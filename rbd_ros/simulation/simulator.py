@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-
 from rbd_ros.analysis.energies import energy
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
@@ -144,8 +143,7 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
         Times of the result, s, two or more and increasing; the motion begins at the first. All
         methods but ``'solve_ivp'`` make one step from each time to the next.
     method : {'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp'}
-        One of `integrators`, or `scipy.integrate.solve_ivp` (DOP853) with a relative tolerance of
-        1e-9.
+        One of `integrators`, or `scipy.integrate.solve_ivp` (DOP853, relative tolerance 1e-9).
     friction_speed : float, optional
         Include friction, with this ``smooth`` of `rbd_ros.friction_torques`, rad/s or m/s. For a
         joint slower than that, friction is a damping of friction / friction_speed, which needs
@@ -162,13 +160,11 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
         friction_speed = number('friction_speed', friction_speed, 0.0)
 
     def rates(time: float, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-        # x holds v, and the work of the torques.
-        v = x[:model.nv]
+        v = x[:model.nv]    # x holds v, and the work of the torques
         tau = finite_vector(model, 'torque', torque(time, q, v))
         if friction_speed is not None:
             tau = tau - friction(model, v, direction(v, friction_speed), v)
         return np.append(workspace.forward_dynamics(q, v, tau), v @ tau)
-
     x0 = np.append(v0, 0.0)
     if method == 'solve_ivp':
         q, x = _solve(model, rates, t, q0, x0)
@@ -189,13 +185,11 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
 
 def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
            x0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    # Imported lazily: SciPy is slow to import.
-    from scipy.integrate import solve_ivp
+    from scipy.integrate import solve_ivp    # imported lazily: SciPy is slow to import
 
     def derivative(time: float, y: np.ndarray) -> np.ndarray:
         q, x = y[:model.nq], y[model.nq:]
         return np.concatenate((configuration_rate(model, q, x[:model.nv]), rates(time, q, x)))
-
     solution = solve_ivp(derivative, (t[0], t[-1]), np.concatenate((q0, x0)), 'DOP853', t,
                          rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE)
     if not solution.success:

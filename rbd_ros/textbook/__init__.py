@@ -17,5 +17,4 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'screw_chains': ['ScrewChain', 'unit_screws'],
     'stacked_form': [
         'stacked_inverse_dynamics', 'stacked_matrices', 'stacked_terms', 'StackedDynamics',
-        'StackedMatrices', 'StackedTerms'],
-})
+        'StackedMatrices', 'StackedTerms']})

@@ -32,22 +32,18 @@ from rbd_ros.workspace.variation import Variation
 class VariedBody(NamedTuple):
     """A link with the joint that leads to it, and the derivatives of both [K (64)]."""
 
-    # Index of the parent link, and the joint's entries of all joints' velocities.
-    parent: int
-    columns: slice
-    # Ad(T)^-1 with T the pose in the parent's frame, and vee(T^-1 dT/dp) [K (61)].
-    A: np.ndarray
-    dh: np.ndarray
+    parent: int         # index of the parent link
+    columns: slice      # the joint's entries of all joints' velocities
+    A: np.ndarray       # Ad(T)^-1 with T the pose in the parent's frame
+    dh: np.ndarray      # vee(T^-1 dT/dp) [K (61)]
     # (6, joint.nv): S, Sdot, dS = sum S_{,r} dq_r, and dSdot = sum S_{,rs} dq_s v_r + S_{,r} dv_r.
     S: np.ndarray
     S_rate: np.ndarray
     dS: np.ndarray
     dS_rate: np.ndarray
-    # (6, 6): inertia.
-    G: np.ndarray
+    G: np.ndarray       # inertia (6, 6)
     dG: np.ndarray
-    # (6,): external wrench, in the link's axes.
-    f: np.ndarray
+    f: np.ndarray       # external wrench (6,), in the link's axes
     df: np.ndarray
     armature: np.ndarray    # (joint.nv,): inertia of the rotors
 
@@ -68,10 +64,9 @@ def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: 
         parent, columns = model.link_index(joint.parent), slice(j, j + joint.nv)
         q_k = q[i:i + joint.nq]
         v_k, dq_k, dv_k = v[columns], dq[columns], dv[columns]
-        S, S_rate, dS, dS_rate = (
-            joint_subspace(joint, q_k), joint_subspace_rate(joint, q_k, v_k),
-            joint_subspace_rate(joint, q_k, dq_k),
-            joint_subspace_rate_change(joint, q_k, v_k, dq_k, dv_k))
+        S, S_rate, dS, dS_rate = (joint_subspace(joint, q_k), joint_subspace_rate(joint, q_k, v_k),
+                                  joint_subspace_rate(joint, q_k, dq_k),
+                                  joint_subspace_rate_change(joint, q_k, v_k, dq_k, dv_k))
         X = joint_pose(joint, q_k)
         A = Ad(inverse(joint.placement @ X))
         # Motion of the link with p, relative to its parent and to the root.
@@ -82,8 +77,7 @@ def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: 
             turn = moved[k][:3]
             df_k = df_k - np.concatenate((np.cross(turn, f_k[:3]), np.cross(turn, f_k[3:])))
         bodies.append(VariedBody(parent, columns, A, dh, S, S_rate, dS, dS_rate, G[k],
-                                 dG.get(k, np.zeros((6, 6))), f_k, df_k,
-                                 np.array(joint.armature)))
+                                 dG.get(k, np.zeros((6, 6))), f_k, df_k, np.array(joint.armature)))
         i, j = i + joint.nq, j + joint.nv
     return bodies
 

@@ -4,9 +4,10 @@
 Lagrange's equations of motion: Christoffel symbols, and Vlasblom's sums over links.
 
 For readers and tests: `rbd_ros.mass_matrix`, `coriolis_matrix` and `gravity_torques` compute the
-same in one pass. All functions raise StateError if q or v is invalid. Those with Christoffel
-symbols need v = dq/dt and raise ModelError for joints with quaternions: the directions of their v
-do not commute, so these are not the symbols of the equations of motion.
+same in one pass. Arguments are the robot, q (nq,), rad and m, and v (nv,), rad/s and m/s; all
+functions raise StateError if q or v is invalid. Those with Christoffel symbols need v = dq/dt and
+raise ModelError for joints with quaternions: the directions of their v do not commute, so these
+are not the symbols of the equations of motion.
 
 """
 
@@ -25,15 +26,7 @@ def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the Christoffel symbols of the first kind of M [V (1.15), L (9.13), (9.86)].
 
-    Parameters
-    ----------
-    model, q
-        Robot with v = dq/dt; configuration (nq,), rad and m.
-
-    Returns
-    -------
-    ndarray, shape (nv, nv, nv)
-        ``Gamma[i, j, k]`` = 1/2 (d_k M_ij + d_j M_ik - d_i M_jk).
+    ``Gamma[i, j, k]`` = 1/2 (d_k M_ij + d_j M_ik - d_i M_jk), shape (nv, nv, nv).
 
     """
     q, = check_state(model, q)
@@ -48,37 +41,16 @@ def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
 
 
 def christoffel_coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
-    """
-    Return C as the Christoffel symbols times v [V (1.16), L (9.87)].
-
-    Parameters
-    ----------
-    model, q, v
-        Robot with v = dq/dt; configuration (nq,), rad and m; velocity (nv,), rad/s and m/s.
-
-    Returns
-    -------
-    ndarray, shape (nv, nv), equal to ``rbd_ros.coriolis_matrix(model, q, v)``
-
-    """
+    """Return C, (nv, nv), as the Christoffel symbols times v [V (1.16), L (9.87)]."""
     q, v = check_state(model, q, v=v)
     return christoffel_symbols(model, q) @ v
 
 
 def com_frame_mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
-    Return M as a sum over links in the frames of their centres of mass [V (1.12), (2.17)].
+    Return M, (nv, nv), as a sum over links in frames at their centres of mass [V (1.12), (2.17)].
 
     V (2.19) is taken in the axes of the link instead of its principal axes.
-
-    Parameters
-    ----------
-    model, q
-        Robot; configuration (nq,), rad and m.
-
-    Returns
-    -------
-    ndarray, shape (nv, nv), equal to ``rbd_ros.mass_matrix(model, q)``
 
     """
     q, = check_state(model, q)
@@ -90,19 +62,7 @@ def com_frame_mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
 
 
 def com_frame_gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
-    """
-    Return g as a sum of weights times analytic Jacobians [V (1.17), (2.23), (2.24)].
-
-    Parameters
-    ----------
-    model, q
-        Robot; configuration (nq,), rad and m.
-
-    Returns
-    -------
-    ndarray, shape (nv,), equal to ``rbd_ros.gravity_torques(model, q)``
-
-    """
+    """Return g, (nv,), as a sum of weights times analytic Jacobians [V (1.17), (2.23), (2.24)]."""
     q, = check_state(model, q)
     return -sum(analytic_jacobian(model, q, link.name).T @ (link.mass * model.gravity)
                 for link in model.links)

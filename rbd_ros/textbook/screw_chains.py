@@ -176,8 +176,7 @@ class ScrewChain:
             V = to_link @ V + A * w                                              # L (9.54)
             V_rate = to_link @ V_rate + ad(V) @ A * w + A * a                    # L (9.55)
             links.append((to_link, A, G @ V_rate - ad(V).T @ G @ V))
-        # Backward: wrenches and torques.
-        tau = []
+        tau = []    # backward: wrenches and torques
         F = Ad(inverse(self.tip)).T @ F
         for to_link, A, wrench in reversed(links):
             F = F + wrench                                                       # L (9.56)
@@ -199,10 +198,7 @@ class ScrewChain:
 
         Corrected: the bias torques exclude F_tip, which would count twice otherwise.
 
-        Parameters
-        ----------
-        theta, rates, tau, tip_wrench
-            Coordinates, their rates, torques (n,); F_tip as in `inverse_dynamics`.
+        ``tau`` are torques (n,); the other arguments are as for `inverse_dynamics`.
 
         """
         tau, = self._check(tau=tau)
@@ -217,9 +213,8 @@ class ScrewChain:
 
         Its joints are joint_1 to joint_n, revolute, prismatic or helical like the screws. Its
         links are base, link_1 to link_n with the frames of the chain, massless axis_1 to axis_n on
-        the axes of the joints, and tip. ModelError is raised if a screw is not of unit length (see
-        `unit_screws`), because the joints of a `Model` move in rad and m, or if an inertia is not
-        that of a rigid body.
+        the axes of the joints, and tip. ModelError is raised if an inertia is not a rigid body's,
+        or a screw is not of unit length (`unit_screws`): joints of a `Model` move in rad and m.
 
         """
         _, lengths = unit_screws(self.screws)

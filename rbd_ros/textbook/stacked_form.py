@@ -30,9 +30,8 @@ class StackedMatrices(NamedTuple):
     Gamma: np.ndarray   # (6 N, 6 N): Ad(T)^-1 of link i in block (i, parent of i) [L (9.68)]
     # (6 N, 6 N): (1 - Gamma)^-1; block (i, j) maps twists of link j to link i below it [L (9.76)].
     L: np.ndarray
-    # (6 N, nv): motion subspaces of the joints, and their rates [L (9.64)].
-    A: np.ndarray
-    A_rate: np.ndarray
+    A: np.ndarray       # (6 N, nv): motion subspaces of the joints [L (9.64)]
+    A_rate: np.ndarray  # their rates
     G: np.ndarray   # (6 N, 6 N): inertias of the links [L (9.65)]
     base: np.ndarray    # (6 N, 6): maps twists of the root to its child links [L (9.69), (9.70)]
 
@@ -67,10 +66,6 @@ def stacked_matrices(model: Model, q: npt.ArrayLike,
     model, q, v
         Robot with N links besides the root; configuration (nq,), rad and m; velocity (nv,), rad/s
         and m/s, on which A_rate depends; default: at rest.
-
-    Returns
-    -------
-    StackedMatrices
 
     """
     q, = check_state(model, q)
@@ -136,19 +131,7 @@ def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a
 
 
 def stacked_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> StackedTerms:
-    """
-    Return M, C and g by the stacked equations, for a root at rest [L (9.82)-(9.84)].
-
-    Parameters
-    ----------
-    model, q, v
-        Robot; configuration (nq,), rad and m; velocity (nv,), rad/s and m/s.
-
-    Returns
-    -------
-    StackedTerms
-
-    """
+    """Return M, C and g, root at rest [L (9.82)-(9.84)]; arguments as for `stacked_matrices`."""
     q, v = check_state(model, q, v=v)
     Gamma, L, A, A_rate, G, base = stacked_matrices(model, q, v)
     to_torques = A.T @ L.T

@@ -47,6 +47,5 @@ class JointArcs:
                          + np.sin(angle) * np.cross(axes, across)[:, None])
         straight = 2.0 * radius * part * axes[:, None]
         places = np.where(self._angular[drawn, None, None], bent, straight)
-        # A spoke connects each arc to its joint.
-        spokes = np.zeros((len(links), 1, 3))
+        spokes = np.zeros((len(links), 1, 3))    # a spoke connects each arc to its joint
         return poses[links, None, :3, 3] + np.concatenate((spokes, places), axis=1)

@@ -12,8 +12,7 @@ THINNEST = 1e-3     # m: smallest diameter or side of a drawn ellipsoid or box
 # for a box with side 2 a.
 ELLIPSOID, BOX = 5.0, 3.0
 LEAST_SHARE = 1e-3  # smallest semi-axis near singularities, as a share of the largest
-# kg m^2 or kg, added to the diagonal of M, which is singular if a joint moves no mass.
-LEAST_INERTIA = 1e-12
+LEAST_INERTIA = 1e-12    # kg m^2 or kg, added to the diagonal of M: a joint may move no mass
 
 
 class Ellipsoid(NamedTuple):

@@ -41,8 +41,7 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
 
     A link is drawn by its <visual> elements; if one of their meshes cannot be read, also by the
     primitives of its <collision> elements; without any shape, by the box of uniform density with
-    its mass and inertia. RbdError is raised if trimesh is not installed, UrdfError for invalid
-    text.
+    its mass and inertia. RbdError is raised if trimesh is missing, UrdfError for invalid text.
 
     Parameters
     ----------
@@ -134,12 +133,10 @@ class _Reader:
 def _primitive(shape: Element) -> Any:
     """Return the mesh of a box, cylinder, sphere or capsule."""
     creation = _trimesh().creation
-    makers = {
-        'box': lambda box: creation.box(box.vector('size')),
-        'cylinder': lambda c: creation.cylinder(c.number('radius'), c.number('length')),
-        'sphere': lambda sphere: creation.icosphere(radius=sphere.number('radius')),
-        'capsule': lambda c: creation.capsule(c.number('length'), c.number('radius')),
-    }
+    makers = {'box': lambda box: creation.box(box.vector('size')),
+              'cylinder': lambda c: creation.cylinder(c.number('radius'), c.number('length')),
+              'sphere': lambda sphere: creation.icosphere(radius=sphere.number('radius')),
+              'capsule': lambda c: creation.capsule(c.number('length'), c.number('radius'))}
     for tag, make in makers.items():
         found = shape.child(tag)
         if found is not None:

@@ -32,8 +32,7 @@ MOST_CONNECTIONS, MOST_BYTES = 32, 2 ** 16
 CAMERA, CHANGE = 'ViewerCameraMessage', 'GuiUpdateMessage'
 KINDS = {kind.__name__: kind for kind in Message.get_subclasses()
          if kind.__name__ in (CAMERA, CHANGE)}
-# Servers start one at a time, because a function of websockets is replaced meanwhile.
-_STARTING = Lock()
+_STARTING = Lock()    # one server at a time: starting replaces a function of websockets
 
 
 class Guard:
@@ -45,8 +44,7 @@ class Guard:
     """
 
     def __init__(self, names: Collection[str]) -> None:
-        # Inputs that pages may change, viser.GuiInputHandle by uuid.
-        self.inputs: Mapping[str, Any] = {}
+        self.inputs: Mapping[str, Any] = {}    # GuiInputHandles that pages may change, by uuid
         self._names = {'localhost', *(name.lower() for name in names)}
 
     @contextmanager
@@ -63,7 +61,6 @@ class Guard:
                 **options, 'process_request': partial(self._answer, process_request),
                 'create_connection': partial(_Connection, self), 'max_size': MOST_BYTES,
                 'logger': logger})
-
         with _STARTING:
             module: Any = websockets_server
             module.serve = serve_guarded

@@ -21,17 +21,14 @@ class Layer(NamedTuple):
 COM, LINK_COMS, ELLIPSOIDS, WRENCHES = 'com', 'link_coms', 'ellipsoids', 'wrenches'
 GRAVITY, CORIOLIS, EXTERNAL_TORQUES = 'gravity', 'coriolis', 'external_torques'
 MANIPULABILITY, FORCES, MASSES = 'manipulability', 'forces', 'effective_masses'
-LAYERS = {
-    COM: Layer('centre of mass', (0.9, 0.2, 0.15)),
-    LINK_COMS: Layer('centres of mass of the links', (0.15, 0.4, 0.9)),
-    GRAVITY: Layer('gravity torques', (1.0, 0.6, 0.1)),
-    CORIOLIS: Layer('Coriolis torques', (0.1, 0.7, 0.8)),
-    EXTERNAL_TORQUES: Layer('external torques', (0.9, 0.2, 0.15)),
-    WRENCHES: Layer('external wrenches', (0.2, 0.8, 0.3)),
-    ELLIPSOIDS: Layer('inertia ellipsoids of the links', (0.6, 0.6, 0.6)),
-    MANIPULABILITY: Layer('velocity ellipsoid of the chosen link', (0.95, 0.75, 0.1)),
-    FORCES: Layer('force ellipsoid of the chosen link', (0.2, 0.8, 0.3)),
-    MASSES: Layer('effective mass of the chosen link', (0.6, 0.3, 0.8)),
-}
-# Colour of the moments of wrenches; forces have the colour of their layer.
-MOMENT_COLOR = (0.6, 0.3, 0.8)
+LAYERS = {COM: Layer('centre of mass', (0.9, 0.2, 0.15)),
+          LINK_COMS: Layer('centres of mass of the links', (0.15, 0.4, 0.9)),
+          GRAVITY: Layer('gravity torques', (1.0, 0.6, 0.1)),
+          CORIOLIS: Layer('Coriolis torques', (0.1, 0.7, 0.8)),
+          EXTERNAL_TORQUES: Layer('external torques', (0.9, 0.2, 0.15)),
+          WRENCHES: Layer('external wrenches', (0.2, 0.8, 0.3)),
+          ELLIPSOIDS: Layer('inertia ellipsoids of the links', (0.6, 0.6, 0.6)),
+          MANIPULABILITY: Layer('velocity ellipsoid of the chosen link', (0.95, 0.75, 0.1)),
+          FORCES: Layer('force ellipsoid of the chosen link', (0.2, 0.8, 0.3)),
+          MASSES: Layer('effective mass of the chosen link', (0.6, 0.3, 0.8))}
+MOMENT_COLOR = (0.6, 0.3, 0.8)    # of the moments of wrenches; forces have the layer's colour

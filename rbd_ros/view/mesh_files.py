@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Only such files are opened as meshes.
-SUFFIXES = ('.dae', '.stl', '.obj', '.ply', '.glb', '.gltf')
+SUFFIXES = ('.dae', '.stl', '.obj', '.ply', '.glb', '.gltf')    # of meshes; others are not opened
 
 
 class MeshError(Exception):

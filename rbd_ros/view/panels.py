@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 # s: span of the plot, between its points, and between updates of plot and matrices.
 SPAN, POINT, IMAGE = 20.0, 0.05, 0.25
-# Pixels.
-WIDTH, PLOT_HEIGHT = 560, 260
+WIDTH, PLOT_HEIGHT = 560, 260    # pixels
 UNITS = {MANIPULABILITY: 'm/s', FORCES: 'N', MASSES: 'kg'}
 
 
@@ -49,12 +48,11 @@ class Panels:
     def _add_plot(self, gui: GuiApi) -> None:
         color = {name: css(LAYERS[name].color) for name in (GRAVITY, CORIOLIS, EXTERNAL_TORQUES)}
         limit = {'stroke': '#c00', 'dash': [6, 4]}
-        series: list[Any] = [
-            {'label': 's'}, {'label': self._effort, 'stroke': '#bbb', 'width': 3},
-            {'label': 'gravity', 'stroke': color[GRAVITY]},
-            {'label': 'Coriolis', 'stroke': color[CORIOLIS]},
-            {'label': 'external', 'stroke': color[EXTERNAL_TORQUES]},
-            {'label': 'limit', **limit}, {'label': '-limit', **limit}]
+        series: list[Any] = [{'label': 's'}, {'label': self._effort, 'stroke': '#bbb', 'width': 3},
+                             {'label': 'gravity', 'stroke': color[GRAVITY]},
+                             {'label': 'Coriolis', 'stroke': color[CORIOLIS]},
+                             {'label': 'external', 'stroke': color[EXTERNAL_TORQUES]},
+                             {'label': 'limit', **limit}, {'label': '-limit', **limit}]
         empty = tuple(np.zeros(1) for _ in series)
         self._plot = gui.add_uplot(empty, tuple(series), scales={'x': {'time': False}},
                                    height=PLOT_HEIGHT, padding=(12, 24, 0, 0))

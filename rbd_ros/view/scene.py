@@ -92,9 +92,8 @@ class RobotScene:
     def _add_arrows(self, name: str) -> tuple[Any, Any]:
         """Return the lines of arcs, and their heads."""
         color = rgb(LAYERS[name].color)
-        lines = self._scene.add_line_segments(
-            f'/{name}/lines', np.zeros((1, 2, 3)), color, thickness=LINE * self.extent,
-            visible=False)
+        lines = self._scene.add_line_segments(f'/{name}/lines', np.zeros((1, 2, 3)), color,
+                                              thickness=LINE * self.extent, visible=False)
         return lines, self._add_arrow(f'/{name}/heads', color)
 
     def set_visible(self, layer: str, visible: bool) -> None:
@@ -126,8 +125,7 @@ class RobotScene:
         lines, heads = self._lines[name]
         pieces = np.stack((points[:, :-1], points[:, 1:]), axis=2).reshape(-1, 2, 3)
         _place(lines, pieces)
-        # The head continues the last piece of the arc.
-        ends = points[:, -1]
+        ends = points[:, -1]    # the head continues the last piece of the arc
         along = ends - points[:, -2]
         along /= np.linalg.norm(along, axis=1, keepdims=True)
         size = 3.0 * LINE * self.extent

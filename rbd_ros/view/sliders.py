@@ -22,9 +22,8 @@ STEP = 0.001    # resolution of positions and velocities
 class Setting(NamedTuple):
     """The values of the sliders."""
 
-    # (nq,) and (nv,)
-    q: np.ndarray
-    v: np.ndarray
+    q: np.ndarray       # (nq,)
+    v: np.ndarray       # (nv,)
     force: np.ndarray   # (3,): N, in the axes of the root
 
 

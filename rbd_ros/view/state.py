@@ -15,17 +15,14 @@ from rbd_ros.model.model import Model
 class State:
     """A state of a robot with its dynamics; unknown values are NaN."""
 
-    # Configuration (nq,) and velocity (nv,).
-    q: np.ndarray
-    v: np.ndarray
-    # Mass and Coriolis matrix (nv, nv).
-    M: np.ndarray
-    C: np.ndarray
-    # Torques, and efforts of the drives (nv,), N m or N.
-    gravity: np.ndarray
+    q: np.ndarray           # configuration (nq,)
+    v: np.ndarray           # velocity (nv,)
+    M: np.ndarray           # mass matrix (nv, nv)
+    C: np.ndarray           # Coriolis matrix (nv, nv)
+    gravity: np.ndarray     # torques (nv,), N m or N, like the next two
     coriolis: np.ndarray
     external: np.ndarray
-    effort: np.ndarray
+    effort: np.ndarray      # efforts of the drives (nv,), N m or N
     com: np.ndarray     # centre of mass in the root frame (3,), m
     # Wrenches (moment, force) on links, at their origins and in their axes, N m and N.
     wrenches: Mapping[str, np.ndarray] = field(default_factory=dict)

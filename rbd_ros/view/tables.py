@@ -14,8 +14,7 @@ from rbd_ros.view.state import State
 # Largest matrices with numbers in the cells, and with joint names along the edges.
 MOST_NUMBERS, MOST_NAMES = 8, 40
 LONGEST_NAME = 18   # characters of a name along an edge
-# Efforts beyond this share of their limit are red.
-NEAR = 0.9
+NEAR = 0.9    # efforts beyond this share of their limit are red
 UNKNOWN = '?'
 RED, BLUE = (178, 24, 43), (33, 102, 172)
 STYLE = """<style>

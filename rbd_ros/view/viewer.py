@@ -103,8 +103,7 @@ def start_server(host: str, port: int, title: str) -> ViserServer:
         _check_free(host, port)
     name = socket.gethostname()
     guard = Guard((name, f'{name}.local') if host in EVERYWHERE else (host,))
-    # Keep viser's greeting off the terminal.
-    with redirect_stdout(StringIO()), guard.starting():
+    with redirect_stdout(StringIO()), guard.starting():    # keep viser's greeting off the terminal
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
     guard.inputs = server.gui._gui_input_handle_from_uuid
     # Sharing would send the page through a public server.

@@ -5,5 +5,4 @@
 from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
-    'rbd_ros.quantities': ['Workspace', 'workspace_of'],
-})
+    'rbd_ros.quantities': ['Workspace', 'workspace_of']})

@@ -15,8 +15,7 @@ from rbd_ros.model.configurations import normalize
 from rbd_ros.model.joints import joint_subspace
 from rbd_ros.model.model import Model
 
-# Sine of the angle between two axes of a joint below which they are collinear.
-COLLINEAR = 1e-6
+COLLINEAR = 1e-6    # sine of the angle between two axes of a joint below which they are collinear
 BOOL = np.dtype(bool)
 _log = logging.getLogger('rbd_ros')
 
@@ -26,8 +25,7 @@ Buffer = TypeVar('Buffer')
 class WorkspaceBase:
     """The robot, its buffers and checks of arguments; if ``fresh``, large results are new."""
 
-    # Returns which entries of M may be nonzero.
-    _carriers: Callable[..., np.ndarray]
+    _carriers: Callable[..., np.ndarray]    # returns which entries of M may be nonzero
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         check_model(model)

@@ -23,10 +23,8 @@ from rbd_ros.workspace.variation import Variation
 
 # Entries of a 4x4 pseudo-inertia in the order of the kernels: Sigma (6), h (3), m.
 _ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
-# A change of a 6x6 inertia may differ by this share from one that a body can have.
-ROUNDING = 1e-9
-# Lengths of the rows of `body_changes`.
-CHANGE, TURNING = 23, 13
+ROUNDING = 1e-9    # largest relative deviation of a 6x6 inertia change from a possible one
+CHANGE, TURNING = 23, 13    # lengths of the rows of `body_changes`
 NOTHING = np.zeros((0, CHANGE)), np.zeros((0, TURNING))
 
 
@@ -57,9 +55,7 @@ def body_changes(model: Model, variation: Variation,
         row = rows.setdefault(body, np.zeros(CHANGE))
         row[0] = body
         row[first:first + len(change)] += change
-
-    # How the links move inside their bodies.
-    moved: dict[int, np.ndarray] = {}
+    moved: dict[int, np.ndarray] = {}    # how the links move inside their bodies
     for k, joint in enumerate(model.joints, 1) if placements else ():
         up = model.link_index(joint.parent)
         D = moved.get(up)

@@ -31,8 +31,7 @@ from rbd_ros.workspace.maps import Map, rows, same
 from rbd_ros.workspace.results import Derivatives, DynamicsTerms, Factorization, MatricesDot
 from rbd_ros.workspace.variation import Variation
 
-# The arguments of methods that are mapped to the tree's coordinates.
-VECTORS = ('q', 'v', 'a', 'v_r', 'a_r')
+VECTORS = ('q', 'v', 'a', 'v_r', 'a_r')    # arguments mapped to the tree's coordinates
 
 
 class CoupledMethods(WorkspaceBase):

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 
-# The names of vectors of many states in batch functions.
-ROWS = {'q': 'Q', 'v': 'V', 'a': 'A', 'tau': 'Tau'}
+ROWS = {'q': 'Q', 'v': 'V', 'a': 'A', 'tau': 'Tau'}    # names of vectors in batch functions
 SHARED = {'prescribed', 'external_wrenches'}
 OPTIONS = 'out, threads, progress\n    See `rbd_ros.batch`.'
 

@@ -1,11 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Maps of results from the coordinates of the tree to those of the robot, with v_tree = G v.
-
-They apply to one state and to many, which have further axes in front.
-
-"""
+"""Maps of results from tree to robot coordinates, v_tree = G v; axes in front are of states."""
 
 from collections.abc import Callable
 from typing import TypeAlias

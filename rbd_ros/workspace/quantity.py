@@ -31,8 +31,7 @@ class Quantity(NamedTuple):
     task: Task | None               # for many states
 
 
-# All quantities, by name; those of modules that are imported.
-QUANTITIES: dict[str, Quantity] = {}
+QUANTITIES: dict[str, Quantity] = {}    # by name; those of imported modules
 
 
 def quantity(method: Callable[..., Any], *maps: Map, part: int | None = None,

@@ -26,8 +26,7 @@ class RobotArrays(WorkspaceBase):
 
     """
 
-    # The bodies in blocks, and tau of inverse dynamics; see `rbd_ros.kernels.layout`.
-    robot: np.ndarray
+    robot: np.ndarray    # bodies in blocks, then tau of inverse dynamics; see `kernels.layout`
     _carriers = staticmethod(scratch.carriers)
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:

@@ -60,8 +60,7 @@ def derivatives_and_factor(w: WorkspaceBase) -> Arrays:
 
 def table_of_a_chain(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
     """Return a table of bodies for which M is full, and the indices of its prescribed marks."""
-    # One body per velocity, each of which carries all that follow: for coupled coordinates.
-    n = w._nv + 1
+    n = w._nv + 1  # one body per velocity, each carrying all that follow: for coupled coordinates
     places = np.arange(n) // LANES * BLOCK + np.arange(n) % LANES
     table = np.zeros(-(-n // LANES) * BLOCK)
     whole = table.view(np.int64)

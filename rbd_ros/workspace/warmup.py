@@ -8,7 +8,6 @@ from inspect import signature
 from time import perf_counter
 
 import numpy as np
-
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.model import build_model
@@ -16,8 +15,7 @@ from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.quantity import QUANTITIES
 from rbd_ros.workspace.variation import Variation
 
-# Methods for topics and control laws come first, then those for services.
-NEEDED_BY_NODES = (
+NEEDED_BY_NODES = (    # methods for topics and control laws come first, then those for services
     'all_terms', 'configuration_terms', 'inverse_dynamics', 'gravity_torques', 'hybrid_dynamics',
     'matrices_dot', 'slotine_li_regressor', 'forward_kinematics', 'world_jacobian',
     'jacobian_dot_v', 'task_space_dynamics', 'task_inertia', 'hybrid_dynamics_derivatives',

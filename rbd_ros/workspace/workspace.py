@@ -26,10 +26,6 @@ class Workspace(RobotArrays):
     arrays are used as they are; anything else is converted, which costs time. A workspace serves
     one thread.
 
-    Parameters
-    ----------
-    model : Model
-
     """
 
     def __new__(cls, model: Model, **options: Any) -> Workspace:

@@ -32,10 +32,6 @@ class Workspace(RobotArrays):
     The next call of any method may overwrite the arrays that a method returned. Contiguous float64
     arrays are used as they are; anything else is converted, which costs time. A workspace serves
     one thread.
-
-    Parameters
-    ----------
-    model : Model
     """
 
     def __new__(cls, model: Model, **options: Any) -> Workspace: ...
@@ -57,8 +53,6 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the accelerations with respect to the inertial parameters, -M^-1 Y.
 
-        Y is the `torque_regressor`.
-
         Parameters
         ----------
         q, v, tau, external_wrenches
@@ -67,7 +61,7 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (nv, 10 * bodies)
-            Columns in the order of `rbd_ros.model.inertial_parameter_names`.
+            Columns as for Y, the `torque_regressor`.
 
         """
 
@@ -82,11 +76,6 @@ class Workspace(RobotArrays):
             configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         factorization : {'christoffel', 'body'}
             Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
-
-        Returns
-        -------
-        DynamicsTerms
-            With the fields ``M C g coriolis_torques com_jacobian com``.
 
         """
 
@@ -139,8 +128,7 @@ class Workspace(RobotArrays):
         """
         Return the matrix A that maps v to the robot's momentum about its centre of mass.
 
-        Reference: the sum of Kim (23), (24) over all links; the linear rows are m J_CoM [Garofalo et
-        al. (7)].
+        Reference: Kim (23), (24), summed over all links; linear rows, m J_CoM: Garofalo et al. (7).
 
         Parameters
         ----------
@@ -211,8 +199,7 @@ class Workspace(RobotArrays):
         """
         Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
 
-        Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). Composite
-        bodies.
+        Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b).
 
         Parameters
         ----------
@@ -270,8 +257,7 @@ class Workspace(RobotArrays):
         """
         Return the accelerations that the torques tau produce.
 
-        Reference: Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park
-        (9.2).
+        Reference: Kim table 3; articulated bodies, O(n). With mimic joints: Lynch and Park (9.2).
 
         Parameters
         ----------
@@ -311,7 +297,7 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the accelerations with respect to q, v and tau.
 
-        Reference: Kim table 6, for all directions at once.
+        Reference: Kim table 6, all directions at once. ``by_input`` is the inverse of the mass matrix.
 
         Parameters
         ----------
@@ -319,11 +305,6 @@ class Workspace(RobotArrays):
             configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
         external_wrenches : mapping of str to array_like, optional
             As for `inverse_dynamics`; they turn with their links.
-
-        Returns
-        -------
-        Derivatives
-            Of a; ``by_input`` is the inverse of the mass matrix.
 
         """
 
@@ -376,8 +357,7 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (nv, nv)
-            Column h is taken with respect to coordinate h, N m or N per rad or m. Symmetric where
-            v = dq/dt.
+            Column h: with respect to coordinate h, N m or N per rad or m; symmetric if v = dq/dt.
 
         """
 
@@ -394,8 +374,7 @@ class Workspace(RobotArrays):
         q, v
             configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         a, tau : array_like, shape (nv,)
-            Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
-            other entries are ignored.
+            Prescribed accelerations, rad/s^2 or m/s^2; given torques, N m or N; others are ignored.
         prescribed : array_like of bool, shape (nv,)
             True where the acceleration is given, False where the torque is.
         external_wrenches : mapping of str to array_like, optional
@@ -405,11 +384,6 @@ class Workspace(RobotArrays):
         -------
         a, tau : ndarray, shape (nv,)
             rad/s^2 or m/s^2, and N m or N.
-
-        Raises
-        ------
-        SingularError
-            If a joint whose torque is given moves no inertia.
 
         """
 
@@ -426,8 +400,7 @@ class Workspace(RobotArrays):
         q, v, a, tau, prescribed, external_wrenches
             arguments as for `hybrid_dynamics`.
         variation : Variation
-            Derivatives of all arguments with respect to p; ``da`` is used where ``prescribed`` is
-            True, ``dtau`` elsewhere.
+            Derivatives with respect to p; ``da`` is used where ``prescribed``, ``dtau`` elsewhere.
 
         Returns
         -------
@@ -495,7 +468,7 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the torques with respect to q, v and a.
 
-        Reference: Kim table 5, for all directions at once; O(n depth).
+        Reference: Kim table 5, all directions at once; O(n depth). ``by_input`` is the mass matrix.
 
         Parameters
         ----------
@@ -503,11 +476,6 @@ class Workspace(RobotArrays):
             configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
         external_wrenches : mapping of str to array_like, optional
             As for `inverse_dynamics`; they turn with their links.
-
-        Returns
-        -------
-        Derivatives
-            Of tau; ``by_input`` is the mass matrix.
 
         """
 
@@ -628,10 +596,6 @@ class Workspace(RobotArrays):
         factorization : {'christoffel', 'body'}
             As for `coriolis_matrix`.
 
-        Returns
-        -------
-        MatricesDot
-
         """
 
     def momentum_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
@@ -667,10 +631,6 @@ class Workspace(RobotArrays):
         ----------
         q, v, factorization
             arguments as for `coriolis_matrix`.
-
-        Returns
-        -------
-        ParameterDerivatives
 
         """
 
@@ -732,11 +692,6 @@ class Workspace(RobotArrays):
             Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
         condition_limit : float
             Condition number of J beyond which the inverse is damped; at least 1.
-
-        Returns
-        -------
-        TaskSpaceDynamics
-            With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
 
         """
 

@@ -53,8 +53,7 @@ class CartesianImpedance(Controller):
     posture_stiffness : array_like, shape () or (model.nv,)
         Diagonal of K_0, N m/rad or N/m. Where it is zero, motions in the null space are undamped.
     damping_ratio : float
-        Of all modes of K with the inertia Lambda at the link, and of K_0 with M; see
-        `critical_damping`.
+        Of all modes of K with the link's inertia Lambda, and K_0 with M; see `critical_damping`.
     condition_limit : float
         Condition number of J beyond which Lambda is damped; see `rbd_ros.task_space_dynamics`.
 
@@ -81,8 +80,7 @@ class CartesianImpedance(Controller):
         self._ratio = number('damping_ratio', damping_ratio, 0.0)
         self._limit = number('condition_limit', condition_limit, 1.0)
         self._link, self._index = link, model.link_index(link)
-        # A second workspace, whose results do not overwrite those of the first.
-        self._task = Workspace(model)
+        self._task = Workspace(model)    # a second one, to keep the results of the first
         self._task.task_space_dynamics(self._posture.q, np.zeros(model.nv), link)   # may raise
 
     @classmethod

@@ -20,8 +20,7 @@ class Gravity(Controller):
 
         tau = g(q) - D v
 
-    Reference: Lynch and Park (8.101) for g; Takegaki and Arimoto, J. Dyn. Sys. Meas. Control 103
-    (1981).
+    Reference: Lynch and Park (8.101); Takegaki and Arimoto, J. Dyn. Sys. Meas. Control 103 (1981).
 
     Parameters
     ----------

@@ -42,8 +42,7 @@ class Hybrid(Controller):
     the free joints does not disturb the others. A free joint that its friction can bring to rest
     within `REST_WINDOW`, and hold there, is computed as resting.
 
-    Reference: Kim (33) and his hybrid dynamics; the corrected acceleration: Lynch and Park
-    (11.35).
+    Reference: Kim (33) and his hybrid dynamics; corrected acceleration: Lynch and Park (11.35).
 
     Parameters
     ----------
@@ -53,8 +52,7 @@ class Hybrid(Controller):
     kp, kd : array_like, shape () or (model.nv,)
         1/s^2, and 1/s; default of kd: 2 sqrt(kp).
     friction_speed : float, optional
-        See `Controller`, for the joints that follow. None: friction of free joints is omitted,
-        too.
+        See `Controller`, for joints that follow. None: friction of free joints is omitted, too.
 
     """
 

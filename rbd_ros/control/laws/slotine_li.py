@@ -22,8 +22,7 @@ BASIS = pseudo_inertia_of_parameters(np.eye(10)).reshape(10, 16)
 DUAL = np.linalg.solve(BASIS @ BASIS.T, BASIS).reshape(10, 4, 4)
 RANGE = 1e5     # largest factor by which a pseudo-inertia may grow or shrink in any direction
 MAX_GROWTH = 10.0   # 1/s: largest rate of growth of a pseudo-inertia
-# Smallest eigenvalue of a pseudo-inertia, as a share of the largest, that counts as positive.
-ROUNDING = 1e-13
+ROUNDING = 1e-13    # smallest share of the largest eigenvalue of P that counts as positive
 
 
 def adapting_bodies(model: Model, links: Sequence[str] | None) -> list[int]:
@@ -73,8 +72,7 @@ class SlotineLi(Controller):
     model : Model
         The robot with the initial estimates. Armature and friction do not adapt.
     rate, damping : array_like, shape () or (model.nv,)
-        L, the decay rate of position errors, 1/s, and K, N m s/rad or N s/m. The stiffness of a
-        joint is K L.
+        L, decay rate of position errors, 1/s, and K, N m s/rad or N s/m; the stiffness is K L.
     adaptation : float
         Adaptation gain, 1/J; 0: no adaptation.
     links : sequence of str, optional
