@@ -54,10 +54,9 @@ def pose(message: Pose) -> tuple[np.ndarray, np.ndarray]:
 
 def inertia(message: Inertia) -> tuple[float, np.ndarray, np.ndarray]:
     """Return mass, centre of mass and inertia about that centre of a geometry_msgs/Inertia."""
-    return message.m, vector(message.com), np.array([
-        [message.ixx, message.ixy, message.ixz],
-        [message.ixy, message.iyy, message.iyz],
-        [message.ixz, message.iyz, message.izz]])
+    return message.m, vector(message.com), np.array([[message.ixx, message.ixy, message.ixz],
+                                                     [message.ixy, message.iyy, message.iyz],
+                                                     [message.ixz, message.iyz, message.izz]])
 
 
 def inertia_message(mass: float, com: np.ndarray, matrix: np.ndarray) -> Inertia:

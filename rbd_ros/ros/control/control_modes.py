@@ -184,8 +184,7 @@ class ControlModes(ReferenceReceiver, Law):
                             if isinstance(reference, JointReference) else
                             [f'error of {robot.task_link}, {unit}' for unit in ('rad', 'm')])
             self._following = Following(
-                reference, tolerances(control, controller, robot.task_link),
-                self._publish_status)
+                reference, tolerances(control, controller, robot.task_link), self._publish_status)
             self._errors = np.zeros(len(self._labels))
         self._warn_of_missing_limits()
 

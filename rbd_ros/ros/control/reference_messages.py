@@ -241,8 +241,7 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
 
     # Joints that start beyond a limit may move back.
     refuse((q < np.minimum(model.lower, start.q)[columns])
-           | (q > np.maximum(model.upper, start.q)[columns]),
-           'exceeds its position limits')
+           | (q > np.maximum(model.upper, start.q)[columns]), 'exceeds its position limits')
     if times[0] == 0.0:
         refuse(np.abs(q[:1] - start.q[columns]) > START_TOLERANCE,
                f'is more than {START_TOLERANCE} rad or m from the current reference, at 0 s,')
@@ -254,8 +253,7 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
     refuse(np.abs(ways) > spans[:, None] * fastest,
            'exceeds its velocity limit on a segment that begins or ends')
     if 'velocities' in given:
-        refuse(np.abs(given['velocities']) > fastest,
-               'exceeds its velocity limit')
+        refuse(np.abs(given['velocities']) > fastest, 'exceeds its velocity limit')
         if np.any(np.abs(given['velocities'][-1]) > REST_SPEED):
             raise Refused('its last point is not at rest')
 

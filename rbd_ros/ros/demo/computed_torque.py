@@ -31,9 +31,8 @@ class ComputedTorqueMode(Mode):
         session.set_parameters(mode='computed_torque')
         error = rms(session.follow('computed_torque', motion))
         ratio = np.max(lag) / np.max(error)
-        return [
-            Check(f'Computed torque: largest RMS error {worst(self.model, error)}; limit '
-                  f'{MAX_ERROR:g}.', bool(np.max(error) < MAX_ERROR)),
-            Check(f'PD with gravity compensation: largest RMS error {worst(self.model, lag)}, '
-                  f'{ratio:.1f} times as large; required: at least {MIN_IMPROVEMENT:g} times.',
-                  bool(ratio > MIN_IMPROVEMENT))]
+        return [Check(f'Computed torque: largest RMS error {worst(self.model, error)}; limit '
+                      f'{MAX_ERROR:g}.', bool(np.max(error) < MAX_ERROR)),
+                Check(f'PD with gravity compensation: largest RMS error {worst(self.model, lag)}, '
+                      f'{ratio:.1f} times as large; required: at least {MIN_IMPROVEMENT:g} times.',
+                      bool(ratio > MIN_IMPROVEMENT))]

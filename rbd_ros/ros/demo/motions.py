@@ -54,8 +54,7 @@ class Motion:
     def message(self, begin: float) -> TrajectoryMessage:
         """Return the motion as a message that starts at a time, s since the epoch."""
         moving = [k for k in range(self._model.nv) if k not in self._still]
-        message = TrajectoryMessage(
-            joint_names=[self._model.velocity_names[k] for k in moving])
+        message = TrajectoryMessage(joint_names=[self._model.velocity_names[k] for k in moving])
         stamp = message.header.stamp
         stamp.sec, stamp.nanosec = divmod(round(1e9 * begin), 10 ** 9)
         for t, q, v, a in zip(self._times + LEAD, self._q, self._v, self._a):

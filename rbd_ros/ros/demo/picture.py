@@ -107,9 +107,8 @@ def _draw_robot(axes: Any, model: Model, poses: list[np.ndarray], accurate: bool
     color = GOOD if accurate else BAD
     for number, points in enumerate(seen):
         first, last = number == 0, number == len(seen) - 1
-        look = ({'color': PLAIN, 'linewidth': 4.0} if first else
-                {'color': color, 'linewidth': 2.5 if last else 1.2,
-                 'alpha': 1.0 if last else 0.25})
+        look = ({'color': PLAIN, 'linewidth': 4.0} if first else {
+            'color': color, 'linewidth': 2.5 if last else 1.2, 'alpha': 1.0 if last else 0.25})
         for parent, child in pairs:
             axes.plot(*points[[parent, child]].T, solid_capstyle='round', **look)
         if first or last:

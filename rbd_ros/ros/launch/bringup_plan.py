@@ -132,9 +132,8 @@ def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -
                           + listed(known))
     for name in joints:
         if name not in known or joints.count(name) > 1:
-            raise LaunchError(f"{path}: {EFFORTS} names the joint '{name}' "
-                              + ('twice' if name in known else 'which the robot lacks; it has '
-                                 + listed(known)))
+            raise LaunchError(f"{path}: {EFFORTS} names the joint '{name}' " + (
+                'twice' if name in known else 'which the robot lacks; it has ' + listed(known)))
     return joints
 
 

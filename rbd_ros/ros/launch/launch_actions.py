@@ -51,10 +51,9 @@ def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, s
 def make_node(process: Process, **options: Any) -> Node:
     """Return the action that starts a node, with further options of `launch_ros.actions.Node`."""
     # Strings that look like YAML must stay strings.
-    parameters = [
-        {name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
-         for name, value in one.items()} if isinstance(one, dict) else one
-        for one in process.parameters]
+    parameters = [{name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
+                   for name, value in one.items()} if isinstance(one, dict) else one
+                  for one in process.parameters]
     if process.name:
         options['name'] = process.name
     return Node(package=process.package, executable=process.executable, parameters=parameters,

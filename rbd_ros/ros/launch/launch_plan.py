@@ -251,8 +251,7 @@ def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
     return BOOLEANS.get(text, empty)
 
 
-def parameter_files(values: Mapping[str, str], node: str,
-                    defaults: tuple[Path, ...]) -> list[str]:
+def parameter_files(values: Mapping[str, str], node: str, defaults: tuple[Path, ...]) -> list[str]:
     """Return the parameter files of a node, with `defaults` even if `params` is given."""
     if values['params']:
         own = [existing_file('params', path) for path in values['params'].split(os.pathsep)]

@@ -178,8 +178,7 @@ def _ellipsoid(number: int, link: Link, frame: str) -> Marker:
     _place(marker.scale, diameters)
     _place(marker.pose.position, link.com)
     turn = marker.pose.orientation
-    turn.x, turn.y, turn.z, turn.w = quaternion_of_turn(
-        log(pose(axes, np.zeros(3)))[:3]).tolist()
+    turn.x, turn.y, turn.z, turn.w = quaternion_of_turn(log(pose(axes, np.zeros(3)))[:3]).tolist()
     return marker
 
 

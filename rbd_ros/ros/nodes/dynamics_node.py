@@ -61,15 +61,13 @@ class NodeSettings(NamedTuple):
     robot_description: Annotated[str, Setting(
         '', 'URDF of the robot; empty: it is read from the topic of this name.')]
     gravity: tuple[float, ...]
-    gravity_limit: Annotated[float, Setting(
-        29.43, 'Largest gravity that is accepted.', 'm/s^2', NO_GRAVITY, 1000.0,
-        changeable=True)]
+    gravity_limit: Annotated[float, Setting(29.43, 'Largest gravity that is accepted.', 'm/s^2',
+                                            NO_GRAVITY, 1000.0, changeable=True)]
     floating_base: bool
     executor: Annotated[str, Setting(
         'single', "rclpy's executor; events is newer and takes half the CPU time.",
         choices=('single', 'events'))]
-    autostart: Annotated[bool, Setting(
-        True, 'Configure and activate the node when it starts.')]
+    autostart: Annotated[bool, Setting(True, 'Configure and activate the node when it starts.')]
 
     def check(self) -> None:
         """Raise if gravity is rejected."""
@@ -204,10 +202,9 @@ class DynamicsNode(LifecycleNode):
         # rclpy's annotations do not state that the clock of a node is a ROSClock.
         self.clocks = clocks = Clocks(self.get_clock(), self._on_jump)  # type: ignore[arg-type]
         self._parts.append(clocks.close)
-        self.current = CurrentRobot(
-            select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
-            lambda: self.publishing.is_commanding(), lambda robot: law.prepare(robot),
-            self._alone)
+        self.current = CurrentRobot(select(ChangeSettings), select(RobotSettings), self.commands,
+                                    worker, report, log, lambda: self.publishing.is_commanding(),
+                                    lambda robot: law.prepare(robot), self._alone)
         self._parts.append(partial(delattr, self, 'current'))
         self.forces = ExternalForces(select(ForceSettings), clocks, log)
         self.effort_check = EffortCheck(log)

@@ -53,17 +53,13 @@ def gains(model: Model, q: np.ndarray) -> dict[str, Any]:
     """
     M = mass_matrix(model, q)
     carried, alone = np.diag(M), 1.0 / np.diag(np.linalg.inv(M))
-    return {
-        'friction': True,
-        'control_joints': list(model.velocity_names),
-        'gravity_damping': with_damping(model, TOLERATED_DELAY).damping.tolist(),
-        'pd_gravity.stiffness': (SPRING_RATE ** 2 * carried).tolist(),
-        'pd_gravity.damping': (2.0 * SPRING_RATE * carried).tolist(),
-        'computed_torque.kp': [RATE ** 2],
-        'joint_impedance.stiffness': (RATE ** 2 * alone).tolist(),
-        'slotine_li.rate': [RATE],
-        'slotine_li.damping': (2.0 * RATE * alone).tolist(),
-        'hybrid.kp': [RATE ** 2]}
+    return {'friction': True, 'control_joints': list(model.velocity_names),
+            'gravity_damping': with_damping(model, TOLERATED_DELAY).damping.tolist(),
+            'pd_gravity.stiffness': (SPRING_RATE ** 2 * carried).tolist(),
+            'pd_gravity.damping': (2.0 * SPRING_RATE * carried).tolist(),
+            'computed_torque.kp': [RATE ** 2],
+            'joint_impedance.stiffness': (RATE ** 2 * alone).tolist(), 'slotine_li.rate': [RATE],
+            'slotine_li.damping': (2.0 * RATE * alone).tolist(), 'hybrid.kp': [RATE ** 2]}
 
 
 def write(urdf: str, start: list[float] | None, folder: Path) -> tuple[Path, Path]:

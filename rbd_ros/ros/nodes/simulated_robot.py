@@ -233,6 +233,5 @@ def with_damping(model: Model, delay: float) -> Model:
     needed = delay * stiffness
     damping = {joint.name: tuple(np.maximum(joint.damping, needed[v]))
                for joint, _, v in model.moving_joints}
-    return rebuild(model, joints=[
-        replace(joint, damping=damping[joint.name]) if joint.name in damping else joint
-        for joint in model.joints])
+    return rebuild(model, joints=[replace(joint, damping=damping[joint.name])
+                                  if joint.name in damping else joint for joint in model.joints])

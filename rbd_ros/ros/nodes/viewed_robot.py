@@ -26,8 +26,7 @@ from sensor_msgs.msg import JointState
 MAX_AGE = 0.5
 STATES, DYNAMICS = 'joint_states', 'dynamics/dynamics'
 TORQUES, WRENCH = 'dynamics/external_torques', 'dynamics/external_wrench'
-KINDS = {STATES: JointState, DYNAMICS: DynamicsStamped, TORQUES: JointState,
-         WRENCH: WrenchStamped}
+KINDS = {STATES: JointState, DYNAMICS: DynamicsStamped, TORQUES: JointState, WRENCH: WrenchStamped}
 # Several nodes may publish joint states.
 DEPTHS = {STATES: 10, DYNAMICS: 1, TORQUES: 1, WRENCH: 1}
 

@@ -73,9 +73,8 @@ class Health:
         """Return a report, and begin the next."""
         findings = [*self._findings_on_states(), *self._event_findings(),
                     *self._findings_on_commands(), *self._findings_on_graph()]
-        return self._report.message(
-            self._node.get_fully_qualified_name(), self._clocks.stamp(),
-            findings or [(OK, 'publishing')], self._facts())
+        return self._report.message(self._node.get_fully_qualified_name(), self._clocks.stamp(),
+                                    findings or [(OK, 'publishing')], self._facts())
 
     def _facts(self) -> dict[str, str]:
         """Return values without a rating, one number or word per key."""

@@ -208,8 +208,7 @@ class ExternalForces:
             + ', '.join(joints) + '] and contact_threshold: ['
             + ', '.join(f'{x:.4g}' for x in thresholds[len(thresholds) - len(joints):]) + ']')
 
-    def values(self, topic: str, robot: Robot, q: np.ndarray
-               ) -> dict[str, Any] | str:
+    def values(self, topic: str, robot: Robot, q: np.ndarray) -> dict[str, Any] | str:
         """Return the terms of one of the EXTERNAL_TOPICS, or why there are none."""
         if topic == EXTERNAL_WRENCH and not robot.task_link:
             return 'the parameter task_link is not set'

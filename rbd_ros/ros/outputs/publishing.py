@@ -48,9 +48,8 @@ MAX_END_TIME = 4.5    # s after which the node ends even if commands have not re
 class PublishingSettings(NamedTuple):
     """The parameters that the outputs depend on."""
 
-    publish_rate: Annotated[float, Setting(
-        0.0, 'Rate of the outputs; 0: once per joint state.', 'Hz', 0.0, 10000.0, 0.01,
-        changeable=True)]
+    publish_rate: Annotated[float, Setting(0.0, 'Rate of the outputs; 0: once per joint state.',
+                                           'Hz', 0.0, 10000.0, 0.01, changeable=True)]
     on_stale: str
     state_timeout: float
     missing_velocity: str
@@ -69,9 +68,8 @@ class Publishing:
     """The outputs of a dynamics node; the commands are on `command_topics`."""
 
     def __init__(self, node: Node, settings: PublishingSettings, clocks: Clocks,
-                 current: CurrentRobot, commands: EffortCommands, law: Law,
-                 forces: ExternalForces, report: Report, log: Log,
-                 command_topics: Sequence[str] = (COMMANDS,)) -> None:
+                 current: CurrentRobot, commands: EffortCommands, law: Law, forces: ExternalForces,
+                 report: Report, log: Log, command_topics: Sequence[str] = (COMMANDS,)) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._commands, self._law = current, commands, law
         self._forces = forces
@@ -190,8 +188,7 @@ class Publishing:
             terms = robot.workspace.configuration_terms(q)
             self._report.count('outputs without velocity')
         else:
-            terms = robot.workspace.all_terms(
-                q, v, factorization=settings.coriolis_factorization)
+            terms = robot.workspace.all_terms(q, v, factorization=settings.coriolis_factorization)
         self._report.compute_times.append(perf_counter() - start)
         values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v)
         # Commands are sent at once, the rest in a row, which is faster: the sending code stays in
@@ -317,9 +314,8 @@ class Publishing:
         if isinstance(efforts, str):
             return efforts
         complete = self._commands.complete
-        self._publish_command(self._commands.update(
-            efforts[robot.command_columns], self._now,
-            partial(self._law.limit, robot, efforts)))
+        self._publish_command(self._commands.update(efforts[robot.command_columns], self._now,
+                                                    partial(self._law.limit, robot, efforts)))
         if self._commands.complete and not complete:
             self._log.info(COMPLETE)
             for level, text in self._law.findings():
@@ -335,8 +331,7 @@ class Publishing:
             self._constants = convention.constants_of_commands(joints)
         efforts = efforts / self._constants
         for topic in self._subscribed_commands:
-            self._publishers[topic].publish(
-                self._command_messages.message(topic, joints, efforts))
+            self._publishers[topic].publish(self._command_messages.message(topic, joints, efforts))
 
     def _on_silence(self) -> None:
         self._repeat_command()

@@ -11,8 +11,7 @@ from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 
 CONDITIONS: dict[str, Callable[[float], bool]] = {
-    'finite numbers': isfinite,
-    'finite numbers other than 0': lambda x: isfinite(x) and x != 0.0,
+    'finite numbers': isfinite, 'finite numbers other than 0': lambda x: isfinite(x) and x != 0.0,
     'positive numbers': lambda x: isfinite(x) and x > 0.0}
 
 

@@ -76,8 +76,7 @@ class Robot:
     @cached_property
     def inertial_parameters(self) -> tuple[tuple[str, ...], array, np.ndarray]:
         """Return names and values of the inertial parameters, and armatures, for regressors."""
-        return (inertial_parameter_names(self.model),
-                array('d', inertial_parameters(self.model)),
+        return (inertial_parameter_names(self.model), array('d', inertial_parameters(self.model)),
                 np.diag(armature_matrix(self.model)))
 
     def forget(self) -> None:

@@ -36,8 +36,7 @@ _DRIVE_SETTINGS = Group({
                                   of_robot=True) for label in DRIVE}}, _without_prefix)
 _CONVENTION_SETTINGS = Group(
     {f'effort_convention.{name}': one for name, one in declared(EffortConvention).items()
-     if isinstance(one, Setting)},
-    lambda values: EffortConvention(**_without_prefix(values)))
+     if isinstance(one, Setting)}, lambda values: EffortConvention(**_without_prefix(values)))
 
 
 class RobotSettings(NamedTuple):

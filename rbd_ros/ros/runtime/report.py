@@ -107,12 +107,11 @@ class Report:
         self.compute_times.clear()
 
         findings = sorted(findings, key=lambda finding: -SEVERITY.index(finding[0]))
-        status = DiagnosticStatus(
-            level=findings[0][0], name=f'{name}: dynamics',
-            hardware_id=printable(facts.get('robot', '')),
-            message=printable('; '.join(text for _, text in findings)),
-            values=[KeyValue(key=printable(key), value=printable(value))
-                    for key, value in values.items()])
+        status = DiagnosticStatus(level=findings[0][0], name=f'{name}: dynamics',
+                                  hardware_id=printable(facts.get('robot', '')),
+                                  message=printable('; '.join(text for _, text in findings)),
+                                  values=[KeyValue(key=printable(key), value=printable(value))
+                                          for key, value in values.items()])
         report = DiagnosticArray(status=[status])
         report.header.stamp = stamp
         return report

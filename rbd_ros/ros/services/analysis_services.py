@@ -54,8 +54,7 @@ class AnalysisServices:
         def work() -> None:
             derivatives, a, tau = robot.service_workspace.hybrid_dynamics_derivatives(
                 q, v, order.read('acceleration', request.acceleration),
-                order.read('effort', request.effort),
-                order.read_prescribed(request),
+                order.read('effort', request.effort), order.read_prescribed(request),
                 external_wrenches=self._services.wrenches(robot, request))
             response.joint_names = order.names
             response.acceleration, response.effort = order.write(a), order.write(tau)
@@ -73,8 +72,7 @@ class AnalysisServices:
         def work() -> None:
             if len(request.reference_velocity) or len(request.reference_acceleration):
                 Y = robot.service_workspace.slotine_li_regressor(
-                    q, v,
-                    order.read('reference_velocity', request.reference_velocity),
+                    q, v, order.read('reference_velocity', request.reference_velocity),
                     order.read('reference_acceleration', request.reference_acceleration),
                     factorization=factorization)
             else:

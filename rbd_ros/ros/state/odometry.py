@@ -85,9 +85,8 @@ class OdometryStates:
                            'quaternion')
         T = self._model.tree.link_pose[self._model.link_index(link)]
         base = self._rest @ pose(quaternion_matrix(quaternion), position) @ inverse(T)
-        state = BaseState(
-            convert.seconds(message.header.stamp), now, message.header.frame_id,
-            np.append(quaternion_of_turn(log(base)[:3]), base[:3, 3]), Ad(T) @ V)
+        state = BaseState(convert.seconds(message.header.stamp), now, message.header.frame_id,
+                          np.append(quaternion_of_turn(log(base)[:3]), base[:3, 3]), Ad(T) @ V)
         moved = self._judge(state, fastest)
         self._history.append(state)
         return moved

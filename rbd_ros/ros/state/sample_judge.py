@@ -147,15 +147,13 @@ class SampleJudge:
                                              * min(step / STAMP_JITTER, 1.0)):
             return None
         travel, number = run.travel + speed * step, run.number + 1
-        for change, expected, duration in (
-                (position - run.position, speed * step, step),
-                (position - run.begin, travel, time - run.since)):
+        for change, expected, duration in ((position - run.position, speed * step, step),
+                                           (position - run.begin, travel, time - run.since)):
             slack = self._limit[joint] * (STAMP_JITTER + duration) + SAME_MOTION * abs(expected)
             if not abs(self._way(joint, np.asarray(change - expected))) <= slack:
                 return None
         return Run(time, position, velocity, run.since, run.begin, travel, number,
-                   run.believed or (number >= CONFIRMED
-                                    and time - run.since >= CONFIRMATION_TIME))
+                   run.believed or (number >= CONFIRMED and time - run.since >= CONFIRMATION_TIME))
 
     def _way(self, joints: np.ndarray | int, change: np.ndarray) -> np.ndarray:
         """Return changes of positions, without full turns for continuous joints."""
