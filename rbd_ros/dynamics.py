@@ -296,6 +296,11 @@ def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
     factorization : {'christoffel', 'body'}
         Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
 
+    Returns
+    -------
+    DynamicsTerms
+        With the fields ``M C g coriolis_torques com_jacobian com``.
+
     """
     return workspace_of(model).all_terms(q, v, factorization)
 

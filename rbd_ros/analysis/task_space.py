@@ -120,6 +120,11 @@ def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
     condition_limit : float
         Condition number of J beyond which the inverse is damped; at least 1.
 
+    Returns
+    -------
+    TaskSpaceDynamics
+        With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
+
     """
     result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,
                                                      condition_limit=condition_limit)

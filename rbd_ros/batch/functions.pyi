@@ -25,6 +25,11 @@ def all_terms(model: Model, Q: ArrayLike, V: ArrayLike, *, out: DynamicsTerms | 
     out, threads, progress
         See `rbd_ros.batch`.
 
+    Returns
+    -------
+    DynamicsTerms
+        With the fields ``M C g coriolis_torques com_jacobian com``.
+
     """
 
 def body_jacobian(model: Model, Q: ArrayLike, link: str, *, out: np.ndarray | None = None,

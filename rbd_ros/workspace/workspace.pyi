@@ -77,6 +77,11 @@ class Workspace(RobotArrays):
         factorization : {'christoffel', 'body'}
             Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
 
+        Returns
+        -------
+        DynamicsTerms
+            With the fields ``M C g coriolis_torques com_jacobian com``.
+
         """
 
     def bias_torques(self, q: ArrayLike, v: ArrayLike, external_wrenches: Wrenches |
@@ -692,6 +697,11 @@ class Workspace(RobotArrays):
             Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
         condition_limit : float
             Condition number of J beyond which the inverse is damped; at least 1.
+
+        Returns
+        -------
+        TaskSpaceDynamics
+            With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
 
         """
 
