@@ -36,6 +36,7 @@ def _inverse_dynamics_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, a:
 
 
 def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
+    """Return the shape of the derivatives side by side."""
     return [derivative_layout(n).shape]
 
 

@@ -22,6 +22,7 @@ def _forward_kinematics(w: RobotArrays, q: ArrayLike) -> np.ndarray:
 
 
 def shape_of_poses(model: Model, n: int) -> list[tuple[int, ...]]:
+    """Return the shape of the poses of all links."""
     return [(len(model.links), 4, 4)]
 
 

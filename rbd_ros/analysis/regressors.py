@@ -70,6 +70,7 @@ def number_of_parameters(model: Model) -> int:
 
 
 def shape_of_regressor(model: Model, n: int) -> list[tuple[int, ...]]:
+    """Return the shape of a regressor."""
     return [(n, number_of_parameters(model))]
 
 

@@ -66,6 +66,7 @@ def ready_made(out: object, count: int, outputs: Outputs, shapes: Sequence[tuple
 
 
 def apart(array: np.ndarray, other: Any) -> bool:
+    """Return whether two arrays share no memory."""
     # The quick case: both own their memory.
     if array is not other and array.base is None and other.base is None:
         return True

@@ -177,6 +177,7 @@ def states_of(model: Model, task: Task, values: Sequence[npt.ArrayLike]) -> list
 
 def problem_of(model: Model, task: Task, values: Sequence[npt.ArrayLike],
                external_wrenches: Wrenches | None = None, given: Given = NOTHING) -> Problem:
+    """Return a user's problem, checked."""
     states = states_of(model, task, values)
     return Problem(model, task, states, batch_wrenches(model, external_wrenches, len(states[0]))
                    if task.wrenched else NO_WRENCHES, given)

@@ -16,6 +16,7 @@ from rbd_ros.model.model import Model
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add_robot(parser, floating_base=True)
     parser.add_argument('--strict', action='store_true',
                         help='treat warnings about the URDF as errors')

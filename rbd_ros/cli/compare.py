@@ -24,6 +24,7 @@ MAX_CONFIGURATIONS = 100_000  # Limit of memory.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     parser.add_argument('first', metavar='A', help='URDF or xacro file')
     parser.add_argument('second', metavar='B', help='URDF or xacro file')
     add_xacro(parser)

@@ -25,6 +25,7 @@ MAX_CONDITION_NUMBER = 100.0  # Above this condition number some parameters are 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add_robot(parser, lock=True)
     add_list(parser, '-o', '--output', required=True, metavar='FILE',
              help='table (.csv, .parquet) or trajectory_msgs/JointTrajectory (.yaml)')

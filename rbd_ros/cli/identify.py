@@ -56,6 +56,7 @@ DEFAULT_FRICTION = 'viscous,coulomb,offset'
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add_robot(parser, lock=True, params=True)
     parser.add_argument('recordings', nargs='+', metavar='RECORDING',
                         help='bags (directory, .mcap, .db3) or tables (.csv, .parquet)')

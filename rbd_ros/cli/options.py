@@ -52,6 +52,7 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
 
 
 def add_xacro(parser: argparse.ArgumentParser) -> None:
+    """Add the option for xacro arguments."""
     add_list(parser, '--xacro-args', metavar='NAME:=VALUE', help='arguments for a xacro file')
 
 
@@ -87,6 +88,7 @@ def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = N
 
 
 def add_package_path(parser: argparse.ArgumentParser) -> None:
+    """Add the option that `shapes_of` evaluates."""
     add_list(parser, '--package-path', metavar='FOLDER',
              help='folders that contain ROS packages, to resolve meshes at package://')
 
@@ -107,6 +109,7 @@ def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
 
 # -- Recordings. ----------------------------------------------------------------------------------
 def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `reading_of` evaluates."""
     add_list(parser, '--rename', type=two_names, metavar='OLD=NEW',
              help='rename joints of the recordings')
     add_list(parser, '--scale', type=factor_of_joint, metavar='JOINT=FACTOR',
@@ -136,6 +139,7 @@ def joint_number(text: str) -> tuple[str, float]:
 
 
 def factor_of_joint(text: str) -> tuple[str, float]:
+    """Parse ``JOINT=NUMBER``."""
     name, mark, number = text.rpartition('=')
     if not name or not mark:
         raise argparse.ArgumentTypeError(f"'{printable(text, 120)}' is not JOINT=FACTOR")

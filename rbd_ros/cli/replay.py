@@ -39,6 +39,7 @@ class Replay(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add_robot(parser, lock=True, params=True)
     parser.add_argument('recording', metavar='RECORDING',
                         help='bag (directory, .mcap, .db3) or table (.csv, .parquet)')

@@ -26,6 +26,7 @@ BEYOND_LIMITS = 2  # Exit code if the robot cannot follow the trajectory.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add_robot(parser, floating_base=True, lock=True, params=True)
     parser.add_argument('trajectory', nargs='?', metavar='TRAJECTORY',
                         help='trajectory_msgs/JointTrajectory (.yaml), or table (.csv, .parquet) '

@@ -43,6 +43,7 @@ class Gain(Setting):
 
 def joint_gain(default: tuple[float, ...], meaning: str, unit: str, high: float,
                **options: Any) -> Gain:
+    """Declare a gain of each joint."""
     return Gain(default, meaning, unit, high=high, per='control_joints', **options)
 
 

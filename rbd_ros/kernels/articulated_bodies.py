@@ -42,12 +42,14 @@ SINGULAR = 1e-14
 # columns of B (9) and D (6).
 @helper
 def load_articulated(robot, b):
+    """Return the articulated inertia of a body."""
     return (load_symmetric(robot, b, I_), load33(robot, b, I_ + 6),
             load_symmetric(robot, b, I_ + 15))
 
 
 @helper
 def store_articulated(robot, b, I_A):
+    """Write the articulated inertia of a body."""
     angular, mixed, linear = I_A
     store_symmetric(robot, b, I_, angular)
     store33(robot, b, I_ + 6, mixed)
@@ -56,6 +58,7 @@ def store_articulated(robot, b, I_A):
 
 @helper
 def add_articulated(robot, b, I_A, B):
+    """Add to the articulated inertia and bias of a body."""
     angular, mixed, linear = I_A
     A, C, D = load_articulated(robot, b)
     store_articulated(robot, b, (
@@ -266,11 +269,13 @@ def articulated_bodies(robot, screws, q, v, a, tau):
 
 @kernel
 def articulated_bodies_at_rest(robot, screws, q, a, tau):
+    """Do `articulated_bodies` for M a = tau."""
     return articulated_bodies(robot, screws, q, None, a, tau)
 
 
 @helper
 def prescribe_none(robot):
+    """Record that no acceleration is given."""
     for i in range(1, count(robot)):
         store(robot, slot(i), PRESCRIBED, 0.0)
 

@@ -64,17 +64,20 @@ def run_pushed(algorithm, robot, screws, states, lanes, places, wrenches, argume
 
 @helper
 def run(algorithm, robot, screws, states, lanes, arguments, x, X):
+    """Do `run_pushed` without wrenches."""
     return run_pushed(algorithm, robot, screws, states, lanes, None, None, arguments, x, X)
 
 
 @states_kernel
 def inverse_dynamics_states(robot, screws, Q, V, A, places, wrenches, work, q, v, a, Tau):
+    """Write the torques of every state."""
     return run_pushed(newton_euler.recursion, (robot, work), screws, (Q, V, A), (q, v, a), places,
                       wrenches, (q, v, a), work[end((robot, work)):], Tau)
 
 
 @states_kernel
 def gravity_torques_states(robot, screws, Q, work, q, G):
+    """Write the gravity torques of every state."""
     return run(newton_euler.recursion, (robot, work), screws, (Q,), (q,), (q, None, None),
                work[end((robot, work)):], G)
 
@@ -121,6 +124,7 @@ def all_terms_states(robot, screws, Q, V, work, q, v, terms, Terms):
 @states_kernel
 def inverse_derivatives_states(robot, screws, Q, V, A, places, wrenches, work, q, v, a,
                                derivatives, Derivatives):
+    """Write the derivatives of the torques of every state."""
     return run_pushed(inverse_dynamics_derivatives, (robot, work), screws, (Q, V, A), (q, v, a),
                       places, wrenches, (q, v, a, derivatives), derivatives, Derivatives)
 
@@ -128,6 +132,7 @@ def inverse_derivatives_states(robot, screws, Q, V, A, places, wrenches, work, q
 @states_kernel
 def forward_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
                                derivatives, L, path, solved, Solved):
+    """Write the derivatives of the accelerations of every state."""
     return run_pushed(forward_dynamics_and_derivatives, (robot, work), screws, (Q, V, Tau),
                       (q, v, tau), places, wrenches,
                       (q, v, a, tau, derivatives, L, L, path, solved, solved), solved, Solved)
@@ -135,6 +140,7 @@ def forward_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work,
 
 @states_kernel
 def torque_regressor_states(robot, screws, Q, V, A, work, q, v, a, links, y, Y):
+    """Write the torque regressor of every state."""
     return run(regressor_columns, (robot, work), screws, (Q, V, A), (q, v, a),
                (q, v, a, links, y), y, Y)
 

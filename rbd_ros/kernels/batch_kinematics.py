@@ -13,16 +13,19 @@ from rbd_ros.kernels.link_poses import link_poses
 
 @states_kernel
 def link_poses_states(robot, screws, Q, work, q, links, t, T):
+    """Write the poses of all links of every state."""
     return run(link_poses, (robot, work), screws, (Q,), (q,), (q, links, t), t, T)
 
 
 @states_kernel
 def jacobian_states(robot, screws, Q, link_row, work, q, j, t, J):
+    """Write the Jacobian of a link in every state."""
     return run(write_jacobian, (robot, work), screws, (Q,), (q,), (q, link_row, j, t), j, J)
 
 
 @helper
 def jacobian_rate(robot, screws, q, v, link_row, aligned, rows):
+    """Write the Jacobian of a link and its rate in a group of states."""
     return write_jacobian_rates(robot, screws, q, v, None, link_row, aligned, rows)[1]
 
 
@@ -35,11 +38,13 @@ def jacobian_rate_states(robot, screws, Q, V, link_row, aligned, work, q, v, row
 
 @states_kernel
 def center_of_mass_states(robot, screws, Q, work, q, j, com, Com):
+    """Write the centre of mass of every state."""
     return run(center_of_mass, (robot, work), screws, (Q,), (q,), (q, j, com), com, Com)
 
 
 @states_kernel
 def com_jacobian_states(robot, screws, Q, work, q, j, com, J):
+    """Write the Jacobian of the centre of mass in every state."""
     return run(center_of_mass, (robot, work), screws, (Q,), (q,), (q, j, com), j, J)
 
 
@@ -56,12 +61,14 @@ def com_jacobian_rate(robot, screws, q, v, rows):
 
 @states_kernel
 def com_jacobian_rate_states(robot, screws, Q, V, work, q, v, rows, J_dot):
+    """Write the rate of the Jacobian of the centre of mass in every state."""
     return run(com_jacobian_rate, (robot, work), screws, (Q, V), (q, v), (q, v, rows), rows[9:],
                J_dot)
 
 
 @states_kernel
 def momentum_states(robot, screws, Q, work, q, rows, A):
+    """Write the centroidal momentum matrix of every state."""
     return run(write_momentum, (robot, work), screws, (Q,), (q,), (q, None, rows),
                rows, A)
 

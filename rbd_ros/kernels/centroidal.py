@@ -75,11 +75,13 @@ def write_momentum(robot, screws, q, v, rows):
 
 @kernel
 def centroidal_momentum(robot, screws, q, rows):
+    """Do `write_momentum` without the rate."""
     return write_momentum(robot, screws, q, None, rows)
 
 
 @kernel
 def centroidal_momentum_rate(robot, screws, q, v, rows):
+    """Do `write_momentum` with the rate."""
     return write_momentum(robot, screws, q, v, rows)
 
 

@@ -181,11 +181,13 @@ def composite_recursion(robot, screws, q, v, terms):
 
 @kernel
 def composite_bodies_at_rest(robot, screws, q, terms):
+    """Do the `composite_recursion` without C and C v."""
     return composite_recursion(robot, screws, q, None, terms)
 
 
 @kernel
 def composite_bodies(robot, screws, q, v, terms):
+    """Do the `composite_recursion`."""
     return composite_recursion(robot, screws, q, v, terms)
 
 

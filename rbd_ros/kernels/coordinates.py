@@ -164,4 +164,5 @@ def dense_hybrid_status(M, b, a, tau, prescribed, all_a, all_tau, L):
 
 @kernel
 def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
+    """Do `dense_hybrid_status`, and return whether it succeeds."""
     return dense_hybrid_status(M, b, a, tau, prescribed, all_a, all_tau, L) == 0

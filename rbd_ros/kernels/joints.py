@@ -30,6 +30,7 @@ def follows(robot, screws, b):
 
 @helper
 def is_free(robot, screws, b):
+    """Return whether a free joint moves the body."""
     return screws is None and constant(robot, b, KIND) == FREE
 
 

@@ -126,47 +126,56 @@ def store_integer(robot, b, k, x):
 # matrices and inertias that begin at column k.
 @helper
 def load3(robot, b, k):
+    """Return a vector."""
     return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2))
 
 
 @helper
 def load33(robot, b, k):
+    """Return a rotation, or another matrix by its columns."""
     return (load3(robot, b, k), load3(robot, b, k + 3), load3(robot, b, k + 6))
 
 
 @helper
 def load6(robot, b, k):
+    """Return a motion or force."""
     return (load3(robot, b, k), load3(robot, b, k + 3))
 
 
 @helper
 def load_symmetric(robot, b, k):
+    """Return a symmetric matrix."""
     return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2),
             load(robot, b, k + 3), load(robot, b, k + 4), load(robot, b, k + 5))
 
 
 @helper
 def load_inertia(robot, b, k):
+    """Return an inertia."""
     return (load_symmetric(robot, b, k), load3(robot, b, k + 6), load(robot, b, k + 9))
 
 
 @helper
 def constant3(robot, b, k):
+    """Return a constant vector."""
     return load3(constants_of(robot), b, k)
 
 
 @helper
 def constant33(robot, b, k):
+    """Return a constant rotation."""
     return load33(constants_of(robot), b, k)
 
 
 @helper
 def constant_inertia(robot, b, k):
+    """Return a constant inertia."""
     return load_inertia(constants_of(robot), b, k)
 
 
 @helper
 def store3(robot, b, k, a):
+    """Write a vector."""
     store(robot, b, k, a[0])
     store(robot, b, k + 1, a[1])
     store(robot, b, k + 2, a[2])
@@ -174,6 +183,7 @@ def store3(robot, b, k, a):
 
 @helper
 def store33(robot, b, k, R):
+    """Write a rotation, or another matrix by its columns."""
     store3(robot, b, k, R[0])
     store3(robot, b, k + 3, R[1])
     store3(robot, b, k + 6, R[2])
@@ -181,18 +191,21 @@ def store33(robot, b, k, R):
 
 @helper
 def store6(robot, b, k, V):
+    """Write a motion or force."""
     store3(robot, b, k, V[0])
     store3(robot, b, k + 3, V[1])
 
 
 @helper
 def store_symmetric(robot, b, k, s):
+    """Write a symmetric matrix."""
     store3(robot, b, k, (s[0], s[1], s[2]))
     store3(robot, b, k + 3, (s[3], s[4], s[5]))
 
 
 @helper
 def store_inertia(robot, b, k, G):
+    """Write an inertia."""
     sigma, h, m = G
     store_symmetric(robot, b, k, sigma)
     store3(robot, b, k + 6, h)
@@ -220,6 +233,7 @@ def parent(robot, b):
 
 @helper
 def number(robot, b):
+    """Return the number of a body."""
     return load_integer(robot, b, NUMBER)
 
 

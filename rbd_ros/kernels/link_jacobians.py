@@ -205,11 +205,13 @@ def write_rates(robot, screws, q, v, a, link_row, aligned, rows):
 
 @kernel
 def link_jacobian_rate(robot, screws, q, v, link_row, aligned, rows):
+    """Do `write_rates` without the second rate."""
     return write_rates(robot, screws, q, v, None, link_row, aligned, rows)
 
 
 @kernel
 def link_jacobian_rates(robot, screws, q, v, a, link_row, rows):
+    """Do `write_rates` in the axes of the link."""
     return write_rates(robot, screws, q, v, a, link_row, False, rows)
 
 
@@ -285,4 +287,5 @@ def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate)
 
 @kernel
 def link_jacobian_derivatives(robot, screws, q, link_row, of_J):
+    """Do `link_jacobian_rate_derivatives` without the rate."""
     return link_jacobian_rate_derivatives(robot, screws, q, None, link_row, of_J, of_J)

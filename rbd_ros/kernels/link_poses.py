@@ -12,6 +12,7 @@ from rbd_ros.kernels.vectors import row3, row33
 
 @helper
 def write_pose(T, R, r):
+    """Write (R, r) to a matrix of four rows."""
     x, y, z = R
     write_row4(T, 0, x[0], y[0], z[0], r[0])
     write_row4(T, 1, x[1], y[1], z[1], r[1])
@@ -21,6 +22,7 @@ def write_pose(T, R, r):
 
 @helper
 def write_row4(T, row, x, y, z, w):
+    """Write the numbers of a row."""
     set_element(T, row, 0, x)
     set_element(T, row, 1, y)
     set_element(T, row, 2, z)

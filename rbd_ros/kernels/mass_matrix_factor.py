@@ -59,11 +59,13 @@ def find_carriers(robot):
 
 @helper
 def carrier(robot, i):
+    """Return the nearest velocity that carries velocity i and is not given, or -1."""
     return load_integer(robot, slot(i + 1), CARRIER_)
 
 
 @helper
 def last_carried(robot, i):
+    """Return the last velocity that velocity i carries."""
     return load_integer(robot, slot(i + 1), LAST_)
 
 

@@ -31,6 +31,7 @@ OMEGA_, ALPHA_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 21))
 # The motion of a body is omega, alpha, A and a; only a is used if v is None.
 @helper
 def load_motion(robot, b, v):
+    """Return the motion of a body."""
     of_origin = load3(robot, b, a_)
     if v is None:
         return (of_origin, of_origin, (of_origin, of_origin, of_origin), of_origin)
@@ -40,6 +41,7 @@ def load_motion(robot, b, v):
 
 @helper
 def store_motion(robot, b, v, motion):
+    """Write the motion of a body."""
     omega, alpha, _, of_origin = motion
     if v is not None:
         store3(robot, b, OMEGA_, omega)
@@ -166,11 +168,13 @@ def recursion(robot, screws, q, v, a):
 # Three kernels, because every argument takes Python time, None the most.
 @kernel
 def newton_euler(robot, screws, q, v, a):
+    """Do the `recursion`."""
     return recursion(robot, screws, q, v, a)
 
 
 @kernel
 def newton_euler_at_rest(robot, screws, q):
+    """Do the `recursion` for v = a = 0."""
     return recursion(robot, screws, q, None, None)
 
 

@@ -24,26 +24,31 @@ from rbd_ros.kernels.lanes.lanes import set_element
 # Vectors and rotations.
 @helper
 def dot(a, b):
+    """Return a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @helper
 def cross(a, b):
+    """Return a x b."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 @helper
 def add(a, b):
+    """Return a + b."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 @helper
 def sub(a, b):
+    """Return a - b."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 @helper
 def scale(s, a):
+    """Return s a."""
     return (s * a[0], s * a[1], s * a[2])
 
 
@@ -86,6 +91,7 @@ def compose(A, B):
 
 @helper
 def transpose(A):
+    """Return the transpose of a matrix, both by their columns."""
     x, y, z = A
     return ((x[0], y[0], z[0]), (x[1], y[1], z[1]), (x[2], y[2], z[2]))
 
@@ -108,6 +114,7 @@ def quaternion_rotation(x, y, z, w):
 
 @helper
 def symmetric_times(s, a):
+    """Return the product of a symmetric matrix and a vector."""
     return (s[0] * a[0] + s[3] * a[1] + s[4] * a[2],
             s[3] * a[0] + s[1] * a[1] + s[5] * a[2],
             s[4] * a[0] + s[5] * a[1] + s[2] * a[2])
@@ -116,16 +123,19 @@ def symmetric_times(s, a):
 # Motions and forces, se(3) and its dual.
 @helper
 def add6(V, W):
+    """Return V + W."""
     return (add(V[0], W[0]), add(V[1], W[1]))
 
 
 @helper
 def sub6(V, W):
+    """Return V - W."""
     return (sub(V[0], W[0]), sub(V[1], W[1]))
 
 
 @helper
 def scale6(s, V):
+    """Return s V."""
     return (scale(s, V[0]), scale(s, V[1]))
 
 

@@ -95,6 +95,7 @@ def moving_bodies(model: Model) -> dict[int, list[tuple[int, np.ndarray]]]:
 
 
 def body_names(model: Model) -> tuple[str, ...]:
+    """Return the name of the link that stands for each moving body."""
     return tuple(model.link_names[k] for k in moving_bodies(model))
 
 

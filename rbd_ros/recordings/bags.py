@@ -28,6 +28,7 @@ BLOCK_SIZE, MAX_LAYOUTS = 8192, 8
 
 
 def is_bag(path: Path) -> bool:
+    """Return whether a path looks like a bag."""
     return path.is_dir() or path.suffix in STORAGES
 
 

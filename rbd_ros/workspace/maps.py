@@ -17,6 +17,7 @@ def same(G: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def torques(G: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Return G^T tau."""
     return tau @ G
 
 

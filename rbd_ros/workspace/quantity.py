@@ -74,6 +74,7 @@ def parts(results: Any, part: int | None) -> Sequence[np.ndarray]:
 
 
 def add_method(name: str, method: Callable[..., Any], *maps: Map, doc: str | None = None) -> None:
+    """Add a method to the classes of workspaces."""
     method.__name__, method.__qualname__ = name, f'Workspace.{name}'
     method.__doc__ = doc or method.__doc__
     setattr(Workspace, name, method)

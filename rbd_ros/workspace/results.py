@@ -95,6 +95,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(shape: tuple[int, int], places: Sequence[tuple[slice | int, ...]]) -> Layout:
+    """Return the layout with parts at these indices."""
     return Layout(shape, itemgetter(*places), itemgetter(*((slice(None), *at) for at in places)))
 
 

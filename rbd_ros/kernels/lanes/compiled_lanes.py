@@ -26,6 +26,7 @@ VECTOR = vector_of(WIDTH)
 
 
 class Lanes(types.Type):
+    """Numba's type of lanes."""
 
     def __init__(self):
         super().__init__(f'lanes{WIDTH}')
@@ -44,6 +45,7 @@ lanes = Lanes()
 
 @register_model(Lanes)
 class LanesModel(models.PrimitiveModel):
+    """Lanes are LLVM vectors."""
 
     def __init__(self, manager, kind):
         super().__init__(manager, kind, VECTOR)
@@ -91,6 +93,7 @@ for functions, instruction in (((operator.add, operator.iadd), 'fadd'),
 
 @infer_global(operator.neg)
 class Negation(AbstractTemplate):
+    """-x of lanes."""
 
     def generic(self, arguments, keywords):
         return signature(lanes, lanes) if arguments == (lanes,) else None
@@ -98,6 +101,7 @@ class Negation(AbstractTemplate):
 
 @lower_builtin(operator.neg, Lanes)
 def negate(context, builder, signature, arguments):
+    """Return -x."""
     return builder.fneg(arguments[0])
 
 
@@ -110,6 +114,7 @@ def row_pointer(context, builder, kind, array, i):
 
 @intrinsic
 def load_lanes(typing_context, array, i):
+    """Return row i."""
     def generate(context, builder, signature, arguments):
         return builder.load(row_pointer(context, builder, signature.args[0], *arguments), align=8)
     return lanes(array, types.uint64), generate
@@ -117,6 +122,7 @@ def load_lanes(typing_context, array, i):
 
 @intrinsic
 def store_lanes(typing_context, array, i, x):
+    """Write row i."""
     def generate(context, builder, signature, arguments):
         builder.store(arguments[2], row_pointer(context, builder, signature.args[0],
                                                 *arguments[:2]), align=8)
@@ -132,6 +138,7 @@ def holds_in_all(builder, condition):
 
 @intrinsic
 def lanes_are_finite(typing_context, x):
+    """Return whether every lane is finite."""
     def generate(context, builder, signature, arguments):
         difference = builder.fsub(arguments[0], arguments[0])     # NaN unless finite
         return holds_in_all(builder, builder.fcmp_ordered('ord', difference, difference))
@@ -140,6 +147,7 @@ def lanes_are_finite(typing_context, x):
 
 @intrinsic
 def lanes_exceed(typing_context, x, y):
+    """Return whether x > y in every lane."""
     def generate(context, builder, signature, arguments):
         return holds_in_all(builder, builder.fcmp_ordered('>', *arguments))
     return types.boolean(lanes, lanes), generate
@@ -157,6 +165,7 @@ def lanes_reciprocal(typing_context, x):
 
 @intrinsic
 def lanes_square_root(typing_context, x):
+    """Return the roots."""
     def generate(context, builder, signature, arguments):
         function = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(VECTOR, [VECTOR]), f'llvm.sqrt.v{WIDTH}f64')

@@ -16,10 +16,12 @@ from rbd_ros.kernels.lanes.lanes import gather, scatter, STREAMED, WIDTH
 
 
 def index(k):
+    """Return a constant index."""
     return ir.Constant(ir.IntType(64), k)
 
 
 def smaller(builder, k, limit):
+    """Return the smaller of two indices."""
     return builder.select(builder.icmp_signed('<', k, limit), k, limit)
 
 

@@ -67,19 +67,23 @@ def vectorized(robot):
 
 
 def entry(x, i):
+    """Return entry i of a vector."""
     # A copy: lanes are values, as floats are, and do not change with x.
     return x[i] if x.ndim == 1 else x[i].copy()
 
 
 def set_entry(x, i, value):
+    """Write entry i of a vector."""
     x[i] = value
 
 
 def element(x, i, j):
+    """Return an entry of a matrix."""
     return x[i, j] if x.ndim == 2 else x[i, j].copy()
 
 
 def set_element(x, i, j, value):
+    """Write an entry of a matrix."""
     x[i, j] = value
 
 
