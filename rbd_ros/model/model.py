@@ -18,6 +18,7 @@ from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
 from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS
+from rbd_ros.model.loops import Constraint, Loops
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
 
@@ -69,6 +70,9 @@ class Model:
     tree, coordinates : Tree, Coordinates
         The arrays of the kernels, and the map from q and v to them: mimics have no coordinates
         of their own.
+    loops : Loops or None
+        The constraints of a robot with closed loops, whose q is that of `unconstrained` and whose
+        velocities are the independent ones.
 
     """
 
@@ -97,6 +101,8 @@ class Model:
     tree: Tree
     coordinates: Coordinates
     _link_index: dict[str, int] = field(repr=False)
+    loops: Loops | None = None
+    _unconstrained: 'Model | None' = field(default=None, repr=False)
     # Filled by `rbd_ros.workspace.workspace_of`.
     _workspaces: PerThreadWorkspaces = field(default_factory=PerThreadWorkspaces, init=False,
                                              repr=False)
@@ -111,10 +117,30 @@ class Model:
         """Return the robot in which each joint has coordinates of its own."""
         if self.coordinates.is_identity:
             return self
+        if self._unconstrained is not None:
+            return self._unconstrained.spanning_tree
         if not self._spanning_tree:
-            self._spanning_tree.append(rebuild(self, joints=[
-                replace(joint, mimic=None) for joint in self.joints]))
+            self._spanning_tree.append(build_tree(
+                self.name, self.links, [replace(joint, mimic=None) for joint in self.joints],
+                self.gravity, notes=self.warnings))
         return self._spanning_tree[0]
+
+    @property
+    def unconstrained(self) -> 'Model':
+        """Return the robot without its constraints, which is this one if there are none."""
+        return self if self._unconstrained is None else self._unconstrained
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return the constraints, which close loops."""
+        return self.loops.constraints if self.loops else ()
+
+    @property
+    def independent_joints(self) -> tuple[str, ...]:
+        """Return the names of the joints whose velocities are those of the robot."""
+        return tuple(dict.fromkeys(
+            joint.name for joint, _, v in self.unconstrained.moving_joints
+            if {*self.unconstrained.velocity_names[v]} & {*self.velocity_names}))
 
     @property
     def folding(self) -> Coordinates | None:
@@ -176,23 +202,15 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
         cause a ModelWarning; further warnings.
 
     """
-    model = _build(name, links, joints, gravity, strict, notes)
+    model = build_tree(name, links, joints, gravity, strict, notes)
     for note in model.warnings:
         warnings.warn(note, ModelWarning, stacklevel=2)
     return model
 
 
-def rebuild(model: Model, *, links: Sequence[Link] | None = None,
-            joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None) -> Model:
-    """Return the robot with other links, joints or gravity; known warnings are not repeated."""
-    check_model(model)
-    return _build(model.name, model.links if links is None else links,
-                  model.joints if joints is None else joints,
-                  model.gravity if gravity is None else gravity, notes=model.warnings)
-
-
-def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: npt.ArrayLike,
-           strict: bool = False, notes: Sequence[str] = ()) -> Model:
+def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: npt.ArrayLike,
+               strict: bool = False, notes: Sequence[str] = ()) -> Model:
+    """Return the robot as `build_model` does, without warnings."""
     given, gravity = gravity, real_array(gravity)
     if gravity is None or gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
         raise ModelError(f'gravity must be three finite numbers, m/s^2, got {shown(given)}')
