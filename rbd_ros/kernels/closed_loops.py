@@ -38,11 +38,13 @@ from rbd_ros.kernels.vectors import (ad, add, add6, add_cross, compose, cross, d
 
 # Columns of `loops`: kind, slots of the bodies, poses of the frames there (rotation by columns,
 # position), distance, m, and the first of its equations.
-KIND, BODY_A, FRAME_A, BODY_B, FRAME_B, DISTANCE_M, FIRST, LOOP_COLUMNS = 0, 1, 2, 14, 15, 27, 28, 29
-U_, W_ = SDOT_, G_
+KIND, BODY_A, FRAME_A, BODY_B, FRAME_B, LENGTH_M, FIRST = 0, 1, 2, 14, 15, 27, 28
+LOOP_COLUMNS = 29
 # Values of KIND, and the number of equations of each.
 POINT, REVOLUTE, WELD, DISTANCE = 0, 1, 2, 3
 EQUATIONS = (3, 5, 6, 1)
+# Columns of `robot` beside those of `traversal`: twist in a direction, and the change of V_.
+U_, W_ = SDOT_, G_
 ZERO6 = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 # Part of a dependent column that may be a combination of the others before that counts as
 # singular, gap of closed loops, m and rad, and relative error of consistent equations.
@@ -114,7 +116,7 @@ def write_equations(robot, loops, velocities, J, n):
         turn = (0.0, 0.0, 0.0)
         if kind == REVOLUTE or kind == WELD:
             turn = rotation_gap(kind, compose(transpose(R), R_b))
-        add_equations(J, loops, k, n + 1, 1.0, turn, shift_b, length - loops[k, DISTANCE_M])
+        add_equations(J, loops, k, n + 1, 1.0, turn, shift_b, length - loops[k, LENGTH_M])
         for of_body, sign in ((BODY_A, -1.0), (BODY_B, 1.0)):
             point = p_b if kind == DISTANCE and of_body == BODY_B else p
             b = np.int64(loops[k, of_body])
@@ -133,16 +135,16 @@ def write_equations(robot, loops, velocities, J, n):
 
 # -- Dependent velocities. ----------------------------------------------------------------------
 @helper
-def reflect(J, k, d, j):
-    """Apply reflection k, kept in column d below row k, to column j."""
-    size, product = 0.0, 0.0
+def reflect(J, k, d, X, j):
+    """Apply reflection k, kept in column d of J below row k, to column j of X."""
+    size, along = 0.0, 0.0
     for i in range(k, len(J) - 1):
         size += J[i, d] * J[i, d]
-        product += J[i, d] * J[i, j]
+        along += J[i, d] * X[i, j]
     if size > 0.0:
-        factor = 2.0 * product / size
+        factor = 2.0 * along / size
         for i in range(k, len(J) - 1):
-            J[i, j] -= factor * J[i, d]
+            X[i, j] -= factor * J[i, d]
 
 
 @helper
@@ -170,8 +172,8 @@ def factor_equations(J, order, dependent, n):
             J[rows, d] = size
             J[k, d] -= size
             for i in range(k + 1, len(order)):
-                reflect(J, k, d, order[i])
-            reflect(J, k, d, n + 1)
+                reflect(J, k, d, J, order[i])
+            reflect(J, k, d, J, n + 1)
     for j in range(dependent, len(order)):
         inside, left = 0.0, 0.0
         for i in range(rows):
@@ -185,10 +187,10 @@ def factor_equations(J, order, dependent, n):
 
 
 @helper
-def solve_equations(J, order, dependent, j, x):
-    """Write the dependent entries of x, -R^-1 of column j."""
+def solve_equations(J, order, dependent, X, j, x):
+    """Write the dependent entries of x, -R^-1 of column j of X."""
     for k in range(dependent - 1, -1, -1):
-        y = -J[k, j]
+        y = -X[k, j]
         for i in range(k + 1, dependent):
             y -= J[k, order[i]] * x[order[i]]
         x[order[k]] = y / J[len(J) - 1, order[k]]
@@ -211,10 +213,10 @@ def write_map(robot, loops, velocities, order, J, found):
     status = factor_equations(J, order, dependent, n)
     found[:] = 0.0
     report(found, gap, status)
-    solve_equations(J, order, dependent, n + 1, found[STEP])
+    solve_equations(J, order, dependent, J, n + 1, found[STEP])
     for k in range(nv):
         i = order[dependent + k]
-        solve_equations(J, order, dependent, i, found[G + k])
+        solve_equations(J, order, dependent, J, i, found[G + k])
         found[G + k, i] = 1.0
     return gap <= CLOSED and status == 0
 
@@ -256,8 +258,8 @@ def bias_pass(robot):
     for i in range(1, count(robot)):
         b = slot(i)
         up = parent(robot, b)
-        twist = load6(robot, b, V_)
-        store6(robot, b, A_, add6(load6(robot, up, A_), ad(twist, sub6(twist, load6(robot, up, V_)))))
+        twist, carried = load6(robot, b, V_), load6(robot, up, V_)
+        store6(robot, b, A_, add6(load6(robot, up, A_), ad(twist, sub6(twist, carried))))
 
 
 @helper
@@ -306,8 +308,8 @@ def write_motion(robot, screws, loops, velocities, order, v, a, equations, found
     bias_pass(robot)
     write_bias(robot, loops, equations, n)
     for k in range(n - nv):
-        reflect(equations, k, order[k], n)
-    solve_equations(equations, order, n - nv, n, found[GAMMA])
+        reflect(equations, k, order[k], equations, n)
+    solve_equations(equations, order, n - nv, equations, n, found[GAMMA])
     for j in range(n):
         found[A, j] += found[GAMMA, j]
         total += found[A, j]
@@ -323,6 +325,19 @@ def loop_motion(robot, screws, loops, velocities, order, q, v, a, equations, fou
     forward_pass(robot, screws, q, None, None, ZERO6)
     closed = write_map(robot, loops, velocities, order, equations, found)
     return write_motion(robot, screws, loops, velocities, order, v, a, equations, found) and closed
+
+
+@kernel
+def minus_inverse(equations, order, nv, unit, inverse):
+    """Write -J_d^+, transposed; needs the factors of the equations. ``unit`` is a buffer."""
+    dependent = len(order) - nv
+    unit[:], inverse[:] = 0.0, 0.0
+    for j in range(len(unit)):
+        unit[j, j] = 1.0
+        for k in range(dependent):
+            reflect(equations, k, order[k], unit, j)
+        solve_equations(equations, order, dependent, unit, j, inverse[j])
+    return True
 
 
 # -- Changes of the equations. ------------------------------------------------------------------
@@ -403,7 +418,8 @@ def change_pass(robot, screws, u, v, w):
     store6(robot, GROUND, W_, ZERO6)
     for i in range(1, count(robot)):
         b = slot(i)
-        up, R, r, S = parent(robot, b), load33(robot, b, R_), load3(robot, b, r_), load6(robot, b, S_)
+        up, S = parent(robot, b), load6(robot, b, S_)
+        R, r = load33(robot, b, R_), load3(robot, b, r_)
         U = add6(load6(robot, up, U_), world_joint_motion(robot, screws, i, R, r, S, u))
         Sv, Sw = (world_joint_motion(robot, screws, i, R, r, S, v),
                   world_joint_motion(robot, screws, i, R, r, S, w))

@@ -57,7 +57,7 @@ def close_nearby(model: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None
     best = np.inf
     for _ in range(ITERATIONS):
         J, e = equations_and_gaps(loops, q)
-        gap = np.linalg.norm(e)
+        gap = float(np.linalg.norm(e))
         if not np.isfinite(gap):
             return None
         if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):
@@ -82,7 +82,8 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
     """
     loops, tree = model.loops, model.unconstrained
     assert loops is not None
-    start, total, best = q, np.zeros(tree.nv), np.inf
+    start, total = q, np.zeros(tree.nv)
+    best = np.inf
     if step is not None:
         _, found = _evaluate(loops, q)
         total = step @ found[closed_loops.G:, :tree.nv]
@@ -92,7 +93,7 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
         q = moved(tree, start, total)
     for _ in range(ITERATIONS):
         _, found = _evaluate(loops, q)
-        gap, status = found[:2, -1]
+        gap, status = found[:2, -1].tolist()
         if not np.isfinite(gap):
             return None
         if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):

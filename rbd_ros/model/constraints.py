@@ -68,15 +68,14 @@ def with_constraints(model: Model, constraints: Sequence[Constraint],
 
 def _closed_configuration(tree: Model, loops: Loops) -> np.ndarray:
     """Return the closed configuration that is found first, beginning at the neutral one."""
-    best = None
     for guess in _guesses(tree):
         q = close_nearby(tree, loops, guess)
         if q is not None:
             return q
-        best = guess if best is None else best
     raise ModelError(f"the loops of robot '{tree.name}' cannot be closed: "
-                     + gap_in_words(loops, best) + ' in the neutral configuration, and from '
-                     f'{TRIES} others none was found: check the placements and lengths')
+                     + gap_in_words(loops, neutral_of_tree(tree)) + ' in the neutral '
+                     f'configuration, and none of {TRIES} others leads to a closed one: check the '
+                     'placements and lengths')
 
 
 def _guesses(tree: Model) -> Iterator[np.ndarray]:
@@ -104,7 +103,8 @@ def _regular_equations(tree: Model, loops: Loops, q: np.ndarray) -> np.ndarray:
 
 def _chosen(tree: Model, J: np.ndarray, rank: int) -> list[int]:
     """Return the velocities that are left when columns of J are chosen by pivoting."""
-    left, passive, dependent = J.copy(), tree.effort_limit == 0.0, []
+    left, passive = J.copy(), tree.effort_limit == 0.0
+    dependent: list[int] = []
     enough = RANK_TOLERANCE ** 0.5 * np.linalg.norm(J, 2)
     for _ in range(rank):
         sizes = np.linalg.norm(left, axis=0)
@@ -121,7 +121,7 @@ def _given(tree: Model, J: np.ndarray, rank: int, independent: Sequence[str]) ->
     """Return the velocities of joints that the user has named."""
     if isinstance(independent, str):
         raise ModelError('independent must be a list of names of joints')
-    own = set()
+    own: set[int] = set()
     for name in independent:
         of_joint = [v for joint, _, v in tree.moving_joints if joint.name == name]
         if of_joint:

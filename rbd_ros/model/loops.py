@@ -3,7 +3,7 @@
 """Constraints that close the loops of a robot, and their table for the kernels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from rbd_ros._internal.text import listed
@@ -83,8 +83,8 @@ def check_constraint(constraint: Constraint, links: Mapping[str, int]) -> Constr
                              "length of 0 use the kind 'point'")
     elif length is not None:
         raise ModelError(f"{where}: only the kind 'distance' has a length; leave it out")
-    return Constraint(constraint.name, constraint.kind, constraint.link_a, constraint.link_b,
-                      *placements, length)
+    return replace(constraint, placement_a=placements[0], placement_b=placements[1],
+                   length=length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
             T = tree.link_pose[k] @ placement
             row[column] = slots[tree.link_body[k]]
             row[column + 1:column + 13] = (*T[:3, :3].T.ravel(), *T[:3, 3])
-        row[closed_loops.DISTANCE_M], row[closed_loops.FIRST] = one.length or 0.0, first
+        row[closed_loops.LENGTH_M], row[closed_loops.FIRST] = one.length or 0.0, first
         first += one.equations
     n = coordinates.nv
     return Loops(tuple(constraints), first, robot, tree.screws, table, coordinates,

@@ -256,12 +256,13 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
     def per_velocity(label: str) -> np.ndarray:
         return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
 
+    drives: dict[str, Any] = map_drives(joints, None if coordinates.is_identity else coordinates.G)
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
         position_names=position_names, velocity_names=velocity_names,
         lower=per_velocity('lower'), upper=per_velocity('upper'),
         velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'),
-        **map_drives(joints, None if coordinates.is_identity else coordinates.G),
+        **drives,
         angular=np.array([x for _, kind in kinds for x in kind.angular], bool),
         mass=sum(link.mass for link in links), moving_joints=tuple(moving), tree=tree,
         coordinates=coordinates, _link_index={link.name: k for k, link in enumerate(links)})
