@@ -1,0 +1,118 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Constraints in a YAML file, for robots whose description has none.
+
+For example::
+
+    independent: [crank]
+    constraints:
+      - name: pin
+        kind: revolute
+        link_a: coupler
+        link_b: rocker
+        xyz_a: [0.3, 0, 0]
+        xyz_b: [0.25, 0, 0]
+
+`Constraint` explains the kinds. ``xyz_a``, ``rpy_a``, ``xyz_b`` and ``rpy_b`` are the poses of the
+frames in those of the links, m and rad, zero by default; a ``distance`` also has a ``length``, m.
+
+"""
+
+from collections.abc import Mapping
+from math import isfinite
+from os import PathLike
+from typing import Any
+
+from rbd_ros._internal.text import did_you_mean, listed, printable
+from rbd_ros._internal.yaml_files import read_yaml
+from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import shown
+from rbd_ros.model.se3 import pose, rotation_from_rpy
+
+_TOP = ('constraints', 'independent')
+_NAMES = ('name', 'kind', 'link_a', 'link_b')
+_VECTORS = ('xyz_a', 'rpy_a', 'xyz_b', 'rpy_b')
+
+
+def read_constraints(path: str | PathLike[str]) -> tuple[list[dict[str, Any]], list[str] | None]:
+    """
+    Return the arguments of `Constraint` for each constraint of a file, and the independent joints.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The YAML file.
+
+    Returns
+    -------
+    list of dict, list of str or None
+        Arguments of `Constraint`; names of the independent joints, None if the file has none.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or has wrong entries; the message names the constraint.
+
+    """
+    document = read_yaml(path, ModelError)
+    try:
+        return _constraints(document)
+    except ModelError as error:
+        raise ModelError(f'{path}: {error}') from None
+
+
+def _constraints(document: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
+    if not isinstance(document, dict) or not isinstance(document.get('constraints'), list):
+        raise ModelError('constraints: [{name: ..., kind: ..., link_a: ..., link_b: ...}, ...] '
+                         'are expected')
+    _check_keys('the file', document, _TOP)
+    found = [_constraint(f'constraint {k}', entry)
+             for k, entry in enumerate(document['constraints'], 1)]
+    independent = document.get('independent')
+    if independent is not None and not (
+            isinstance(independent, list) and all(isinstance(one, str) for one in independent)):
+        raise ModelError('independent must be a list of names of joints, got '
+                         + shown(independent))
+    return found, independent
+
+
+def _check_keys(where: str, entries: Mapping[Any, Any], known: tuple[str, ...]) -> None:
+    for key in entries:
+        if key not in known:
+            hint = did_you_mean(str(key), known, '; known are ' + listed(known))
+            raise ModelError(f'{where} has {shown(key)}, which is not known{hint}')
+
+
+def _constraint(where: str, entry: Any) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise ModelError(f'{where} must have name, kind, link_a and link_b, got {shown(entry)}')
+    if isinstance(entry.get('name'), str):
+        where = f"constraint '{printable(entry['name'], 100)}'"
+    _check_keys(where, entry, (*_NAMES, *_VECTORS, 'length'))
+    for key in _NAMES:
+        if not isinstance(entry.get(key), str):
+            got = f', got {shown(entry[key])}' if key in entry else ''
+            raise ModelError(f'{where}: {key} must be a name{got}')
+    xyz_a, rpy_a, xyz_b, rpy_b = (_numbers(f'{where}: {key}', entry.get(key, [0.0] * 3), 3)
+                                  for key in _VECTORS)
+    length = entry.get('length')
+    return {**{key: entry[key] for key in _NAMES},
+            'placement_a': pose(rotation_from_rpy(rpy_a), xyz_a),
+            'placement_b': pose(rotation_from_rpy(rpy_b), xyz_b),
+            'length': None if length is None else _numbers(f'{where}: length', [length], 1)[0]}
+
+
+def _numbers(label: str, values: Any, count: int) -> list[float]:
+    """Return finite numbers in a list; YAML reads 1e-3 as a string."""
+    try:
+        if not isinstance(values, list) or any(isinstance(x, bool) for x in values):
+            raise ValueError
+        numbers = [float(x) for x in values]
+        if len(numbers) != count or not all(map(isfinite, numbers)):
+            raise ValueError
+    except (TypeError, ValueError):
+        got = values[0] if count == 1 else values
+        raise ModelError(f'{label} must be {count} finite number{"s" if count > 1 else ""}, got '
+                         f'{shown(got)}') from None
+    return numbers

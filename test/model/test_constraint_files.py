@@ -1,0 +1,205 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Constraints in URDF and YAML: what is written comes back, what is wrong is named."""
+
+from types import SimpleNamespace
+
+from lxml import etree
+import numpy as np
+import pytest
+from rbd_ros import ModelError
+from rbd_ros.model.files.constraint_elements import constraint_parts, constraints_of
+from rbd_ros.model.files.constraint_files import read_constraints
+from rbd_ros.model.files.urdf_writer import append_named, set_child
+from rbd_ros.model.files.xml_elements import parse
+from rbd_ros.model.se3 import inverse, pose, rotation_from_rpy
+from robots import random_pose
+
+ROUNDING = 1e-14
+HINGE = ('<constraint name="pin" type="revolute"><parent link="a"/>'
+         '<parent_origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><parent_axis xyz="0 2 0"/>'
+         '<child link="b"/><child_origin xyz="4 5 6" rpy="0 0 1"/><child_axis xyz="1 0 -1"/>'
+         '</constraint>')
+
+
+def read(*constraints):
+    """Return the constraints of a URDF."""
+    return constraints_of(parse('<robot name="r">' + ''.join(constraints) + '</robot>'))
+
+
+def test_hinge_turns_about_its_axes():
+    (found,) = read(HINGE)
+    assert {key: found[key] for key in ('name', 'kind', 'link_a', 'link_b', 'length')} == {
+        'name': 'pin', 'kind': 'revolute', 'link_a': 'a', 'link_b': 'b', 'length': None}
+    for T, xyz, rpy, axis in ((found['placement_a'], [1, 2, 3], [0.1, 0.2, 0.3], [0, 1, 0]),
+                              (found['placement_b'], [4, 5, 6], [0, 0, 1],
+                               np.array([1, 0, -1]) / np.sqrt(2.0))):
+        assert np.array_equal(T[:3, 3], xyz)
+        assert np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=ROUNDING)
+        assert np.linalg.det(T[:3, :3]) > 0.0
+        assert np.allclose(T[:3, 2], rotation_from_rpy(rpy) @ axis, atol=ROUNDING)
+
+
+@pytest.mark.parametrize('axis', [(0, 0, 1), (0, 0, -3), (0, 0, 1e-300), (1e200, 0, 0),
+                                  (1e-9, 0, 1), (-1e-9, 1e-9, -1)])
+def test_hinges_have_any_axis(axis):
+    text = HINGE.replace('0 2 0', ' '.join(map(str, axis))).replace('0.1 0.2 0.3', '0 0 0')
+    (found,) = read(text)
+    R, axis = found['placement_a'][:3, :3], np.array(axis) / np.max(np.abs(axis))
+    assert np.allclose(R[:, 2], axis / np.linalg.norm(axis), atol=ROUNDING)
+    assert np.allclose(R.T @ R, np.eye(3), atol=ROUNDING)
+
+
+def test_axis_is_x_by_default_and_the_same_at_both_ends():
+    (found,) = read('<constraint name="c" type="revolute"><parent link="a"/><child link="b"/>'
+                    '</constraint>')
+    assert np.allclose(found['placement_a'][:3, 2], [1, 0, 0], atol=ROUNDING)
+    assert np.array_equal(found['placement_a'], found['placement_b'])
+    (found,) = read('<constraint name="c" type="revolute"><parent link="a"/>'
+                    '<parent_axis xyz="0 1 0"/><child link="b"/></constraint>')
+    assert np.allclose(found['placement_b'][:3, 2], [0, 1, 0], atol=ROUNDING)
+
+
+@pytest.mark.parametrize('name, kind', [('spherical', 'point'), ('link', 'weld')])
+def test_types_without_axes_keep_their_frames(name, kind):
+    (found,) = read(f'<constraint name="c" type="{name}"><parent link="a"/><child link="b"/>'
+                    '<child_origin xyz="1 0 0" rpy="0.3 0.2 0.1"/></constraint>')
+    assert found['kind'] == kind and np.array_equal(found['placement_a'], np.eye(4))
+    assert np.array_equal(found['placement_b'],
+                          pose(rotation_from_rpy((0.3, 0.2, 0.1)), (1, 0, 0)))
+
+
+def test_rod_has_a_length():
+    (found,) = read('<constraint name="rod" type="distance"><parent link="a"/><child link="b"/>'
+                    '<length value="0.25"/></constraint>')
+    assert (found['kind'], found['length']) == ('distance', 0.25)
+
+
+def test_order_is_that_of_the_document_and_other_elements_do_not_matter():
+    found = read('<link name="a"/>', HINGE, '<gazebo><constraint/></gazebo>',
+                 HINGE.replace('pin', 'second'))
+    assert [one['name'] for one in found] == ['pin', 'second'] and read() == []
+
+
+@pytest.mark.parametrize('kind', ['point', 'revolute', 'weld', 'distance'])
+@pytest.mark.parametrize('seed', range(3))
+def test_what_is_written_is_read(kind, seed):
+    rng = np.random.default_rng(seed)
+    given = SimpleNamespace(name='loop', kind=kind, link_a='a', link_b='b',
+                            placement_a=random_pose(rng), placement_b=random_pose(rng),
+                            length=rng.uniform() if kind == 'distance' else None)
+    root = etree.Element('robot')
+    element = append_named(root, 'constraint', given.name)
+    name, parts = constraint_parts(given)
+    element.set('type', name)
+    for tag, attributes in parts.items():
+        set_child(element, tag, attributes)
+    (found,) = constraints_of(parse(etree.tostring(root, encoding='unicode')))
+    assert list(found) == list(vars(given))
+    for label, value in vars(given).items():
+        if label.startswith('placement'):
+            assert np.max(np.abs(found[label] @ inverse(value) - np.eye(4))) < ROUNDING
+        else:
+            assert found[label] == value
+
+
+@pytest.mark.parametrize('old, new, message', [
+    ('name="pin"', '', 'the <constraint> on line 1 has no name'),
+    ('type="revolute"', '', "constraint 'pin', line 1: <constraint> has no type"),
+    ('"revolute"', '"hinge"', "constraint 'pin': its type is 'hinge', expected one of spherical"),
+    ('"revolute"', '"universal"', 'cut the loop at another joint, or cut a link'),
+    ('"revolute"', '"prismatic"', 'cut the loop at another joint, or cut a link'),
+    ('"revolute"', '"spherical"', '<parent_axis>, which a constraint of this type does not use'),
+    ('"revolute"', '"distance"', '<parent_axis>, which a constraint of this type does not use'),
+    ('<parent link="a"/>', '', "constraint 'pin', line 1: <constraint> has no parent"),
+    ('<child link="b"/>', '', 'has no child'),
+    ('<child link="b"/>', '<child/>', '<child> has no link'),
+    ('<child link="b"/>', '<child link="b"/><child link="b"/>', 'has two <child> elements'),
+    ('<child link="b"/>', '<child link="b"/><origin/>', 'it has <origin>'),
+    ('<child link="b"/>', '<child link="b"/><length value="1"/>', 'it has <length>'),
+    ('rpy="0 0 1"', 'yaw="1"', '<child_origin> has the attribute yaw, which is not known'),
+    ('link="b"', 'link="b" xyz="0 0 0"', '<child> has the attribute xyz'),
+    ('name="pin"', 'name="pin" kind="point"', '<constraint> has the attribute kind'),
+    ('0 2 0', '0 0 0', 'its <parent_axis> is zero'),
+    ('1 0 -1', '0 0 0', 'its <child_axis> is zero'),
+    ('1 2 3', '1 2', '<parent_origin xyz="1 2"> must hold 3 numbers'),
+    ('1 2 3', '1 2 nan', 'the xyz of its <parent_origin> is not finite'),
+    ('0 0 1', '0 0 inf', 'the rpy of its <child_origin> is not finite'),
+    ('0 2 0', '0 inf 0', 'the xyz of its <parent_axis> is not finite'),
+    ('1 2 3', '${x} 2 3', 'must hold 3 numbers')])
+def test_wrong_elements_are_named(old, new, message):
+    assert old in HINGE
+    with pytest.raises(ModelError) as error:
+        read(HINGE.replace(old, new, 1))
+    assert message in str(error.value)
+
+
+def test_rod_without_length_is_named():
+    with pytest.raises(ModelError, match="constraint 'rod', line 1: <constraint> has no length"):
+        read('<constraint name="rod" type="distance"><parent link="a"/><child link="b"/>'
+             '</constraint>')
+
+
+YAML = """\
+independent: [crank]
+constraints:
+- {name: pin, kind: revolute, link_a: coupler, link_b: rocker, xyz_a: [0.3, 0, 0],
+   rpy_b: [0, 0, 1e-1], xyz_b: [1, 2, 3]}
+- {name: rod, kind: distance, link_a: coupler, link_b: rocker, length: 5e-1}
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes a file and reads it."""
+    def function(text):
+        path = tmp_path / 'constraints.yaml'
+        path.write_text(text)
+        return read_constraints(path)
+    return function
+
+
+def test_yaml_is_read(written):
+    (pin, rod), independent = written(YAML)
+    assert independent == ['crank']
+    assert np.array_equal(pin.pop('placement_a'), pose(np.eye(3), (0.3, 0, 0)))
+    assert np.array_equal(pin.pop('placement_b'),
+                          pose(rotation_from_rpy((0, 0, 0.1)), (1, 2, 3)))
+    assert pin == {'name': 'pin', 'kind': 'revolute', 'link_a': 'coupler', 'link_b': 'rocker',
+                   'length': None}
+    assert (rod['kind'], rod['length']) == ('distance', 0.5)
+    assert np.array_equal(rod['placement_b'], np.eye(4))
+    assert written(YAML.partition('\n')[2])[1] is None
+    assert written('constraints: []') == ([], None)
+
+
+@pytest.mark.parametrize('text, message', [
+    ('', 'constraints: [{name: ..., kind: ..., link_a: ..., link_b: ...}, ...] are expected'),
+    ('[1]', 'are expected'), ('constraints: {a: 1}', 'are expected'),
+    ('constraints: [1]', 'constraint 1 must have name, kind, link_a and link_b, got 1'),
+    (YAML + 'dependent: [a]', "the file has 'dependent', which is not known, did you mean"),
+    (YAML + '1: [a]', 'the file has 1, which is not known'),
+    (YAML.replace('[crank]', 'crank'), "independent must be a list of names of joints, got 'cr"),
+    (YAML.replace('[crank]', '[1]'), 'independent must be a list of names of joints, got [1]'),
+    (YAML.replace('name: pin, ', ''), 'constraint 1: name must be a name'),
+    (YAML.replace('kind: distance, ', ''), "constraint 'rod': kind must be a name"),
+    (YAML.replace('link_b: rocker', 'link_b: [x]', 1), "'pin': link_b must be a name, got ['x']"),
+    (YAML.replace('xyz_b', 'xyz'), "constraint 'pin' has 'xyz', which is not known, did you mean"),
+    (YAML.replace('[0.3, 0, 0]', '[0.3, 0]'), 'xyz_a must be 3 finite numbers, got [0.3, 0]'),
+    (YAML.replace('[0.3, 0, 0]', '[0.3, 0, .nan]'), 'xyz_a must be 3 finite numbers'),
+    (YAML.replace('[0.3, 0, 0]', '[0.3, 0, true]'), 'xyz_a must be 3 finite numbers'),
+    (YAML.replace('[0.3, 0, 0]', '1.0'), 'xyz_a must be 3 finite numbers, got 1.0'),
+    (YAML.replace('[0, 0, 1e-1]', '[0, 0, up]'), 'rpy_b must be 3 finite numbers'),
+    (YAML.replace('5e-1', '[5]'), "constraint 'rod': length must be 1 finite number, got [5]"),
+    (YAML.replace('5e-1', 'true'), 'length must be 1 finite number, got True'),
+    (YAML.replace('5e-1', '.inf'), 'length must be 1 finite number, got inf')])
+def test_wrong_yaml_is_named(written, text, message):
+    with pytest.raises(ModelError) as error:
+        written(text)
+    assert message in str(error.value)
+    assert 'constraints.yaml: ' in str(error.value) and '\n' not in str(error.value)
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(ModelError, match=r'nothing\.yaml cannot be read'):
+        read_constraints(tmp_path / 'nothing.yaml')
