@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import json
 from math import isfinite
+import re
 import warnings
 
+from rbd_ros._internal.text import listed
 from rbd_ros.cli.options import add_robot, load_robot
-from rbd_ros.errors import ModelWarning
+from rbd_ros.errors import ModelWarning, UrdfError
 from rbd_ros.model.model import Model
 
 
@@ -34,6 +36,9 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(content(model), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         print('\n'.join(describe(model)))
+    if model.links and model.mass == 0.0:
+        raise UrdfError(f'{options.urdf}: the total mass is 0: every torque will be zero; does '
+                        'the file lack its <inertial> elements?')
     return 0
 
 
@@ -69,9 +74,21 @@ def describe(model: Model) -> Iterator[str]:
     yield ''
     if model.warnings:
         yield f'Warnings ({len(model.warnings)}):'
-        yield from (f'  {note}' for note in model.warnings)
+        yield from (f'  {note}' for note in grouped(model.warnings))
     else:
         yield 'No warnings.'
+
+
+def grouped(notes: Iterable[str]) -> list[str]:
+    """Return the notes, with one line for those that several joints or links have in common."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for note in notes:
+        found = re.fullmatch("(joint|link) '([^']*)': (.*)", note, re.DOTALL)
+        kind, name, text = found.groups() if found else ('', '', note)
+        groups.setdefault((kind, text), []).append(name)
+    return [text if not kind else f"{kind} '{names[0]}': {text}" if len(names) == 1
+            else f'{len(names)} {kind}s, {listed(names)}: {text}'
+            for (kind, text), names in groups.items()]
 
 
 def content(model: Model) -> dict[str, object]:

@@ -17,7 +17,7 @@ from rbd_ros.kernels.layout import INERTIA
 from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
-from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS
+from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS, NEW_LIMITS
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
 
@@ -274,9 +274,9 @@ def _fix_mimics_of_fixed(
 
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
     """Return the joint, fixed at the coordinates q."""
-    no_drive: dict[str, Any] = dict.fromkeys(DRIVE, ())
+    nothing: dict[str, Any] = dict.fromkeys((*NEW_LIMITS, *DRIVE), ())
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
-                   mimic=None, lower=(), upper=(), velocity=(), effort=(), **no_drive)
+                   mimic=None, lower=(), upper=(), velocity=(), effort=(), **nothing)
 
 
 def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:
