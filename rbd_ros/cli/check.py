@@ -11,7 +11,7 @@ from math import isfinite
 import re
 import warnings
 
-from rbd_ros._internal.text import listed
+from rbd_ros._internal.text import counted
 from rbd_ros.cli.options import add_robot, load_robot
 from rbd_ros.errors import ModelWarning, UrdfError
 from rbd_ros.model.model import Model
@@ -86,8 +86,7 @@ def grouped(notes: Iterable[str]) -> list[str]:
         found = re.fullmatch("(joint|link) '([^']*)': (.*)", note, re.DOTALL)
         kind, name, text = found.groups() if found else ('', '', note)
         groups.setdefault((kind, text), []).append(name)
-    return [text if not kind else f"{kind} '{names[0]}': {text}" if len(names) == 1
-            else f'{len(names)} {kind}s, {listed(names)}: {text}'
+    return [f'{counted(kind, names)}: {text}' if kind else text
             for (kind, text), names in groups.items()]
 
 

@@ -151,7 +151,9 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
         raise ModelError(f'{where}: its pitch is not finite')
 
     def per_velocity(label: str, values: Sequence[float], default: float) -> tuple[float, ...]:
-        values = tuple(map(float, values)) or (default,) * nv
+        if len(values) == 0:
+            return (default,) * nv
+        values = tuple(map(float, values))
         if len(values) != nv:
             raise ModelError(f'{where}: {nv} numbers expected for {label}, got {values}')
         if any(map(isnan, values)):

@@ -1,42 +1,21 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""URDF 1.0 to 1.2: objects of urdf_parser_py, quaternions, new limits, and unused contents."""
+"""URDF 1.0 to 1.2: objects of urdf_parser_py, quaternions and new limits."""
 
-from pathlib import Path
-import subprocess
-import sys
-import time
 import warnings
 
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import load_urdf, load_urdf_string, ModelWarning, save_urdf, UrdfError
-from rbd_ros.model.files.xml_elements import decode, parse
+from rbd_ros.model.files.xml_elements import parse
 from robots import example_urdf, load_quietly
 from urdf_parser_py import urdf as parser
+from urdf_texts import ARM, changed
 
-# s of CPU time for 5,000 links; a busy processor needs more than the 2 s of a quiet one.
-MOST_TIME = 4.0
 # Rounding of a rotation that was written as another one.
 ROTATION = 1e-12
-INERTIAL = ('<inertial><mass value="1"/>'
-            '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>')
-# A unit mass 1 m from a joint about y: g = 9.81 N m if the rotation is read.
-ARM = """<robot name="r" version="1.2"><link name="a"/><link name="b">{inertial}</link>
-<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/>
-<limit lower="-1" upper="1" effort="9" velocity="2"/></joint></robot>""".format(
-    inertial=INERTIAL.replace('<mass', '<origin xyz="1 0 0"/><mass'))
 HALF = 0.5 ** 0.5
-
-
-def changed(*pairs):
-    """Return ARM with texts replaced, each of which it contains."""
-    text = ARM
-    for old, new in pairs:
-        assert old in text
-        text = text.replace(old, new, 1)
-    return text
 
 
 # -- urdf_parser_py. ------------------------------------------------------------------------------
@@ -100,23 +79,16 @@ def test_a_loop_in_the_gazebo_elements_of_an_object_is_named():
     assert any('closes a loop' in note for note in notes)
 
 
-def test_the_document_is_read_by_urdf_parser_py(monkeypatch):
-    monkeypatch.setattr(parser.URDF, 'from_xml', lambda *_: arm_object())
-    model = load_urdf_string('<robot name="other"><link name="x"/></robot>')
-    assert model.velocity_names == ('j',)
+def test_the_model_is_built_from_an_object_of_urdf_parser_py(monkeypatch):
+    add_link = parser.URDF.add_link
 
+    def add_heavier(robot, link):
+        if link.inertial is not None:
+            link.inertial.mass = 7.0
+        add_link(robot, link)
 
-def test_5000_links_load_in_seconds():
-    text = '<robot name="r"><link name="l0"/>' + ''.join(
-        f'<link name="l{k + 1}">{INERTIAL}</link><joint name="j{k}" type="revolute">'
-        f'<origin xyz="0 0 1" rpy="0 0.1 0"/><parent link="l{k // 2}"/><child link="l{k + 1}"/>'
-        '<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="3" velocity="4"/></joint>'
-        for k in range(5000)) + '</robot>'
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        start = time.process_time()
-        assert load_urdf_string(text).nv == 5000
-    assert time.process_time() - start < MOST_TIME
+    monkeypatch.setattr(parser.URDF, 'add_link', add_heavier)
+    assert load_urdf_string(ARM).mass == 7.0
 
 
 # -- URDF 1.1 and 1.2. ----------------------------------------------------------------------------
@@ -162,9 +134,43 @@ def test_bad_quaternions_are_rejected_by_name(origin, message):
         load_urdf_string(changed(('<axis', f'<origin {origin}/><axis')))
 
 
-def test_a_missing_limit_of_effort_is_no_limit():
-    with pytest.warns(ModelWarning, match="joint 'j': its <limit> has no effort"):
-        assert load_urdf_string(changed((' effort="9"', ''))).effort_limit[0] == np.inf
+def notes_on(text):
+    """Return the warnings about a robot, which are of the version or of the limits of j."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ModelWarning)
+        model = load_urdf_string(text)
+    return model, [note for note in model.warnings if 'limit' in note or 'version' in note]
+
+
+@pytest.mark.parametrize('version', ['', '1.0', '1.1', '1.2'])
+@pytest.mark.parametrize('name', ['lower', 'upper', 'effort', 'velocity'])
+def test_a_missing_limit_means_what_the_version_says(version, name):
+    given = {'lower': -1, 'upper': 1, 'effort': 9, 'velocity': 2}
+    text = changed((f' {name}="{given[name]}"', ''),
+                   (' version="1.2"', version and f' version="{version}"'))
+    model, notes = notes_on(text)
+    joint = model.joints[0]
+    missing = [f"joint 'j': its <limit> has no {name}; no limit is assumed"]
+    # Before 1.2: 0 without a word for positions, an error in urdfdom for others. Since 1.2:
+    # infinity for efforts and velocities, an error for positions.
+    if name in ('effort', 'velocity'):
+        assert getattr(joint, name) == (np.inf,)
+        assert notes == ([] if version == '1.2' else missing)
+    elif version == '1.2':
+        assert getattr(joint, name) == (-np.inf if name == 'lower' else np.inf,)
+        assert notes == missing
+    else:
+        assert (getattr(joint, name), notes) == ((0.0,), [])
+
+
+@pytest.mark.parametrize('name', ['acceleration', 'deceleration', 'jerk'])
+def test_limits_that_older_versions_lack_are_read_with_a_warning(name):
+    for version in ('1.0', '1.1', '1.2'):
+        model, notes = notes_on(changed(('velocity="2"', f'velocity="2" {name}="5"'),
+                                        ('version="1.2"', f'version="{version}"')))
+        assert getattr(model.joints[0], name) == (5.0,)
+        assert [note for note in notes if 'version="1.2"' in note] == notes
+        assert len(notes) == (version < '1.2')
 
 
 def test_a_quaternion_in_a_urdf_1_0_is_read_with_a_warning():
@@ -232,206 +238,3 @@ def test_joints_without_limits_are_named_when_they_are_saved(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         save_urdf(limited, tmp_path / 'r.urdf')
-
-
-# -- Nothing ignored silently. --------------------------------------------------------------------
-
-@pytest.mark.parametrize('old, new, message', [
-    ('version="1.2"', 'version="7.0"', 'version="7.0" is not known'),
-    ('<link name="a"/>', '<bogus/><link name="a"/>', '<bogus> in <robot> is ignored'),
-    ('<link name="a"/>', '<link name="a"><bogus/></link>', "link 'a': <bogus> in <link>"),
-    ('<axis', '<bogus/><axis', "joint 'j': <bogus> in <joint> is ignored"),
-    ('<mass ', '<bogus/><mass ', "link 'b': <bogus> in <inertial>"),
-    ('<mass value="1"', '<mass value="1" unit="g"', "link 'b': the attribute unit of <mass>"),
-    ('velocity="2"', 'velocity="2" efort="3"', "joint 'j': the attribute efort of <limit>"),
-    ('type="revolute"', 'type="planar"', "joint 'j': the <limit> of a planar joint is ignored"),
-    ('type="revolute"', 'type="revolute" damping="3"', "joint 'j': the attribute damping"),
-    ('<link name="a"/>', '<link name="a"/><constraint name="c"/>', '<constraint> .*closes a loop'),
-    ('<link name="a"/>', '<link name="a"/><loop_joint name="c"/>', '<loop_joint> .*closes a loop'),
-    ('<link name="a"/>', '<link name="a"/><drake:ball_constraint/>', 'closes a loop'),
-    ('<link name="a"/>', '<link name="a"/><gazebo><joint name="x"/></gazebo>', 'closes a loop'),
-    ('<link name="a"/>', '<link name="a"/><gazebo reference="j"><springStiffness>3'
-     '</springStiffness></gazebo>', "gazebo 'j': <springStiffness>"),
-])
-def test_contents_that_are_not_used_are_named_and_rejected_if_strict(old, new, message):
-    text = changed((old, new))
-    with pytest.warns(ModelWarning, match=message):
-        assert load_urdf_string(text).joint_names == ('j',)
-    with pytest.raises(UrdfError, match=message):
-        load_urdf_string(text, strict=True)
-
-
-def test_contents_of_one_kind_are_named_once_with_all_their_joints():
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(changed(
-            ('<axis', '<bogus/><axis'),
-            ('</robot>', '<link name="c"/><joint name="k" type="fixed"><bogus/>'
-             '<parent link="b"/><child link="c"/></joint></robot>')))
-    assert [note for note in model.warnings if 'bogus' in note] == [
-        "joint 'j', joint 'k': <bogus> in <joint> is ignored: it is not known"]
-
-
-DECORATION = """<visual bogus="1"><bogus/></visual><collision><bogus/></collision>
-<contact><bogus/></contact>"""
-
-
-def test_decoration_is_harmless_even_if_strict():
-    text = changed(('<link name="a"/>', f'<link name="a">{DECORATION}</link><material bogus="1"/>'
-                    '<transmission><bogus/></transmission><gazebo><bogus/></gazebo>'
-                    '<ros2_control bogus="1"/>'),
-                   ('<axis', '<safety_controller k_velocity="1"/><calibration rising="0"/><axis'))
-    assert not [note for note in load_urdf_string(text, strict=True).warnings if 'igno' in note]
-
-
-@pytest.mark.parametrize('declared', ['', ' xmlns:drake="http://drake.mit.edu"'])
-def test_rotor_inertias_of_drake_are_armatures_times_the_gear_ratio_squared(declared):
-    rotor = ('<transmission name="t"><joint name="j"/><actuator name="m"><drake:rotor_inertia '
-             'value="0.002"/><drake:gear_ratio value="50"/></actuator></transmission></robot>')
-    text = changed(('</robot>', rotor), (' version="1.2"', declared))
-    model = load_urdf_string(text, strict=True)
-    assert model.armature[0] == pytest.approx(0.002 * 2500.0)
-    # M = I + m l^2 + armature.
-    assert rbd_ros.mass_matrix(model, [0.0])[0, 0] == pytest.approx(1.0 + 1.0 + 5.0)
-
-
-def test_a_rotor_of_no_single_joint_is_named():
-    rotor = ('<transmission name="t"><joint name="j"/><joint name="k"/><actuator>'
-             '<drake:rotor_inertia value="0.002"/></actuator></transmission></robot>')
-    with pytest.warns(ModelWarning, match="transmission 't': its <drake:rotor_inertia>"):
-        assert load_urdf_string(changed(('</robot>', rotor))).armature[0] == 0.0
-
-
-# -- Sound files that were rejected. --------------------------------------------------------------
-
-def test_prefixes_need_no_declaration_but_other_faults_of_xml_are_rejected():
-    gazebo = '<gazebo><sensor:camera a:b="1"/></gazebo></robot>'
-    assert load_urdf_string(changed(('</robot>', gazebo)), strict=True).nv == 1
-    assert load_urdf_string(changed(('</robot>', gazebo), (
-        '<robot ', '<robot xmlns:a="some:uri" ')), strict=True).nv == 1
-    with pytest.raises(UrdfError, match='well-formed'):
-        load_urdf_string(changed(('</robot>', '<gazebo><a:b></gazebo></robot>')))
-    with pytest.raises(UrdfError, match='well-formed'):
-        load_urdf_string(changed(('</robot>', gazebo), ('value="1"', 'value="1" value="2"')))
-
-
-def test_a_fault_of_xml_among_many_undeclared_prefixes_is_rejected():
-    many = '<gazebo>' + '<a:b/>' * 300 + '</gazebo>'
-    fault = '<link name="x" name="x"/>'
-    with pytest.raises(UrdfError, match='well-formed'):
-        load_urdf_string(changed(('</robot>', many + fault + many + '</robot>')))
-
-
-def test_the_warnings_about_thousands_of_unknown_tags_are_bounded():
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(changed(
-            ('</robot>', ''.join(f'<b{k}/>' for k in range(3000)) + '</robot>')))
-    assert len(model.warnings) < 100
-    assert any('2950 more kinds' in note for note in model.warnings)
-
-
-@pytest.mark.parametrize('declared', ['', ' xmlns:xacro="http://www.ros.org/wiki/xacro"'])
-@pytest.mark.parametrize('old, new', [
-    ('<link name="a"/>', '<link name="a"><visual><xacro:box/></visual></link>'),
-    ('<link name="a"/>', '<xacro:property name="p" value="1"/><link name="a"/>'),
-    ('<link name="a"/>', '<xacro:macro name="p"><link name="x"/></xacro:macro><link name="a"/>')])
-def test_harmless_leftovers_of_xacro_are_named_and_ignored(declared, old, new):
-    text = changed((old, new), (' version="1.2"', declared))
-    with pytest.warns(ModelWarning, match='<xacro:.*left over from xacro'):
-        assert load_urdf_string(text).link_names == ('a', 'b')
-
-
-@pytest.mark.parametrize('old, new', [
-    ('<mass ', '<xacro:mass/><mass '), ('<axis', '<xacro:limits/><axis'),
-    ('<link name="a"/>', '<xacro:arm prefix="left"/><link name="a"/>'),
-    ('<link name="a"/>', '<xacro:if value="1"><link name="x"/></xacro:if><link name="a"/>')])
-def test_leftovers_of_xacro_that_may_hold_dynamics_are_rejected(old, new):
-    with pytest.raises(UrdfError, match='run xacro on the file first'):
-        load_urdf_string(changed((old, new)))
-
-
-def test_an_axis_without_numbers_is_accepted_where_no_axis_is_needed():
-    joint = ('<link name="c"/><joint name="k" type="fixed"><parent link="b"/><child link="c"/>'
-             '<axis/></joint></robot>')
-    assert load_urdf_string(changed(('</robot>', joint))).nv == 1
-    with pytest.raises(UrdfError, match=r"joint 'j'.*<axis> has no xyz"):
-        load_urdf_string(changed(('<axis xyz="0 1 0"/>', '<axis/>')))
-
-
-def test_a_default_namespace_is_no_obstacle(tmp_path):
-    text = changed(('<robot ', '<robot xmlns="http://www.ros.org" '))
-    model = load_urdf_string(text, strict=True)
-    assert model.mass == 1.0
-    save_urdf(rbd_ros.with_payload(model, 'b', 2.0), tmp_path / 'r.urdf', source=text)
-    assert load_urdf(tmp_path / 'r.urdf').mass == 3.0
-
-
-def test_a_floating_joint_of_the_robot_is_its_base():
-    text = changed(('type="revolute"', 'type="floating"'))
-    model = load_urdf_string(text, floating_base=True)
-    assert model.nv == 6
-    assert model.velocity_names == load_urdf_string(text).velocity_names
-    # An object that floats beside an arm is no base of it.
-    beside = changed(('</robot>', f'<link name="ball">{INERTIAL}</link><joint name="k" '
-                      'type="floating"><parent link="a"/><child link="ball"/></joint></robot>'))
-    assert load_urdf_string(beside, floating_base=True).nv == 13
-
-
-# -- check. ---------------------------------------------------------------------------------------
-
-def check(tmp_path, text):
-    """Return the exit code, the output and the errors of `rbd_ros check`."""
-    (tmp_path / 'r.urdf').write_text(text)
-    done = subprocess.run([sys.executable, '-m', 'rbd_ros.cli.main', 'check',
-                           str(tmp_path / 'r.urdf')], capture_output=True, text=True, check=False,
-                          cwd=Path(__file__).parents[2])
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_check_exits_with_1_if_every_torque_will_be_zero(tmp_path):
-    code, _, errors = check(tmp_path, changed(('<mass value="1"/>', '<mass value="0"/>')))
-    assert code == 1
-    assert 'the total mass is 0: every torque will be zero' in errors
-
-
-def test_check_takes_huge_limits_for_unlimited_and_not_for_degrees(tmp_path):
-    _, text, _ = check(tmp_path, changed(('lower="-1" upper="1"', 'lower="-1e16" upper="1e16"')))
-    assert 'are these degrees' not in text
-    _, text, _ = check(tmp_path, changed(('lower="-1" upper="1"', 'lower="-180" upper="180"')))
-    assert 'are these degrees' in text
-
-
-def test_check_names_joints_with_the_same_mistake_in_one_line(tmp_path):
-    second = (f'<link name="c">{INERTIAL}</link><joint name="k" type="continuous">'
-              '<axis xyz="1 0 0"/><parent link="b"/><child link="c"/>'
-              '<limit effort="-1" velocity="-1"/></joint></robot>')
-    _, text, _ = check(tmp_path, changed(('effort="9"', 'effort="-1"'), ('</robot>', second)))
-    lines = [line for line in text.splitlines() if 'effort limit is negative' in line]
-    assert len(lines) == 1
-    assert '2 joints, j, k: ' in lines[0]
-
-
-def test_an_undeclared_world_is_rejected_with_the_remedy():
-    with pytest.raises(UrdfError, match='add <link name="world"/>'):
-        load_urdf_string(changed(('<link name="a"/>', ''), ('link="a"', 'link="world"')))
-
-
-@pytest.mark.parametrize('text, name', [
-    ('<mujoco model="m"/>', 'MJCF'), ('<sdf version="1.9"/>', 'SDF')])
-def test_other_formats_are_recognized_by_name(text, name):
-    with pytest.raises(UrdfError, match=f'this is {name}'):
-        load_urdf_string(text)
-
-
-def test_a_missing_argument_of_xacro_is_rejected_with_the_remedy(tmp_path):
-    pytest.importorskip('xacro')
-    (tmp_path / 'r.xacro').write_text(ARM.replace('value="1"', 'value="$(arg mass)"'))
-    with pytest.raises(UrdfError, match=r'xacro failed: .*mass.*--xacro-args'):
-        load_urdf(tmp_path / 'r.xacro')
-
-
-def test_parsing_twice_gives_the_same_document():
-    text = changed(('<robot ', '<robot xmlns="http://www.ros.org" '))
-    assert [one.tag for one in parse(decode(text)).iter()] == [
-        one.tag for one in parse(decode(ARM)).iter()]

@@ -2,16 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds contents of a URDF that are not used, and reads the rotor inertias of Drake."""
 
-from collections.abc import Iterator
-
 from lxml import etree
-from rbd_ros._internal.text import listed, printable
-from rbd_ros.model.files.urdf_document import Beyond, INERTIA, SINGLE
+from rbd_ros._internal.text import counted, listed, printable
+from rbd_ros.model.files.urdf_document import Beyond, INERTIA, SINGLE, VERSIONS
 from rbd_ros.model.files.xml_elements import DECORATION, Element, tag_of, xacro_leftovers
 from rbd_ros.model.joints import NEW_LIMITS
 
 MOST_NOTES = 50
-VERSIONS = ('1.0', '1.1', '1.2')
 _ROTOR, _GEAR = 'drake:rotor_inertia', 'drake:gear_ratio'
 # Attributes and children of each element that are used, or that do not affect dynamics.
 _KNOWN = {tag: (frozenset(attributes.split()), frozenset(children.split()))
@@ -25,43 +22,57 @@ _KNOWN = {tag: (frozenset(attributes.split()), frozenset(children.split()))
     ('joint', 'name type dont_collapse', 'origin parent child axis limit dynamics mimic '
      f'calibration safety_controller {_ROTOR} {_GEAR}'),
     ('parent', 'link', ''), ('child', 'link', ''), ('axis', 'xyz', ''),
-    ('limit', ' '.join(('lower upper effort velocity command_effort current gear_velocity',
-                        *NEW_LIMITS)), ''),
-    ('dynamics', 'damping friction D K mu_coulomb mu_viscous', ''),
+    ('limit', ' '.join(('lower upper effort velocity', *NEW_LIMITS)), ''),
+    ('dynamics', 'damping friction', ''),
     ('mimic', 'joint multiplier offset', ''))}
-_LOOPS = ('constraint', 'loop_joint', 'drake:ball_constraint', 'drake:linear_bushing_rpy')
+LOOPS = ('constraint', 'loop_joint', 'drake:ball_constraint', 'drake:linear_bushing_rpy')
 _XML = '{http://www.w3.org/'
 
 
 def ignored_contents(root: etree._Element) -> list[str]:
     """Return a sentence for each kind of contents that is not used, with its links or joints."""
-    found: dict[str, dict[str, None]] = {}
+    found: dict[tuple[str, str], dict[str, None]] = {}
 
     def add(what: str, element: etree._Element) -> None:
         owner = next((one for one in (element, *element.iterancestors())
                       if one.tag in ('link', 'joint', 'gazebo')), root)
         name = owner.get('name') or owner.get('reference') or ''
-        found.setdefault(what, {})[f"{owner.tag} '{name}'" if name else f'<{owner.tag}>'] = None
+        found.setdefault((owner.tag, what), {})[name] = None
 
-    for element in _used(root):
+    def visit(element: etree._Element) -> None:
         attributes, children = _KNOWN[element.tag]
-        if not attributes.issuperset(element.keys()):
-            for key in element.attrib:
-                if key not in attributes and not key.startswith(_XML):
-                    add(f'the attribute {printable(key, 80)} of <{element.tag}> is ignored: it is '
-                        'not known', element)
-        for child in element.iterchildren(etree.Element):
-            tag = child.tag if child.tag in children else tag_of(child)
-            if tag in _LOOPS:
-                add(f'<{tag}> is ignored: it closes a loop, and the model is the tree', element)
-            elif tag not in children and not tag.startswith('xacro:'):
-                add(f'<{printable(tag, 80)}> in <{element.tag}> is ignored: it is not known',
-                    element)
+        unknown = [key for key in element.attrib
+                   if key not in attributes and not key.startswith(_XML)]
+        if unknown:
+            add(f'unknown attributes of <{element.tag}> are ignored: '
+                f'{printable(listed(unknown), 200)}', element)
+        for child in element:
+            tag = child.tag
+            if tag in children:
+                if tag in _KNOWN:
+                    visit(child)
+            elif isinstance(tag, str):      # no comment
+                tag = tag_of(child)
+                if tag in LOOPS:
+                    add(f'<{tag}> is ignored: it closes a loop, and the model is the tree',
+                        element)
+                elif tag not in children and not tag.startswith('xacro:'):
+                    add(f'<{printable(tag, 80)}> in <{element.tag}> is ignored: it is not known',
+                        element)
+
+    visit(root)
     for joint in root.iterchildren('joint'):
-        if joint.get('type') in ('floating', 'planar'):
+        kind = joint.get('type')
+        if kind in ('floating', 'planar'):
             for child in joint.iterchildren('limit', 'dynamics', 'mimic'):
-                add(f'the <{child.tag}> of a {joint.get("type")} joint is ignored; only joints '
-                    'with one coordinate support it', child)
+                add(f'the <{child.tag}> of a {kind} joint is ignored; only joints with one '
+                    'coordinate support it', child)
+        elif kind == 'continuous':
+            for limit in joint.iterchildren('limit'):
+                if any(limit.get(name, '').strip('+-0.') not in ('', 'inf')
+                       for name in ('lower', 'upper')):
+                    add('the lower and upper limits of a continuous joint are ignored; only '
+                        'revolute and prismatic joints have such limits', limit)
     for gazebo in root.iterchildren('gazebo'):
         if gazebo.find('joint') is not None:
             add('<joint> in <gazebo> is ignored: it closes a loop, and the model is the tree',
@@ -74,22 +85,12 @@ def ignored_contents(root: etree._Element) -> list[str]:
     if version is not None and version not in VERSIONS:
         add(f'version="{printable(version, 80)}" is not known, expected one of '
             f'{", ".join(VERSIONS)}', root)
-    notes = [f'{listed([*owners])}: {what}' for what, owners in found.items()]
+    notes = [f'{counted(tag, names) if "" not in names else f"<{tag}>"}: {what}'
+             for (tag, what), names in found.items()]
     more = len(notes) - MOST_NOTES
     if more > 0:
         notes[MOST_NOTES:] = [f'{more} more kinds of contents are ignored']
     return notes
-
-
-def _used(root: etree._Element) -> Iterator[etree._Element]:
-    """Yield the elements that describe links and joints, and the root."""
-    yield root
-    for part in root.iterchildren('link', 'joint'):
-        yield part
-        for child in part.iterchildren(*_KNOWN):
-            yield child
-            if child.tag == 'inertial':
-                yield from child.iterchildren('origin', 'mass', 'inertia')
 
 
 def read_rotors(root: etree._Element, beyond: Beyond) -> list[str]:
@@ -101,11 +102,12 @@ def read_rotors(root: etree._Element, beyond: Beyond) -> list[str]:
     """
     notes = []
     kinds = {joint.get('name'): joint.get('type') for joint in root.iterchildren('joint')}
-    for holder in root.iterchildren('transmission', 'joint'):
+    holders = {holder: None for rotor in root.iter('{*}rotor_inertia') if tag_of(rotor) == _ROTOR
+               for holder in rotor.iterancestors('transmission', 'joint')
+               if holder.getparent() is root}
+    for holder in holders:
         values = {tag: [one for one in holder.iter(etree.Element) if tag_of(one) == tag]
                   for tag in (_ROTOR, _GEAR)}
-        if not values[_ROTOR]:
-            continue
         joints = [holder] if holder.tag == 'joint' else holder.findall('joint')
         name = joints[0].get('name', '') if len(joints) == 1 else ''
         where = f"{holder.tag} '{holder.get('name')}'"

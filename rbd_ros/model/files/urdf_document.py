@@ -1,15 +1,16 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Reduces a URDF document to the kinematics and inertias that urdf_parser_py reads.
+Reads the kinematics and inertias of a URDF document as an object of urdf_parser_py.
 
 Numbers are checked here, so that errors name the link or joint. What urdf_parser_py does not know
-(URDF 1.1 and 1.2) is returned beside its object.
+(URDF 1.1 and 1.2) is returned beside its object. Its own reader, ``URDF.from_xml``, would take
+longer than everything else, and reject robots for their colours, transmissions or Gazebo elements.
 
 """
 
 from copy import copy, deepcopy
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, TypeAlias
 
 from lxml import etree
@@ -19,8 +20,9 @@ from rbd_ros.model.files.xml_elements import Element
 from rbd_ros.model.joints import NEW_LIMITS, quaternion_matrix
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 from urdf_parser_py import urdf as parser
-from urdf_parser_py.xml_reflection.core import Path
 
+# Versions of URDF, in order.
+VERSIONS = ('1.0', '1.1', '1.2')
 # Kinds of joints in URDF, and their names here.
 URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
               'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
@@ -38,16 +40,14 @@ Beyond: TypeAlias = dict[tuple[str, str], dict[str, Any]]
 
 def describe(root: etree._Element, notes: list[str]) -> tuple[parser.URDF, Beyond]:
     """Return the links and joints of a document, and what urdf_parser_py cannot hold of them."""
-    document = etree.Element('robot', name=root.get('name') or 'robot')
-    beyond: Beyond = {}
+    reader = _Reader(root.get('version'), notes)
+    urdf = parser.URDF(root.get('name') or 'robot')
     for element in root.iterchildren('link'):
-        _copy_link(element, document, beyond, notes)
+        urdf.add_link(reader.link(element))
     for element in root.iterchildren('joint'):
-        _copy_joint(element, document, beyond, notes)
-    if root.get('version') in (None, '1.0') and any('rotation' in one for one in beyond.values()):
-        notes.append('the robot has quat_xyzw, which other programs ignore before '
-                     '<robot version="1.1">')
-    return parser.URDF.from_xml(document, Path('robot')), beyond
+        urdf.add_joint(reader.joint(element))
+    notes += reader.notes_about_version()
+    return urdf, reader.beyond
 
 
 def document_of(urdf: parser.URDF) -> etree._Element:
@@ -107,76 +107,96 @@ def _named(element: etree._Element) -> tuple[Element, str]:
     return result, result.text('name')
 
 
-def _copy_origin(element: Element, target: etree._Element, more: dict[str, Any],
-                 notes: list[str]) -> None:
-    """Copy the <origin> of an element to another; add the rotation of a quaternion to ``more``."""
-    origin = element.child('origin')
-    if origin is not None:
-        R = rotation(origin, notes)
+class _Reader:
+    """Reads links and joints; ``beyond`` and ``notes`` grow with each one."""
+
+    def __init__(self, version: str | None, notes: list[str]) -> None:
+        self._version, self._notes = version or '1.0', notes
+        self.beyond: Beyond = {}
+
+    def notes_about_version(self) -> list[str]:
+        """Return a sentence for what programs ignore unless the robot's version is newer."""
+        return [f'the robot has {what}, which other programs ignore before '
+                f'<robot version="{since}">'
+                for what, fields, since in (('quat_xyzw', {'rotation'}, '1.1'),
+                                            ('limits of ' + ', '.join(NEW_LIMITS[:-1])
+                                             + f' or {NEW_LIMITS[-1]}', {*NEW_LIMITS}, '1.2'))
+                if self._version in VERSIONS[:VERSIONS.index(since)]
+                and any(fields.intersection(more) for more in self.beyond.values())]
+
+    def link(self, element: etree._Element) -> parser.Link:
+        link, name = _named(element)
+        inertial = link.child('inertial')
+        if inertial is None:
+            return parser.Link(name)
+        more: dict[str, Any] = {}
+        moments = inertial.child('inertia')
+        found = parser.Inertial(
+            inertial.required_child('mass').number('value'),
+            moments and parser.Inertia(*[moments.number(key) for key in INERTIA]),
+            self._origin(inertial, more))
+        self._add('link', name, more)
+        return parser.Link(name, inertial=found)
+
+    def joint(self, element: etree._Element) -> parser.Joint:
+        joint, name = _named(element)
+        kind = element.get('type', '')
+        if kind not in URDF_KINDS:
+            raise UrdfError(f"{joint.where}: its type is '{kind}', expected one of "
+                            + ', '.join(URDF_KINDS))
+        more: dict[str, Any] = {}
+        found = parser.Joint(name, joint.required_child('parent').text('link'),
+                             joint.required_child('child').text('link'), kind,
+                             origin=self._origin(joint, more))
+        axis = joint.child('axis')
+        if axis is not None and (axis.has('xyz') or kind in (*SINGLE, 'planar')):
+            found.axis = axis.vector('xyz')
+        dynamics, mimic = joint.child('dynamics'), joint.child('mimic')
+        if kind in SINGLE:
+            found.limit = self._limit(joint, kind, more)
+            if dynamics is not None:
+                found.dynamics = parser.JointDynamics(dynamics.number('damping', 0.0),
+                                                      dynamics.number('friction', 0.0))
+            if mimic is not None:
+                found.mimic = parser.JointMimic(
+                    mimic.text('joint'), mimic.number('multiplier', 1.0),
+                    mimic.number('offset', 0.0))
+        self._add('joint', name, more)
+        return found
+
+    def _add(self, tag: str, name: str, more: dict[str, Any]) -> None:
+        if more:
+            self.beyond[tag, name] = more
+
+    def _origin(self, element: Element, more: dict[str, Any]) -> parser.Pose | None:
+        """Return the <origin> of an element; add the rotation of a quaternion to ``more``."""
+        origin = element.child('origin')
+        if origin is None:
+            return None
+        R = rotation(origin, self._notes)
         if R is not None:
             more['rotation'] = R
-        origin.copy(target, {'xyz': '0 0 0', 'rpy': '0 0 0'}, 3)
+        return parser.Pose(origin.vector('xyz', _ZERO), origin.vector('rpy', _ZERO))
 
-
-def _copy_link(element: etree._Element, document: etree._Element, beyond: Beyond,
-               notes: list[str]) -> None:
-    link, name = _named(element)
-    target = etree.SubElement(document, 'link', name=name)
-    inertial = link.child('inertial')
-    if inertial is None:
-        return
-    target = etree.SubElement(target, 'inertial')
-    more: dict[str, Any] = {}
-    _copy_origin(inertial, target, more, notes)
-    inertial.required_child('mass').copy(target, {'value': None})
-    moments = inertial.child('inertia')
-    if moments is not None:
-        moments.copy(target, dict.fromkeys(INERTIA))
-    if more:
-        beyond['link', name] = more
-
-
-def _copy_joint(element: etree._Element, document: etree._Element, beyond: Beyond,
-                notes: list[str]) -> None:
-    joint, name = _named(element)
-    kind = element.get('type', '')
-    if kind not in URDF_KINDS:
-        raise UrdfError(f"{joint.where}: its type is '{kind}', expected one of "
-                        + ', '.join(URDF_KINDS))
-    target = etree.SubElement(document, 'joint', name=name, type=kind)
-    more: dict[str, Any] = {}
-    axis = joint.child('axis')
-    if axis is not None and (axis.has('xyz') or kind in (*SINGLE, 'planar')):
-        axis.copy(target, {'xyz': None}, 3)
-    dynamics, mimic = joint.child('dynamics'), joint.child('mimic')
-    if kind in SINGLE:
-        _copy_limits(joint, kind, target, more, notes)
-        if dynamics is not None:
-            dynamics.copy(target, {'damping': '0', 'friction': '0'})
-        if mimic is not None:
-            mimic.copy(target, {'multiplier': '1', 'offset': '0'})
-            target[-1].set('joint', mimic.text('joint'))
-    for tag in ('parent', 'child'):
-        etree.SubElement(target, tag, link=joint.required_child(tag).text('link'))
-    _copy_origin(joint, target, more, notes)
-    if more:
-        beyond['joint', name] = more
-
-
-def _copy_limits(joint: Element, kind: str, target: etree._Element, more: dict[str, Any],
-                 notes: list[str]) -> None:
-    """Copy the limits of a joint with one coordinate; add those of URDF 1.2 to ``more``."""
-    limit = joint.child('limit')
-    if limit is None:
+    def _limit(self, joint: Element, kind: str, more: dict[str, Any]) -> parser.JointLimit | None:
+        """Return the limits of a joint with one coordinate; add those of 1.2 to ``more``."""
+        limit = joint.child('limit')
+        if limit is None:
+            if kind != 'continuous':
+                self._notes.append(f'{joint.where}: it has no <limit>; no limits are assumed')
+            return None
+        # Before 1.2, missing limits of the position are 0, and others must not be missing.
+        old = self._version in VERSIONS[:2]
+        for name in ('effort', 'velocity') if old else ('lower', 'upper'):
+            if not limit.has(name) and (old or kind != 'continuous'):
+                self._notes.append(f'{joint.where}: its <limit> has no {name}; no limit is '
+                                   'assumed')
+        found = parser.JointLimit(limit.number('effort', inf), limit.number('velocity', inf))
         if kind != 'continuous':
-            notes.append(f'{joint.where}: it has no <limit>; no limits are assumed')
-        return
-    for name in ('effort', 'velocity'):
-        if not limit.has(name):
-            notes.append(f'{joint.where}: its <limit> has no {name}; no limit is assumed')
-    positions = {} if kind == 'continuous' else {'lower': '0', 'upper': '0'}
-    limit.copy(target, {'effort': 'inf', 'velocity': 'inf', **positions})
-    more.update({name: (limit.number(name),) for name in NEW_LIMITS if limit.has(name)})
-    # Braking is as strong as accelerating unless it has a limit of its own.
-    if 'acceleration' in more:
-        more.setdefault('deceleration', more['acceleration'])
+            found.lower = limit.number('lower', 0.0 if old else -inf)
+            found.upper = limit.number('upper', 0.0 if old else inf)
+        more.update({name: (limit.number(name),) for name in NEW_LIMITS if limit.has(name)})
+        # Braking is as strong as accelerating unless it has a limit of its own.
+        if 'acceleration' in more:
+            more.setdefault('deceleration', more['acceleration'])
+        return found

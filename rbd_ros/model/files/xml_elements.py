@@ -8,7 +8,6 @@ Document types and entities are rejected before parsing.
 """
 
 import codecs
-from collections.abc import Mapping
 import re
 
 from lxml import etree
@@ -75,7 +74,7 @@ def parse(text: str, *, comments: bool = False) -> etree._Element:
     if root.tag != 'robot':
         raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>'
                         + _OTHER_FORMATS.get(root.tag, ''))
-    for element in xacro_leftovers(root):
+    for element in xacro_leftovers(root) if 'xacro' in text else ():
         definition = (element.getparent() is root and root.find('link') is not None
                       and tag_of(element).rpartition(':')[2] in _XACRO_DEFINITIONS)
         if not definition and not any(
@@ -107,13 +106,9 @@ def tag_of(element: etree._Element) -> str:
 
 def xacro_leftovers(root: etree._Element) -> list[etree._Element]:
     """Return the outermost elements of xacro in a document."""
-    found: dict[etree._Element, None] = {}
-    for element in root.iter(etree.Element):
-        tag = element.tag
-        if (':' in tag and 'xacro' in (tag.partition('}')[0] if tag[0] == '{' else tag)
-                and not any(above in found for above in element.iterancestors())):
-            found[element] = None
-    return [*found]
+    xacro = '[contains(namespace-uri(), "xacro")]'
+    found: list[etree._Element] = root.xpath(f'//*{xacro}[not(ancestor::*{xacro})]')
+    return found
 
 
 class Element:
@@ -121,12 +116,14 @@ class Element:
 
     def __init__(self, element: etree._Element, where: str) -> None:
         self._element, self.where = element, where
-        self._children: dict[str, list[etree._Element]] = {}
-        for child in element:
-            self._children.setdefault(child.tag, []).append(child)
+        self._children: dict[str, list[etree._Element]] | None = None
 
     def child(self, tag: str) -> 'Element | None':
         """Return the only child with a tag, or None."""
+        if self._children is None:
+            self._children = {}
+            for child in self._element:
+                self._children.setdefault(child.tag, []).append(child)
         found = self._children.get(tag)
         if found is None:
             return None
@@ -135,7 +132,7 @@ class Element:
         return Element(found[0], self.where)
 
     def children(self, tag: str) -> 'list[Element]':
-        return [Element(found, self.where) for found in self._children.get(tag, [])]
+        return [Element(found, self.where) for found in self._element.iterchildren(tag)]
 
     def required_child(self, tag: str) -> 'Element':
         """Return the only child with a tag; raise UrdfError if it is missing."""
@@ -161,21 +158,6 @@ class Element:
                             'on the file first')
         return value
 
-    def copy(self, parent: etree._Element, defaults: Mapping[str, str | None],
-             count: int = 1) -> None:
-        """
-        Copy the element, with attributes that hold ``count`` numbers each, into another element.
-
-        ``defaults`` has the attributes, each with its default, or None if it is required.
-
-        """
-        attributes = dict(defaults)
-        for name, default in defaults.items():
-            if default is None or self.has(name):
-                self._numbers(name, count, None)
-                attributes[name] = self._element.get(name)
-        etree.SubElement(parent, self._element.tag, attributes)
-
     def number(self, name: str, default: float | None = None) -> float:
         """Return an attribute as a number; it is required if there is no default."""
         return self._numbers(name, 1, None if default is None else (default,))[0]
@@ -194,11 +176,11 @@ class Element:
                 raise self._missing(name)
             return default
         try:
-            found = [float(word) for word in text.split()]
+            found = (float(text),) if count == 1 else tuple(map(float, text.split()))
         except ValueError:
-            found = []
+            found = ()
         # Python also accepts 1_000.
         if len(found) != count or '_' in text:
             raise UrdfError(f'{self.where}: <{self._element.tag} {name}="{text}"> must hold '
                             f'{count} number{"s" if count > 1 else ""}')
-        return tuple(found)
+        return found
