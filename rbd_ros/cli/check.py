@@ -56,7 +56,11 @@ def describe(model: Model) -> Iterator[str]:
                 ('friction', model.friction[k], effort)) if x)
         yield (f'{k:5d}  {name:32s} {model.lower[k]:8.4g} ... {model.upper[k]:<8.4g} {unit:4s}'
                f'velocity {model.velocity_limit[k]:.4g} {unit}/s, '
-               f'effort {model.effort_limit[k]:.4g} {effort}{resistance}')
+               f'effort {model.effort_limit[k]:.4g} {effort}{resistance}' + ''.join(
+                   f', {label} {limit[k]:.4g} {unit}/s^{order}' for label, limit, order in (
+                       ('acceleration', model.acceleration_limit, 2),
+                       ('deceleration', model.deceleration_limit, 2),
+                       ('jerk', model.jerk_limit, 3)) if isfinite(limit[k])))
     if model.nq != model.nv:
         yield 'Positions: ' + ', '.join(model.position_names)
     yield ''
@@ -99,11 +103,13 @@ def content(model: Model) -> dict[str, object]:
         'position_names': list(model.position_names),
         'coordinates': [
             {'name': name, 'unit': 'rad' if angular else 'm', **dict(zip(
-                ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction'),
+                ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction',
+                 'acceleration_limit', 'deceleration_limit', 'jerk_limit'),
                 (float(x) if isfinite(x) else None for x in numbers)))}
             for name, angular, *numbers in zip(
                 model.velocity_names, model.angular, model.lower, model.upper,
-                model.velocity_limit, model.effort_limit, model.damping, model.friction)],
+                model.velocity_limit, model.effort_limit, model.damping, model.friction,
+                model.acceleration_limit, model.deceleration_limit, model.jerk_limit)],
         'joints': [
             {'name': joint.name, 'kind': joint.kind, 'parent': joint.parent, 'child': joint.child,
              'placement': joint.placement.tolist(), 'axis': joint.axis.tolist(),

@@ -51,6 +51,8 @@ class Model:
         Names of the entries of q and v: the joint's name, with a suffix if it has several.
     lower, upper, velocity_limit, effort_limit : ndarray, shape (nv,)
         Limits of the coordinates, rad or m, infinite if there is none; rad/s or m/s; N m or N.
+    acceleration_limit, deceleration_limit, jerk_limit : ndarray, shape (nv,)
+        rad/s^2 or m/s^2 while a joint becomes faster or slower; rad/s^3 or m/s^3.
     damping, damping_asymmetry, friction, friction_asymmetry : ndarray, shape (nv,)
         Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: the sum with the
         asymmetry holds in the positive direction, the difference in the negative one.
@@ -83,6 +85,9 @@ class Model:
     upper: np.ndarray
     velocity_limit: np.ndarray
     effort_limit: np.ndarray
+    acceleration_limit: np.ndarray
+    deceleration_limit: np.ndarray
+    jerk_limit: np.ndarray
     damping: np.ndarray
     damping_asymmetry: np.ndarray
     friction: np.ndarray
@@ -242,7 +247,7 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
         position_names=position_names, velocity_names=velocity_names,
         lower=per_velocity('lower'), upper=per_velocity('upper'),
-        velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'),
+        **{f'{label}_limit': per_velocity(label) for label in ('velocity', 'effort', *NEW_LIMITS)},
         **map_drives(joints, None if coordinates.is_identity else coordinates.G),
         angular=np.array([x for _, kind in kinds for x in kind.angular], bool),
         mass=sum(link.mass for link in links), moving_joints=tuple(moving), tree=tree,
