@@ -23,8 +23,8 @@ from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.urdf import model_of_document, read_file
-from rbd_ros.model.files.urdf_document import SINGLE, URDF_KINDS
-from rbd_ros.model.files.xml_elements import decode, parse
+from rbd_ros.model.files.urdf_document import rotation, SINGLE, URDF_KINDS
+from rbd_ros.model.files.xml_elements import decode, Element, parse
 from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rpy_from_rotation
@@ -148,6 +148,15 @@ def _read(source: str | bytes | PathLike[str]) -> str | bytes:
                                      and source.lstrip('\ufeff \t\r\n').startswith('<')):
         return source
     return read_file(source)
+
+
+def with_angles(root: etree._Element) -> None:
+    """Write all orientations of a document as rpy, which every program reads."""
+    for origin in root.iter('origin'):
+        R = rotation(Element(origin, f'<{origin.getparent().tag}>'), [])
+        if R is not None:
+            del origin.attrib['quat_xyzw']
+            origin.set('rpy', _words(rpy_from_rotation(R)))
 
 
 # -- Links and joints. ----------------------------------------------------------------------------
