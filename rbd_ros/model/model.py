@@ -17,7 +17,7 @@ from rbd_ros.kernels.layout import INERTIA
 from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
-from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS
+from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS, NEW_LIMITS
 from rbd_ros.model.loops import Constraint, Loops
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
@@ -52,6 +52,8 @@ class Model:
         Names of the entries of q and v: the joint's name, with a suffix if it has several.
     lower, upper, velocity_limit, effort_limit : ndarray, shape (nv,)
         Limits of the coordinates, rad or m, infinite if there is none; rad/s or m/s; N m or N.
+    acceleration_limit, deceleration_limit, jerk_limit : ndarray, shape (nv,)
+        rad/s^2 or m/s^2 while a joint becomes faster or slower; rad/s^3 or m/s^3.
     damping, damping_asymmetry, friction, friction_asymmetry : ndarray, shape (nv,)
         Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: the sum with the
         asymmetry holds in the positive direction, the difference in the negative one.
@@ -87,6 +89,9 @@ class Model:
     upper: np.ndarray
     velocity_limit: np.ndarray
     effort_limit: np.ndarray
+    acceleration_limit: np.ndarray
+    deceleration_limit: np.ndarray
+    jerk_limit: np.ndarray
     damping: np.ndarray
     damping_asymmetry: np.ndarray
     friction: np.ndarray
@@ -257,12 +262,13 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
         return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
 
     drives: dict[str, Any] = map_drives(joints, None if coordinates.is_identity else coordinates.G)
+    limits: dict[str, Any] = {f'{label}_limit': per_velocity(label)
+                              for label in ('velocity', 'effort', *NEW_LIMITS)}
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
         position_names=position_names, velocity_names=velocity_names,
         lower=per_velocity('lower'), upper=per_velocity('upper'),
-        velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'),
-        **drives,
+        **limits, **drives,
         angular=np.array([x for _, kind in kinds for x in kind.angular], bool),
         mass=sum(link.mass for link in links), moving_joints=tuple(moving), tree=tree,
         coordinates=coordinates, _link_index={link.name: k for k, link in enumerate(links)})
@@ -293,9 +299,9 @@ def _fix_mimics_of_fixed(
 
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
     """Return the joint, fixed at the coordinates q."""
-    no_drive: dict[str, Any] = dict.fromkeys(DRIVE, ())
+    nothing: dict[str, Any] = dict.fromkeys((*NEW_LIMITS, *DRIVE), ())
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
-                   mimic=None, lower=(), upper=(), velocity=(), effort=(), **no_drive)
+                   mimic=None, lower=(), upper=(), velocity=(), effort=(), **nothing)
 
 
 def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:
