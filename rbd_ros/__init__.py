@@ -24,7 +24,8 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'inverse_dynamics_derivatives'],
     'dynamics': [
         'all_terms', 'bias_torques', 'coriolis_matrix', 'forward_dynamics', 'friction_torques',
-        'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics', 'mass_matrix'],
+        'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics', 'mass_matrix',
+        'spring_torques'],
     'errors': [
         'ModelError', 'ModelWarning', 'RbdError', 'RecordingError', 'SingularError', 'StateError',
         'UrdfError'],
@@ -41,6 +42,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'model.model': ['Model'],
     'model.modifications': [
         'subtree', 'with_floating_base', 'with_gravity', 'with_locked_joints', 'with_payload'],
+    'model.files.mjcf': ['load_mjcf'],
     'model.files.urdf': ['load_urdf', 'load_urdf_string'],
     'model.files.urdf_writer': ['save_urdf'],
     'simulation.simulator': ['simulate'],

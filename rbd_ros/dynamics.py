@@ -19,8 +19,10 @@ from numpy.typing import ArrayLike
 from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
 from rbd_ros.kernels import batch_dynamics
 from rbd_ros.model.arguments import number, one_or_rows, split_motion, Wrenches
+from rbd_ros.model.configurations import normalize
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
+from rbd_ros.model.springs import springs
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import lanes_of, shape, States
 from rbd_ros.workspace.maps import columns, matrix, same, torques
@@ -338,3 +340,27 @@ def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0) -> np.n
     """
     v, smooth = one_or_rows(model, 'v', v), number('smooth', smooth, 0.0)
     return friction(model, v, direction(v, smooth), v)
+
+
+def spring_torques(model: Model, q: ArrayLike) -> np.ndarray:
+    """
+    Return the torques that hold the springs of the joints; they are not part of g(q).
+
+    Parameters
+    ----------
+    model : Model
+        With its ``stiffness`` and ``spring_reference``.
+    q : array_like, shape (nq,) or (states, nq)
+        Configuration, rad or m, of one state or of several.
+
+    Returns
+    -------
+    ndarray, shape (nv,) or (states, nv)
+        stiffness (q - spring_reference), N m or N. Of ball joints: stiffness times the rotation
+        vector from the reference, in the child's axes; of free joints also stiffness times the
+        displacement, in the same axes.
+
+    """
+    array = np.asarray(q)
+    return springs(model, np.array([normalize(model, one) for one in array]).reshape(-1, model.nq)
+                   if array.ndim == 2 else normalize(model, q))

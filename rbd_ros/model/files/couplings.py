@@ -1,0 +1,91 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Linear equalities of MuJoCo as couplings of joints."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from rbd_ros.model.joints import Mimic
+
+
+def read_couplings(m: Any, joints: Sequence[str], equalities: Sequence[str],
+                   refuse: Callable[[str, str], None]) -> dict[int, Mimic | float]:
+    """
+    Return the couplings of a compiled model by the index of the joint that follows.
+
+    A float is the position of a joint that an equality fixes. Equalities that are not linear, or
+    couple more than two joints, are passed to ``refuse``.
+
+    """
+    found: dict[int, Mimic | float] = {}
+    leader_of: dict[int, int] = {}
+    for k in np.flatnonzero(m.eq_active0).tolist():
+        name = f"equality '{equalities[k]}'"
+        linear = _linear(m, k)
+        if linear is None:
+            refuse(name, 'equality')
+            continue
+        if isinstance(linear, str):
+            refuse(f'{name}, a polynomial of higher degree,', 'nonlinear')
+            continue
+        terms, constant = linear
+        pairs = [(one, [*set(terms) - {one}]) for one in terms]
+        for follower, others in pairs:
+            if len(terms) <= 2 and follower not in found and not any(
+                    _leads_to(leader_of, other, follower) for other in others):
+                break
+        else:
+            refuse(f'{name}, which couples joints that other equalities couple or more than two,',
+                   'equality')
+            continue
+        at = constant / terms[follower]
+        if others:
+            leader_of[follower] = others[0]
+            found[follower] = Mimic(joints[others[0]], -terms[others[0]] / terms[follower], at)
+        else:
+            found[follower] = at
+    return found
+
+
+def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:
+    """Return whether a chain of leaders from a joint reaches another."""
+    while joint != wanted and joint in leader_of:
+        joint = leader_of[joint]
+    return joint == wanted
+
+
+def _linear(m: Any, k: int) -> tuple[dict[int, float], float] | str | None:
+    """
+    Return coefficients c by joint, and constant d, of equality k: sum c q = d.
+
+    'nonlinear' if it is a polynomial of higher degree; None if it is no equation in joint
+    coordinates.
+
+    """
+    from mujoco import mjtEq, mjtWrap
+
+    kind, first, second = m.eq_type[k], int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
+    if kind == mjtEq.mjEQ_JOINT:
+        sides = [({j: 1.0}, float(m.qpos0[m.jnt_qposadr[j]])) for j in (first, second) if j >= 0]
+    elif kind == mjtEq.mjEQ_TENDON:
+        sides = []
+        for tendon in (first, second):
+            if tendon >= 0:
+                own = slice(m.tendon_adr[tendon], m.tendon_adr[tendon] + m.tendon_num[tendon])
+                if np.any(m.wrap_type[own] != mjtWrap.mjWRAP_JOINT):
+                    return None
+                sides.append((dict(zip(m.wrap_objid[own].tolist(), m.wrap_prm[own].tolist())),
+                              float(m.tendon_length0[tendon])))
+    else:
+        return None
+    # x - x_0 = a + b (y - y_0) + ...; without a second side, x - x_0 = a.
+    a, b, *higher = m.eq_data[k, :5].tolist()
+    if len(sides) == 2 and any(higher):
+        return 'nonlinear'
+    terms, constant = dict(sides[0][0]), sides[0][1] + a
+    for other, start in sides[1:]:
+        constant -= b * start
+        for j, coefficient in other.items():
+            terms[j] = terms.get(j, 0.0) - b * coefficient
+    return {j: x for j, x in terms.items() if x}, constant
