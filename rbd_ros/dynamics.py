@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
 from rbd_ros.kernels import batch_dynamics
-from rbd_ros.model.arguments import number, one_or_rows, split_motion, Wrenches
+from rbd_ros.model.arguments import (
+    number, one_or_rows, real_array, rows, split_motion, Wrenches)
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
@@ -361,6 +362,9 @@ def spring_torques(model: Model, q: ArrayLike) -> np.ndarray:
         displacement, in the same axes.
 
     """
-    array = np.asarray(q)
-    return springs(model, np.array([normalize(model, one) for one in array]).reshape(-1, model.nq)
-                   if array.ndim == 2 else normalize(model, q))
+    array = real_array(q)
+    if array is None or array.ndim != 2:
+        return springs(model, normalize(model, q))
+    Q = rows(model, 'q', array, positions=True)
+    return springs(model, Q if model.nq == model.nv else
+                   np.reshape([normalize(model, one) for one in Q], Q.shape))

@@ -17,6 +17,8 @@ from rbd_ros.model.model import Model
 
 def springs(model: Model, q: np.ndarray) -> np.ndarray:
     """Return the torques (..., nv) that hold the springs at valid configurations (..., nq)."""
+    if not model.stiffness.any():
+        return np.zeros((*q.shape[:-1], model.nv))
     reference = np.zeros(model.nq)
     for joint, i, k in model.moving_joints:
         at = model.spring_reference[k]

@@ -59,7 +59,6 @@ class Simulator:
                                                    + np.abs(joint.damping_asymmetry))))
             for joint in model.joints])
         self._workspace = Workspace(damped)
-        self._has_springs = bool(model.stiffness.any())
         # Indices of the coordinates that may have stops: quaternions have none.
         pairs = [(k, i) for joint, q, v in model.moving_joints if KINDS[joint.kind].is_screws
                  for k, i in zip(range(q.start, q.stop), range(v.start, v.stop))]
@@ -81,8 +80,7 @@ class Simulator:
 
     def _next_velocity(self, tau: np.ndarray) -> np.ndarray:
         v, dt = self.v, self.step
-        if self._has_springs:
-            tau = tau - springs(self.model, self.q)
+        tau = tau - springs(self.model, self.q)
         flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
         next_v = v + dt * self._workspace.forward_dynamics(self.q, v, tau - flowing)
         # Impulses of friction are between those of its two directions; stops push one way.

@@ -80,6 +80,20 @@ def test_a_urdf_without_springs_is_warned_of(tmp_path):
         rbd_ros.save_urdf(couple(lower=-1, upper=1), tmp_path / 'robot.urdf')
 
 
+def test_configurations_of_several_states_are_checked():
+    model = ball(stiffness=7.0)
+    q = np.array([[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 3.0, 4.0]])
+    # The second one is not a unit quaternion: a turn by 2 atan(3 / 4) about z.
+    assert np.allclose(rbd_ros.spring_torques(model, q),
+                       [[0, 0, 0], [0, 0, 14.0 * np.arctan(0.75)]], rtol=0, atol=EXACT)
+    with pytest.raises(rbd_ros.StateError, match="quaternion of joint 'j'"):
+        rbd_ros.spring_torques(model, np.zeros((2, 4)))
+    with pytest.raises(rbd_ros.StateError, match='q of state 1 has an entry that is not finite'):
+        rbd_ros.spring_torques(model, [[0, 0, 0, 1], [0, 0, 0, np.nan]])
+    with pytest.raises(rbd_ros.StateError, match='needs'):
+        rbd_ros.spring_torques(model, np.zeros((2, 3)))
+
+
 @pytest.mark.parametrize('bad, message', [
     ({'stiffness': {'lead': -1.0}}, 'stiffness must be finite and not negative'),
     ({'spring_reference': [np.inf]}, 'spring_reference'),
