@@ -155,7 +155,7 @@ def test_inactive_equalities_and_disabled_forces_have_no_effect():
 SPRING = '<tendon><fixed name="cord" {}><joint joint="one" coef="2"/></fixed></tendon>'
 REFUSED = {
     'connect': (pair('<connect name="loop" body1="one_body" anchor="0 0 0"/>'),
-                "equality 'loop'", 'equality'),
+                "equality 'loop', a loop of 'one_body' and 'world',", 'equality'),
     'weld': (pair('<weld name="glue" body1="one_body"/>'), "equality 'glue'", 'equality'),
     'polynomial': (pair('<joint name="cam" joint1="one" joint2="two" polycoef="0 1 1"/>'),
                    "equality 'cam', a polynomial", 'nonlinear'),
@@ -167,8 +167,6 @@ REFUSED = {
                       'tendon'),
     'tendon friction': (mjcf(hinge('one'), SPRING.format('frictionloss="3"')), "tendon 'cord'",
                         'tendon'),
-    'gravcomp': (mjcf(hinge('one').replace('<body ', '<body gravcomp="1" ')),
-                 "body 'one_body'", 'gravcomp'),
     'fluid': (mjcf(hinge('one'), '<option density="1.2"/>'), 'the fluid', 'fluid'),
     'free joint': (mjcf('<body><joint name="f" type="free" armature="1"/><geom size=".1"/>'
                         '</body>'), "free joint 'f'", 'free joint'),
@@ -191,6 +189,33 @@ def test_elements_beyond_links_and_joints_are_refused_by_name(name):
     # Without the armature of the free joint, M is another one.
     if 'tendon' not in name and name != 'free joint':
         assert max(oracle.differences(compile_mjcf(text), model)[:2]) < ROUNDING
+
+
+def test_omissions_that_move_nothing_are_named():
+    text = mjcf(hinge('one').replace('<body ', '<body gravcomp="0.5" ') + """
+        <body name="bob"><joint name="ball" type="ball" range="0 1" limited="true"/>
+        <geom size=".1"/></body>""", """<tendon><fixed name="cord" range="0 1" limited="true">
+        <joint joint="one" coef="1"/></fixed></tendon>""")
+    names = ('gravcomp of the bodies one_body is', 'the ranges of the ball joints ball are',
+             'the ranges of the tendons cord are')
+    model = load_mjcf(text)
+    for name in names:
+        assert any(note.startswith(f'{name} left out') for note in model.warnings), name
+    assert max(oracle.differences(compile_mjcf(text), model)) < ROUNDING
+    with pytest.raises(rbd_ros.ModelError, match='gravcomp of the bodies one_body'):
+        load_mjcf(text, strict=True)
+    quiet = text.replace('<worldbody>', '<option><flag gravity="disable" limit="disable"/>'
+                         '</option><worldbody>')
+    assert not any('left out' in note for note in load_mjcf(quiet).warnings)
+
+
+def test_plugins_of_actuators_are_no_part_of_a_model():
+    text = mjcf(hinge('one'), """<extension><plugin plugin="mujoco.pid"><instance name="p">
+        <config key="kp" value="1"/></instance></plugin></extension><actuator>
+        <plugin joint="one" plugin="mujoco.pid" instance="p"/></actuator>""")
+    model = load_mjcf(text)
+    assert not any('left out' in note for note in model.warnings)
+    assert max(oracle.differences(compile_mjcf(text), model)) < ROUNDING
 
 
 def test_files_include_others_and_gravity_can_be_given(tmp_path):

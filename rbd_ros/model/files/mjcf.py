@@ -20,10 +20,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.mujoco_package import import_mujoco
+from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.configurations import quaternion_of_matrix
 from rbd_ros.model.description import Link
-from rbd_ros.model.files.couplings import read_couplings
+from rbd_ros.model.files.equalities import read_equalities
 from rbd_ros.model.files.urdf import read_file
 from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.joints import Joint, Mimic, quaternion_matrix
@@ -31,17 +32,18 @@ from rbd_ros.model.model import build_model, fix, Model
 from rbd_ros.model.se3 import exp, pose
 
 # Kinds of elements that links and joints cannot express: the entries of `ignore`.
-IGNORABLE = ('actuator', 'equality', 'flex', 'fluid', 'free joint', 'gravcomp', 'muscle',
-             'nonlinear', 'plugin', 'tendon')
+IGNORABLE = ('actuator', 'equality', 'flex', 'fluid', 'free joint', 'muscle', 'nonlinear',
+             'plugin', 'tendon')
 KINDS = {'mjJNT_FREE': 'free', 'mjJNT_BALL': 'spherical', 'mjJNT_SLIDE': 'prismatic',
          'mjJNT_HINGE': 'revolute'}
 # Arrays of a compiled model that have no effect if a flag is set.
 DISABLED = {
-    'GRAVITY': ('opt.gravity',), 'SPRING': ('jnt_stiffness', 'tendon_stiffness'),
+    'GRAVITY': ('opt.gravity', 'body_gravcomp'), 'SPRING': ('jnt_stiffness', 'tendon_stiffness'),
     'DAMPER': ('dof_damping', 'tendon_damping', 'actuator_damping'),
     'EQUALITY': ('eq_active0',), 'FRICTIONLOSS': ('dof_frictionloss', 'tendon_frictionloss'),
-    'LIMIT': ('jnt_limited',),
-    'CONSTRAINT': ('eq_active0', 'dof_frictionloss', 'tendon_frictionloss', 'jnt_limited')}
+    'LIMIT': ('jnt_limited', 'tendon_limited'),
+    'CONSTRAINT': ('eq_active0', 'dof_frictionloss', 'tendon_frictionloss', 'jnt_limited',
+                   'tendon_limited')}
 
 # Raises ModelError, or notes that an element (first) of an ignorable kind (second) is left out.
 Refuse: TypeAlias = Callable[[str, str], None]
@@ -73,13 +75,14 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
     gravity : array_like, shape (3,), optional
         Acceleration of gravity in the world, m/s^2; default: that of the document.
     strict : bool
-        Reject inertias that no body can have, and robots without links.
+        Reject inertias that no body can have, robots without links, and what is otherwise left
+        out with a warning: ``gravcomp``, and ranges of ball joints and tendons.
     ignore : collection of str
         Kinds of elements to leave out, although they act on the robot: some of ``'actuator'``
         (rotors of actuators that act on no single joint), ``'equality'`` (loops), ``'flex'``,
         ``'fluid'``, ``'free joint'`` (armature or dry friction of its translation),
-        ``'gravcomp'``, ``'muscle'``, ``'nonlinear'`` (springs, dampers and couplings),
-        ``'plugin'`` and ``'tendon'`` (springs, friction and armature).
+        ``'muscle'``, ``'nonlinear'`` (springs, dampers and couplings), ``'plugin'`` (of bodies)
+        and ``'tendon'`` (springs, friction and armature).
 
     Raises
     ------
@@ -92,8 +95,10 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
         raise ModelError(f'ignore must be a list of some of {", ".join(IGNORABLE)}, got '
                          f'{ignore!r}')
     compiled = compile_mjcf(source)
-    name, links, joints, notes = read_mjcf(compiled, ignore)
-    return build_model(name, links, joints, strict=strict, notes=notes,
+    name, links, joints, notes, omissions = read_mjcf(compiled, ignore)
+    if strict and omissions:
+        raise ModelError(omissions[0])
+    return build_model(name, links, joints, strict=strict, notes=notes + omissions,
                        gravity=compiled.opt.gravity.copy() if gravity is None else gravity)
 
 
@@ -134,8 +139,9 @@ def compile_mjcf(source: str | bytes | PathLike[str]) -> Any:
     return compiled
 
 
-def read_mjcf(m: Any, ignore: Collection[str]) -> tuple[str, list[Link], list[Joint], list[str]]:
-    """Return the name, links and joints of a compiled model, and what is left out of it."""
+def read_mjcf(m: Any, ignore: Collection[str]
+              ) -> tuple[str, list[Link], list[Joint], list[str], list[str]]:
+    """Return name, links, joints, what is left out on request, and what without being asked."""
     import mujoco
 
     notes: list[str] = []
@@ -148,7 +154,7 @@ def read_mjcf(m: Any, ignore: Collection[str]) -> tuple[str, list[Link], list[Jo
 
     names = Names(*(_names(m, mujoco, kind) for kind in Names._fields))
     _refuse_inexpressible(m, names, refuse)
-    couplings = read_couplings(m, names.joint, names.equality, refuse)
+    couplings = read_equalities(m, names.body, names.joint, names.equality, refuse)
     rotors = _rotors(m, names, refuse)
     links, joints = [Link(names.body[0])], []
     for body in range(1, m.nbody):
@@ -172,7 +178,8 @@ def read_mjcf(m: Any, ignore: Collection[str]) -> tuple[str, list[Link], list[Jo
         R = _rotation(m.body_iquat[body])
         links.append(Link(name, float(m.body_mass[body]), m.body_ipos[body].copy(),
                           R @ np.diag(m.body_inertia[body]) @ R.T))
-    return m.names.split(b'\0', 1)[0].decode() or 'robot', links, joints, notes
+    return (m.names.split(b'\0', 1)[0].decode() or 'robot', links, joints, notes,
+            _omissions(m, names))
 
 
 def _names(m: Any, mujoco: Any, kind: str) -> list[str]:
@@ -297,18 +304,31 @@ def _rotors(m: Any, names: Names, refuse: Refuse) -> np.ndarray:
     return result
 
 
+def _omissions(m: Any, names: Names) -> list[str]:
+    """Return notes about parts of a description that do not change M, C, g and passive torques."""
+    from mujoco import mjtJoint
+
+    def some(labels: list[str], which: np.ndarray) -> str:
+        return listed([labels[k] for k in np.flatnonzero(which)])
+    found = {
+        'gravcomp of the bodies {} is left out: gravity torques are not reduced by it':
+            some(names.body, m.body_gravcomp),
+        'the ranges of the ball joints {} are left out':
+            some(names.joint, (m.jnt_type == mjtJoint.mjJNT_BALL) & (m.jnt_limited != 0)),
+        'the ranges of the tendons {} are left out': some(names.tendon, m.tendon_limited)}
+    return [text.format(which) for text, which in found.items() if which]
+
+
 def _refuse_inexpressible(m: Any, names: Names, refuse: Refuse) -> None:
     """Refuse elements other than equalities that links and joints cannot express."""
     from mujoco import mjtBias, mjtJoint
 
-    for k in np.flatnonzero(m.body_gravcomp).tolist():
-        refuse(f"gravcomp of body '{names.body[k]}'", 'gravcomp')
     if m.opt.density or m.opt.viscosity:
         refuse('the fluid (option density or viscosity)', 'fluid')
     if m.nflex:
         refuse('the deformable body (flex)', 'flex')
-    if m.nplugin:
-        refuse('the plugin', 'plugin')
+    for k in np.flatnonzero(m.body_plugin >= 0).tolist():
+        refuse(f"the plugin of body '{names.body[k]}'", 'plugin')
     for j, joint in enumerate(names.joint):
         dof = m.jnt_dofadr[j]
         if m.jnt_type[j] == mjtJoint.mjJNT_FREE and (

@@ -1,27 +1,43 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Linear equalities of MuJoCo as couplings of joints."""
+"""Equalities of MuJoCo: linear ones as couplings of joints, and the loops that others close."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from rbd_ros.model.joints import Mimic
+from rbd_ros.model.joints import Mimic, quaternion_matrix
+from rbd_ros.model.se3 import pose
 
 
-def read_couplings(m: Any, joints: Sequence[str], equalities: Sequence[str],
-                   refuse: Callable[[str, str], None]) -> dict[int, Mimic | float]:
+class Loop(NamedTuple):
+    """Two frames that an equality joins; placements (4, 4) are in the frames of their links."""
+
+    name: str
+    kind: str   # 'point': their origins coincide; 'weld': their axes, too
+    link_a: str
+    link_b: str
+    placement_a: np.ndarray
+    placement_b: np.ndarray
+
+
+def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
+                    equalities: Sequence[str], refuse: Callable[[str, str], None]
+                    ) -> dict[int, Mimic | float]:
     """
     Return the couplings of a compiled model by the index of the joint that follows.
 
-    A float is the position of a joint that an equality fixes. Equalities that are not linear, or
-    couple more than two joints, are passed to ``refuse``.
+    A float is the position of a joint that an equality fixes. Loops, and equalities that are not
+    linear or couple more than two joints, are passed to ``refuse``.
 
     """
     found: dict[int, Mimic | float] = {}
     leader_of: dict[int, int] = {}
     for k in np.flatnonzero(m.eq_active0).tolist():
         name = f"equality '{equalities[k]}'"
+        if loop := read_loop(m, k, bodies, equalities[k]):
+            refuse(f"{name}, a loop of '{loop.link_a}' and '{loop.link_b}',", 'equality')
+            continue
         linear = _linear(m, k)
         if linear is None:
             refuse(name, 'equality')
@@ -46,6 +62,29 @@ def read_couplings(m: Any, joints: Sequence[str], equalities: Sequence[str],
         else:
             found[follower] = at
     return found
+
+
+def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Loop | None:
+    """Return the loop that equality k closes, None if it is neither ``connect`` nor ``weld``."""
+    from mujoco import mjtEq, mjtObj
+
+    kind = mjtEq(m.eq_type[k])
+    if kind not in (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD):
+        return None
+    ids, data = (int(m.eq_obj1id[k]), int(m.eq_obj2id[k])), m.eq_data[k]
+    if m.eq_objtype[k] == mjtObj.mjOBJ_SITE:
+        placements = [pose(quaternion_matrix(np.roll(m.site_quat[i], -1)), m.site_pos[i])
+                      for i in ids]
+        ids = tuple(int(m.site_bodyid[i]) for i in ids)
+    elif kind == mjtEq.mjEQ_CONNECT:
+        # The anchor in the axes of both bodies.
+        placements = [pose(np.eye(3), data[:3]), pose(np.eye(3), data[3:6])]
+    else:
+        # The anchor in the second body, its place in the first one, and the axes of the second.
+        placements = [pose(quaternion_matrix(np.roll(data[6:10], -1)), data[3:6]),
+                      pose(np.eye(3), data[:3])]
+    return Loop(name, 'point' if kind == mjtEq.mjEQ_CONNECT else 'weld',
+                bodies[ids[0]], bodies[ids[1]], *placements)
 
 
 def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:
