@@ -9,6 +9,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels import closed_loops
+from rbd_ros.kernels.layout import PARENT
 from rbd_ros.model.body_table import pack, Tree
 from rbd_ros.model.coordinates import Coordinates
 from rbd_ros.model.description import LARGEST, numbers
@@ -99,6 +100,7 @@ class Loops:
     coordinates: Coordinates    # of the robot without its constraints
     # Numbers of the dependent velocities, followed by those of the independent ones.
     order: np.ndarray
+    involved: np.ndarray    # numbers, among the independent velocities, of those in loops
     nv: int                 # number of independent velocities
     neutral: np.ndarray     # the closed configuration found first from the neutral one
 
@@ -119,6 +121,7 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
 
     """
     require_unique('constraint', [one.name for one in constraints])
+    bodies = tree.robot[:, PARENT].astype(int)
     robot, slots = pack(tree.robot)
     table, first = np.zeros((len(constraints), closed_loops.LOOP_COLUMNS)), 0
     for row, one in zip(table, constraints):
@@ -134,8 +137,29 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
             T = tree.link_pose[k] @ placement
             row[column] = slots[tree.link_body[k]]
             row[column + 1:column + 13] = (*T[:3, :3].T.ravel(), *T[:3, 3])
+        row[closed_loops.CARRIER] = slots[max(_path(bodies, body_a) & _path(bodies, body_b))]
         row[closed_loops.LENGTH_M], row[closed_loops.FIRST] = one.length or 0.0, first
         first += one.equations
     n = coordinates.nv
     return Loops(tuple(constraints), first, robot, tree.screws, table, coordinates,
-                 np.arange(n), n, np.zeros(0))
+                 np.arange(n), np.arange(n), n, np.zeros(0))
+
+
+def _path(bodies: np.ndarray, body: int) -> set[int]:
+    """Return the bodies from the ground to one, given the parent of each."""
+    path = {0}
+    while body:
+        path.add(body)
+        body = int(bodies[body])
+    return path
+
+
+def in_loops(loops: Loops, tree: Tree) -> set[int]:
+    """Return the numbers of the velocities that belong to a loop."""
+    bodies, slots = tree.robot[:, PARENT].astype(int), pack(tree.robot)[1].tolist()
+    involved: set[int] = set()
+    for row in loops.table:
+        a, b = (_path(bodies, slots.index(row[k])) for k in (closed_loops.BODY_A,
+                                                             closed_loops.BODY_B))
+        involved |= a ^ b
+    return {int(loops.coordinates.columns[body - 1, 0]) for body in involved}
