@@ -15,13 +15,13 @@ in place.
 import math
 
 from rbd_ros.kernels.closed_loops import (
-    change_pass, expand_velocity, find_motion, G, GAMMA, JOINTS_A, JOINTS_V, reflect, report,
-    solve_equations, V, velocity_pass, write_changes, ZERO6)
+    ALL_GROUPS, change_of_body, change_pass, expand_velocity, find_motion, G, GAMMA, JOINTS_A,
+    JOINTS_V, reflect, report, solve_equations, U_, V, velocity_pass, W_, write_changes, ZERO6)
 from rbd_ros.kernels.composite_bodies import composite_bodies, mass_matrix
 from rbd_ros.kernels.coordinates import (
     dense_hybrid_status, fold_side_by_side, fold_stacked, fold_vector)
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.layout import end
+from rbd_ros.kernels.layout import end, load6, parent, slot
 from rbd_ros.kernels.newton_euler import newton_euler
 from rbd_ros.kernels.newton_euler_derivatives import inverse_dynamics_derivatives
 from rbd_ros.kernels.traversal import forward_pass, V_
@@ -35,10 +35,10 @@ def add_columns(X, first, rows, order, involved, found):
     """Replace X, from column ``first``, by X G, in the columns of independent velocities."""
     dependent = len(order) - (len(found) - G)
     for e in range(len(involved)):
-        j = first + order[dependent + involved[e]]
+        j = first + order[dependent + involved[e, 0]]
         for k in range(dependent):
             d = order[k]
-            g = found[G + involved[e], d]
+            g = found[G + involved[e, 0], d]
             if g != 0.0:
                 for i in range(rows):
                     X[i, j] += g * X[i, first + d]
@@ -49,10 +49,10 @@ def add_rows(X, first, columns, order, involved, found):
     """Replace X, from row ``first``, by G^T X, in the rows of independent velocities."""
     dependent = len(order) - (len(found) - G)
     for e in range(len(involved)):
-        i = first + order[dependent + involved[e]]
+        i = first + order[dependent + involved[e, 0]]
         for k in range(dependent):
             d = order[k]
-            g = found[G + involved[e], d]
+            g = found[G + involved[e, 0], d]
             if g != 0.0:
                 for j in range(columns):
                     X[i, j] += g * X[first + d, j]
@@ -66,7 +66,7 @@ def write_torques(x, order, involved, found, tau):
     for k in range(nv):
         tau[k] = x[order[dependent + k]]
     for e in range(len(involved)):
-        k = involved[e]
+        k = involved[e, 0]
         for i in range(dependent):
             tau[k] += found[G + k, order[i]] * x[order[i]]
 
@@ -133,15 +133,18 @@ def closed_hybrid_dynamics(robot, screws, loops, velocities, order, involved, q,
 
 # -- Matrices. ----------------------------------------------------------------------------------
 @helper
-def solve_change(dJ, order, involved, dependent, equations, found, X, x, change):
-    """Write the dependent rows of P dJ G, the change of G for that of J."""
-    rows = len(X)
+def solve_change(dJ, order, involved, group, equations, found, X, x, change):
+    """Write the dependent rows of P dJ G, the change of G for that of J in a group of loops."""
+    rows, dependent = len(X), len(order) - (len(found) - G)
+    change[:] = 0.0
     for e in range(len(involved)):
-        j = order[dependent + involved[e]]
+        if group != ALL_GROUPS and involved[e, 1] != group:
+            continue
+        j = order[dependent + involved[e, 0]]
         for i in range(rows):
             X[i, e] = dJ[i, j]
             for k in range(dependent):
-                X[i, e] += dJ[i, order[k]] * found[G + involved[e], order[k]]
+                X[i, e] += dJ[i, order[k]] * found[G + involved[e, 0], order[k]]
         for k in range(dependent):
             reflect(equations, k, order[k], X, e)
         solve_equations(equations, order, dependent, X, e, x)
@@ -167,8 +170,8 @@ def closed_terms(robot, screws, loops, velocities, order, involved, q, v, equati
     for k in range(joints):
         found[JOINTS_A, k] = 0.0
     change_pass(robot, screws, found[JOINTS_A], found[JOINTS_V], found[JOINTS_A])
-    write_changes(robot, loops, velocities, J_t, J_u, J_tu)
-    solve_change(J_t, order, involved, dependent, equations, found, X, x, rate)
+    write_changes(robot, loops, velocities, ALL_GROUPS, J_t, J_u, J_tu)
+    solve_change(J_t, order, involved, ALL_GROUPS, equations, found, X, x, rate)
     fine = composite_bodies(robot, screws, q, found[JOINTS_V, :joints], tree_terms)
     fold_stacked(velocities, n, 2, 5, tree_terms, folded)
     gravity, coriolis = 2 * n, 2 * n + 1
@@ -177,7 +180,7 @@ def closed_terms(robot, screws, loops, velocities, order, involved, q, v, equati
             folded[coriolis, i] += folded[i, order[k]] * found[GAMMA, order[k]]
     add_columns(folded, 0, 2 * n + 5, order, involved, found)
     for e in range(len(involved)):
-        j = order[dependent + involved[e]]
+        j = order[dependent + involved[e, 0]]
         for k in range(dependent):
             for i in range(n):
                 folded[n + i, j] += rate[k, e] * folded[i, order[k]]
@@ -205,6 +208,18 @@ def write_direction(velocities, order, dependent, values, k, x, joints):
 
 
 @helper
+def loop_change_pass(robot, screws, members, group, u, v, w):
+    """Do `change_pass` for the bodies of a group of loops, whose carriers do not move along u."""
+    for row in range(len(members)):
+        if members[row, 0] == group:
+            i, U, W = members[row, 1], ZERO6, ZERO6
+            if members[row, 2] == 1:
+                up = parent(robot, slot(i))
+                U, W = load6(robot, up, U_), load6(robot, up, W_)
+            change_of_body(robot, screws, i, U, W, u, v, w)
+
+
+@helper
 def write_map_changes(robot, screws, loops, velocities, order, involved, q, v, a, equations, found,
                       work):
     """
@@ -214,28 +229,28 @@ def write_map_changes(robot, screws, loops, velocities, order, involved, q, v, a
     dG v (``of_V``), of dG a + d gamma (``of_A``), and of dG/dt (``rate``).
 
     """
-    J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate = work
+    J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate, members = work
     n, nv, width = len(order), len(found) - G, len(involved)
     dependent = n - nv
     forward_pass(robot, screws, q, None, None, ZERO6)
     velocity_pass(robot, screws, found[JOINTS_V], V_)
     w[:], rate[:] = 0.0, 0.0
     for c in range(width):
-        expand_velocity(velocities, found[G + involved[c]], u)
-        change_pass(robot, screws, u, found[JOINTS_V], w)
-        write_changes(robot, loops, velocities, J_t, J_u, J_tu)
-        solve_change(J_u, order, involved, dependent, equations, found, X, x, of_G[c])
+        expand_velocity(velocities, found[G + involved[c, 0]], u)
+        loop_change_pass(robot, screws, members, involved[c, 1], u, found[JOINTS_V], w)
+        write_changes(robot, loops, velocities, involved[c, 1], J_t, J_u, J_tu)
+        solve_change(J_u, order, involved, involved[c, 1], equations, found, X, x, of_G[c])
         for k in range(dependent):
             of_V[k, c], of_A[k, c] = 0.0, 0.0
             for e in range(width):
-                of_V[k, c] += of_G[c, k, e] * v[involved[e]]
-                of_A[k, c] += of_G[c, k, e] * a[involved[e]]
-                rate[k, e] += of_G[c, k, e] * v[involved[c]]
+                of_V[k, c] += of_G[c, k, e] * v[involved[e, 0]]
+                of_A[k, c] += of_G[c, k, e] * a[involved[e, 0]]
+                rate[k, e] += of_G[c, k, e] * v[involved[c, 0]]
     for c in range(width):
-        expand_velocity(velocities, found[G + involved[c]], u)
+        expand_velocity(velocities, found[G + involved[c, 0]], u)
         write_direction(velocities, order, dependent, of_V, c, x, w)
-        change_pass(robot, screws, u, found[JOINTS_V], w)
-        write_changes(robot, loops, velocities, J_t, J_u, J_tu)
+        loop_change_pass(robot, screws, members, involved[c, 1], u, found[JOINTS_V], w)
+        write_changes(robot, loops, velocities, involved[c, 1], J_t, J_u, J_tu)
         for i in range(len(X)):
             X[i, 0] = 0.0
             for j in range(n):
@@ -252,7 +267,7 @@ def write_map_changes(robot, screws, loops, velocities, order, involved, q, v, a
 @kernel
 def closed_inverse_dynamics_derivatives(
         robot, screws, loops, velocities, order, involved, q, v, a, equations, found, folded,
-        tree_D, D, J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate, derivatives):
+        tree_D, D, J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate, members, derivatives):
     """
     Write dtau/dq, dtau/dv and M side by side to ``derivatives``, shape (nv, 3 nv).
 
@@ -269,9 +284,9 @@ def closed_inverse_dynamics_derivatives(
                                              found[JOINTS_A, :joints], tree_D))
     fold_side_by_side(velocities, n, tree_D, D)
     write_map_changes(robot, screws, loops, velocities, order, involved, q, v, a, equations,
-                      found, (J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate))
+                      found, (J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate, members))
     for e in range(len(involved)):
-        j = order[dependent + involved[e]]
+        j = order[dependent + involved[e, 0]]
         for k in range(dependent):
             d = order[k]
             for i in range(n):
@@ -289,6 +304,6 @@ def closed_inverse_dynamics_derivatives(
     for c in range(len(involved)):
         for e in range(len(involved)):
             for k in range(dependent):
-                derivatives[involved[c], involved[e]] += of_G[e, k, c] * folded[order[k]]
-            total += derivatives[involved[c], involved[e]]
+                derivatives[involved[c, 0], involved[e, 0]] += of_G[e, k, c] * folded[order[k]]
+            total += derivatives[involved[c, 0], involved[e, 0]]
     return fine and math.isfinite(total)

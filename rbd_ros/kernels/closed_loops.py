@@ -20,8 +20,9 @@ anyway): J_d has full column rank, and a QR factorization solves the equations t
 
 A row of ``loops`` is one constraint, see the columns below; ``velocities`` maps from the
 coordinates of a robot with mimics, as in `rbd_ros.kernels.coordinates`; ``order`` has the numbers
-of the dependent velocities, followed by those of the independent ones; ``involved`` has the
-numbers, among these, of those that belong to a loop. The other columns of J are zero.
+of the dependent velocities, followed by those of the independent ones; ``involved`` has, for each
+of the latter that is in a loop, its number among them and the group of the loop. The other columns
+of J are zero.
 
 """
 
@@ -38,9 +39,12 @@ from rbd_ros.kernels.vectors import (ad, add, add6, add_cross, compose, cross, d
                                      scale, shift, sub, sub6, transpose, unrotate)
 
 # Columns of `loops`: kind, slots of the bodies, poses of the frames there (rotation by columns,
-# position), distance, m, the first of its equations, and the slot of the body that carries both.
-KIND, BODY_A, FRAME_A, BODY_B, FRAME_B, LENGTH_M, FIRST, CARRIER = 0, 1, 2, 14, 15, 27, 28, 29
-LOOP_COLUMNS = 30
+# position), distance, m, the first of its equations, the slot of the body that carries both, and
+# the group of loops that have joints in common.
+KIND, BODY_A, FRAME_A, BODY_B, FRAME_B, LENGTH_M = 0, 1, 2, 14, 15, 27
+FIRST, CARRIER, GROUP = 28, 29, 30
+LOOP_COLUMNS = 31
+ALL_GROUPS = -1
 # Values of KIND, and the number of equations of each.
 POINT, REVOLUTE, WELD, DISTANCE = 0, 1, 2, 3
 EQUATIONS = (3, 5, 6, 1)
@@ -176,10 +180,10 @@ def factor_equations(J, order, involved, dependent, n):
             for i in range(k + 1, dependent):
                 reflect(J, k, d, J, order[i])
             for i in range(len(involved)):
-                reflect(J, k, d, J, order[dependent + involved[i]])
+                reflect(J, k, d, J, order[dependent + involved[i, 0]])
             reflect(J, k, d, J, n + 1)
     for k in range(len(involved)):
-        inside, left, j = 0.0, 0.0, order[dependent + involved[k]]
+        inside, left, j = 0.0, 0.0, order[dependent + involved[k, 0]]
         for i in range(rows):
             square = J[i, j] * J[i, j]
             inside += square
@@ -221,7 +225,7 @@ def write_map(robot, loops, velocities, order, involved, J, found):
     for k in range(nv):
         found[G + k, order[dependent + k]] = 1.0
     for i in range(len(involved)):
-        k = involved[i]
+        k = involved[i, 0]
         solve_equations(J, order, dependent, J, order[dependent + k], found[G + k])
     return gap <= CLOSED and status == 0
 
@@ -427,26 +431,34 @@ def moving_column(S, moved):
 
 
 @helper
+def change_of_body(robot, screws, i, U, W, u, v, w):
+    """Write U_ and W_ of a body, given those of its parent."""
+    b = slot(i)
+    S, R, r = load6(robot, b, S_), load33(robot, b, R_), load3(robot, b, r_)
+    U = add6(U, world_joint_motion(robot, screws, i, R, r, S, u))
+    Sv, Sw = (world_joint_motion(robot, screws, i, R, r, S, v),
+              world_joint_motion(robot, screws, i, R, r, S, w))
+    store6(robot, b, U_, U)
+    store6(robot, b, W_, add6(add6(W, ad(U, Sv)), Sw))
+
+
+@helper
 def change_pass(robot, screws, u, v, w):
     """Write U_ and W_: the twist of every body at u, and the change of V_."""
     store6(robot, GROUND, U_, ZERO6)
     store6(robot, GROUND, W_, ZERO6)
     for i in range(1, count(robot)):
-        b = slot(i)
-        up, S = parent(robot, b), load6(robot, b, S_)
-        R, r = load33(robot, b, R_), load3(robot, b, r_)
-        U = add6(load6(robot, up, U_), world_joint_motion(robot, screws, i, R, r, S, u))
-        Sv, Sw = (world_joint_motion(robot, screws, i, R, r, S, v),
-                  world_joint_motion(robot, screws, i, R, r, S, w))
-        store6(robot, b, U_, U)
-        store6(robot, b, W_, add6(add6(load6(robot, up, W_), ad(U, Sv)), Sw))
+        up = parent(robot, slot(i))
+        change_of_body(robot, screws, i, load6(robot, up, U_), load6(robot, up, W_), u, v, w)
 
 
 @helper
-def write_changes(robot, loops, velocities, J_t, J_u, J_tu):
-    """Write the derivatives of J."""
+def write_changes(robot, loops, velocities, group, J_t, J_u, J_tu):
+    """Write the derivatives of J; those of other groups, unless ALL_GROUPS, are zero."""
     J_t[:], J_u[:], J_tu[:] = 0.0, 0.0, 0.0
     for k in range(len(loops)):
+        if group != ALL_GROUPS and loops[k, GROUP] != group:
+            continue
         (R, p), p_b = frame(robot, loops, k, BODY_A), frame(robot, loops, k, BODY_B)[1]
         moved_a = twists(robot, np.int64(loops[k, BODY_A]))
         axes, P = moving_axes(R, moved_a), moving_point(p, moved_a)
@@ -481,5 +493,5 @@ def equation_changes(robot, screws, loops, velocities, q, v, u, w, J_t, J_u, J_t
     forward_pass(robot, screws, q, None, None, ZERO6)
     velocity_pass(robot, screws, v, V_)
     change_pass(robot, screws, u, v, w)
-    write_changes(robot, loops, velocities, J_t, J_u, J_tu)
+    write_changes(robot, loops, velocities, ALL_GROUPS, J_t, J_u, J_tu)
     return True

@@ -61,7 +61,8 @@ def buffers(loops: Loops) -> Buffers:
         (X, x, rate, np.zeros(term_layout(joints).shape), np.zeros(term_layout(n).shape)),
         (np.zeros((joints, joints)), np.zeros((n + 2 * nv + 1, n))),
         (np.zeros((joints, 3 * joints)), np.zeros((n, 3 * n)), *np.zeros((3, m, n)), X, x,
-         *np.zeros((2, joints)), np.zeros((width, d, width)), *np.zeros((2, d, width)), rate))
+         *np.zeros((2, joints)), np.zeros((width, d, width)), *np.zeros((2, d, width)), rate,
+         loops.members))
 
 
 class ClosedMethods(CoupledMethods):
