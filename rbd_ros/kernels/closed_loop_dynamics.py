@@ -59,6 +59,17 @@ def add_rows(X, first, columns, order, involved, found):
 
 
 @helper
+def fold_squares(velocities, n, X, folded):
+    """Write G^T X G for the squares in X with the G of mimics; without these, copy X."""
+    if n == len(velocities):
+        for i in range(n):
+            for j in range(X.shape[1]):
+                folded[i, j] = X[i, j]
+    else:
+        fold_side_by_side(velocities, n, X, folded)
+
+
+@helper
 def write_torques(x, order, involved, found, tau):
     """Write G^T x."""
     nv = len(found) - G
@@ -121,7 +132,7 @@ def closed_hybrid_dynamics(robot, screws, loops, velocities, order, involved, q,
         return False
     write_torques(folded, order, involved, found, b)
     mass_matrix(robot, screws, q, tree_M)
-    fold_side_by_side(velocities, n, tree_M, whole)
+    fold_squares(velocities, n, tree_M, whole)
     add_columns(whole, 0, n, order, involved, found)
     add_rows(whole, 0, n, order, involved, found)
     write_independent(whole, 0, order, nv, own, 0, 0)
@@ -282,7 +293,7 @@ def closed_inverse_dynamics_derivatives(
     fine = (tree_torques(robot, screws, velocities, q, found, folded)
             and inverse_dynamics_derivatives(robot, screws, q, found[JOINTS_V, :joints],
                                              found[JOINTS_A, :joints], tree_D))
-    fold_side_by_side(velocities, n, tree_D, D)
+    fold_squares(velocities, n, tree_D, D)
     write_map_changes(robot, screws, loops, velocities, order, involved, q, v, a, equations,
                       found, (J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate, members))
     for e in range(len(involved)):
