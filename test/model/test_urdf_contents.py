@@ -13,6 +13,7 @@ from rbd_ros import load_urdf, load_urdf_string, ModelWarning, save_urdf, UrdfEr
 from rbd_ros.model.files.xml_elements import decode, parse
 from urdf_texts import ARM, changed, INERTIAL
 
+
 # -- Nothing ignored silently. --------------------------------------------------------------------
 
 @pytest.mark.parametrize('old, new, message', [

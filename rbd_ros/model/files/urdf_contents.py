@@ -25,6 +25,7 @@ _KNOWN = {tag: (frozenset(attributes.split()), frozenset(children.split()))
     ('limit', ' '.join(('lower upper effort velocity', *NEW_LIMITS)), ''),
     ('dynamics', 'damping friction', ''),
     ('mimic', 'joint multiplier offset', ''))}
+# Elements that close loops, which are named but not used.
 LOOPS = ('constraint', 'loop_joint', 'drake:ball_constraint', 'drake:linear_bushing_rpy')
 _XML = '{http://www.w3.org/'
 
