@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import rbd_ros
 from rbd_ros import load_urdf_string, StateError
 from rbd_ros.batch.trajectory_efforts import slowdown, trajectory_efforts
 from rbd_ros.cli.main import main
@@ -28,6 +29,20 @@ def test_a_model_has_the_limits_of_its_joints_and_infinity_where_there_are_none(
     model = arm(acceleration=5, jerk=70)
     assert (model.acceleration_limit, model.deceleration_limit, model.jerk_limit) == (5, 5, 70)
     assert arm(deceleration=6).acceleration_limit == arm().jerk_limit == np.inf
+
+
+def test_limits_are_those_of_the_joints_that_move_in_the_order_of_velocities():
+    builder = rbd_ros.ModelBuilder('r').link('a').link('b', mass=1.0).link('c', mass=1.0).link('d')
+    model = (builder.joint('j', 'planar', 'a', 'b', acceleration=[1.0, 2.0, 3.0], jerk=9.0)
+             .joint('k', 'revolute', 'b', 'c', deceleration=4.0)
+             .joint('l', 'revolute', 'c', 'd', acceleration=5.0, mimic=('k',)).build())
+    assert model.acceleration_limit.tolist() == [1.0, 2.0, 3.0, np.inf]
+    assert model.deceleration_limit.tolist() == [np.inf, np.inf, np.inf, 4.0]
+    assert model.jerk_limit.tolist() == [9.0, 9.0, 9.0, np.inf]
+    locked = rbd_ros.with_locked_joints(model, {'j': np.zeros(3)})
+    assert (locked.acceleration_limit, locked.deceleration_limit) == (np.inf, 4.0)
+    assert rbd_ros.with_floating_base(model).jerk_limit.tolist() == [np.inf] * 6 + [9.0] * 3 + [
+        np.inf]
 
 
 # -- Efforts along a trajectory. ------------------------------------------------------------------
