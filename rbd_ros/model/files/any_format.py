@@ -9,14 +9,22 @@ from pathlib import Path
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.files.mjcf import is_mjcf, load_mjcf
+from rbd_ros.model.files.mjcf_files import read_mjcf_file
 from rbd_ros.model.files.urdf import load_urdf, load_urdf_string, read_file
 from rbd_ros.model.files.xacro_files import SUFFIX
+from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.model import Model, STANDARD_GRAVITY
 
 
 def is_mjcf_file(path: str | PathLike[str]) -> bool:
     """Return whether a file is MJCF; raise UrdfError if it cannot be read."""
     return Path(path).suffix != SUFFIX and is_mjcf(read_file(path))
+
+
+def read_description(path: str | PathLike[str], xacro_arguments: Iterable[str] = ()) -> str:
+    """Return the text of a robot's file as others take it: xacro expanded, MJCF with includes."""
+    text = decode(read_file(path, xacro_arguments))
+    return read_mjcf_file(path) if is_mjcf(text) else text
 
 
 def load_file(path: str | PathLike[str], *, floating_base: bool = False,

@@ -45,15 +45,20 @@ def decode(text: str | bytes) -> str:
     return re.sub(r'\A<\?xml[^>]*\?>', '', text)
 
 
-def parse(text: str, *, comments: bool = False) -> etree._Element:
-    """Return the root element of a decoded URDF, optionally with its comments."""
+def parse_xml(text: str, *, comments: bool = False) -> etree._Element:
+    """Return the root element of a decoded document, optionally with its comments."""
     parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
                              remove_comments=not comments, remove_pis=not comments,
                              encoding='utf-8')
     try:
-        root = etree.fromstring(text.encode('utf-8'), parser)
+        return etree.fromstring(text.encode('utf-8'), parser)
     except (etree.XMLSyntaxError, UnicodeEncodeError, ValueError) as error:
         raise UrdfError(f'the text is not well-formed XML: {error}') from None
+
+
+def parse(text: str, *, comments: bool = False) -> etree._Element:
+    """Return the root element of a decoded URDF, optionally with its comments."""
+    root = parse_xml(text, comments=comments)
     if root.tag != 'robot':
         hint = ': this is SDF, not URDF' if root.tag == 'sdf' else ''
         raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>{hint}')
