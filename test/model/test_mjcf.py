@@ -3,12 +3,13 @@
 """Models read from MJCF have the dynamics that MuJoCo computes for the same document."""
 
 import io
+from pathlib import Path
 import warnings
 
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.model.files.mjcf import compile_mjcf, is_mjcf, load_mjcf
+from rbd_ros.model.files.mjcf import compile_mjcf, IGNORABLE, is_mjcf, load_mjcf
 
 # It needs MuJoCo.
 oracle = pytest.importorskip('mjcf_oracle')
@@ -239,6 +240,15 @@ def test_nameless_elements_have_names_of_their_own():
 def test_bad_documents_are_refused(bad, message):
     with pytest.raises(rbd_ros.ModelError, match=message):
         load_mjcf(bad)
+
+
+def test_the_page_names_every_kind_that_can_be_ignored():
+    page = (Path(__file__).parents[2] / 'doc/how_to/mjcf.md').read_text(encoding='utf-8')
+    table = page.partition('| kind | elements |\n|---|---|\n')[2].partition('\n\n')[0]
+    assert {kind for line in table.splitlines()
+            for kind in line.split('|')[1].replace('`', '').strip().split(', ')} == set(IGNORABLE)
+    with pytest.raises(rbd_ros.ModelError, match=f'some of {", ".join(IGNORABLE)}, got'):
+        load_mjcf(TREE, ignore=['everything'])
 
 
 def test_unknown_kinds_to_ignore_are_refused():
