@@ -48,7 +48,8 @@ def describe(model: Model) -> Iterator[str]:
         resistance = ''.join(
             f', {label} {x:.4g} {of}' for label, x, of in (
                 ('damping', model.damping[k], f'{effort} s/{unit}'),
-                ('friction', model.friction[k], effort)) if x)
+                ('friction', model.friction[k], effort),
+                ('stiffness', model.stiffness[k], f'{effort}/{unit}')) if x)
         yield (f'{k:5d}  {name:32s} {model.lower[k]:8.4g} ... {model.upper[k]:<8.4g} {unit:4s}'
                f'velocity {model.velocity_limit[k]:.4g} {unit}/s, '
                f'effort {model.effort_limit[k]:.4g} {effort}{resistance}')
@@ -83,11 +84,14 @@ def content(model: Model) -> dict[str, object]:
         'position_names': list(model.position_names),
         'coordinates': [
             {'name': name, 'unit': 'rad' if angular else 'm', **dict(zip(
-                ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction'),
+                ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction',
+                 'stiffness', 'spring_reference'),
                 (float(x) if isfinite(x) else None for x in numbers)))}
             for name, angular, *numbers in zip(
                 model.velocity_names, model.angular, model.lower, model.upper,
-                model.velocity_limit, model.effort_limit, model.damping, model.friction)],
+                model.velocity_limit, model.effort_limit, model.damping, model.friction,
+                model.stiffness, model.spring_reference)],
+        'configurations': {name: q.tolist() for name, q in model.configurations.items()},
         'joints': [
             {'name': joint.name, 'kind': joint.kind, 'parent': joint.parent, 'child': joint.child,
              'placement': joint.placement.tolist(), 'axis': joint.axis.tolist(),

@@ -3,6 +3,7 @@
 """Models read from MJCF have the dynamics that MuJoCo computes for the same document."""
 
 import io
+import json
 from pathlib import Path
 import warnings
 
@@ -270,12 +271,23 @@ def test_mjcf_is_recognized():
 def test_the_command_line_reads_mjcf(tmp_path, capsys):
     from rbd_ros.cli.main import main
     path = tmp_path / 'robot.xml'
-    path.write_text(mjcf(hinge('one'), '<option gravity="0 0 -2"/>'))
+    path.write_text(mjcf(hinge('one', 'stiffness="3" springref=".25"'),
+                         '<option gravity="0 0 -2"/><keyframe><key name="home" qpos=".5"/>'
+                         '</keyframe>'))
     assert main(['check', str(path)]) == 0
-    assert 'one ' in capsys.readouterr().out
+    assert ', stiffness 3 N m/rad' in capsys.readouterr().out
+    assert main(['check', '--json', str(path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['configurations'] == {'home': [0.5]}
+    assert [(one['stiffness'], one['spring_reference']) for one in found['coordinates']] == [
+        (3.0, 0.25)]
     assert main(['torques', str(path), '--q', '0.3']) == 0
     assert 'one' in capsys.readouterr().out
     assert main(['compare', str(path), str(path)]) == 0
+    other = tmp_path / 'other.xml'
+    other.write_text(path.read_text().replace('springref=".25"', 'springref=".5"'))
+    assert main(['compare', str(path), str(other)]) == 2
+    assert "joint 'one': spring reference: 0.25 / 0.5" in capsys.readouterr().out
     assert main(['check', '--floating-base', str(path)]) != 0
     assert '<freejoint/>' in capsys.readouterr().err
 

@@ -65,6 +65,10 @@ def test_files_that_include_themselves_are_refused(tmp_path):
     path.write_text('<mujoco><include file="robot.xml"/></mujoco>')
     with pytest.raises(rbd_ros.ModelError, match='twice'):
         read_description(path)
+    (tmp_path / 'part.xml').write_text('<mujocoinclude/>')
+    path.write_text('<mujoco><include file="part.xml"/><include file="part.xml"/></mujoco>')
+    with pytest.raises(rbd_ros.ModelError, match=r'part\.xml twice'):
+        read_description(path)
     path.write_text('<mujoco><include file="nowhere.xml"/></mujoco>')
     with pytest.raises(rbd_ros.RbdError, match=r'nowhere\.xml cannot be read'):
         read_description(path)
