@@ -288,6 +288,16 @@ def test_the_command_line_reads_mjcf(tmp_path, capsys):
     other.write_text(path.read_text().replace('springref=".25"', 'springref=".5"'))
     assert main(['compare', str(path), str(other)]) == 2
     assert "joint 'one': spring reference: 0.25 / 0.5" in capsys.readouterr().out
+    loop = tmp_path / 'loop.xml'
+    loop.write_text(REFUSED['connect'][0])
+    assert main(['check', str(loop)]) == 1
+    assert "ignore=['equality']" in capsys.readouterr().err
+    assert main(['check', str(loop), '--ignore', 'equality']) == 0
+    assert "equality 'loop', a loop of 'one_body' and 'world', is ignored" in (
+        capsys.readouterr().out)
+    urdf = Path(__file__).parents[2] / 'urdf/demo_arm.urdf'
+    assert main(['check', str(urdf), '--ignore', 'equality']) == 1
+    assert 'is not MJCF' in capsys.readouterr().err
     assert main(['check', '--floating-base', str(path)]) != 0
     assert '<freejoint/>' in capsys.readouterr().err
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read robots from descriptions in any supported format: URDF, xacro or MJCF."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from os import PathLike
 from pathlib import Path
 
@@ -29,10 +29,13 @@ def read_description(path: str | PathLike[str], xacro_arguments: Iterable[str] =
 
 def load_file(path: str | PathLike[str], *, floating_base: bool = False,
               gravity: npt.ArrayLike | None = None, strict: bool = False,
-              xacro_arguments: Iterable[str] = ()) -> Model:
+              xacro_arguments: Iterable[str] = (), ignore: Collection[str] = ()) -> Model:
     """Return the robot of a file; arguments are those of `load_urdf` and `load_mjcf`."""
     if not xacro_arguments and is_mjcf_file(path):
-        return _checked(load_mjcf(path, gravity=gravity, strict=strict), floating_base)
+        return _checked(load_mjcf(path, gravity=gravity, strict=strict, ignore=ignore),
+                        floating_base)
+    if ignore:
+        raise ModelError(f'{path} is not MJCF: there is nothing to ignore')
     return load_urdf(path, floating_base=floating_base, strict=strict,
                      gravity=STANDARD_GRAVITY if gravity is None else gravity,
                      xacro_arguments=xacro_arguments)
