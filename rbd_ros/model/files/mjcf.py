@@ -142,8 +142,6 @@ def compile_mjcf(source: str | bytes | PathLike[str]) -> Any:
 def read_mjcf(m: Any, ignore: Collection[str]
               ) -> tuple[str, list[Link], list[Joint], list[str], list[str]]:
     """Return name, links, joints, what is left out on request, and what without being asked."""
-    import mujoco
-
     notes: list[str] = []
 
     def refuse(element: str, kind: str) -> None:
@@ -152,7 +150,7 @@ def read_mjcf(m: Any, ignore: Collection[str]
                              f"ignore=['{kind}'] leaves it out")
         notes.append(f'{element} is ignored')
 
-    names = Names(*(_names(m, mujoco, kind) for kind in Names._fields))
+    names = Names(*(element_names(m, kind) for kind in Names._fields))
     _refuse_inexpressible(m, names, refuse)
     couplings = read_equalities(m, names.body, names.joint, names.equality, refuse)
     rotors = _rotors(m, names, refuse)
@@ -182,8 +180,10 @@ def read_mjcf(m: Any, ignore: Collection[str]
             _omissions(m, names))
 
 
-def _names(m: Any, mujoco: Any, kind: str) -> list[str]:
-    """Return the unique names of all elements of a kind."""
+def element_names(m: Any, kind: str) -> list[str]:
+    """Return the unique names of all elements of a kind; nameless ones have a number."""
+    import mujoco
+
     count = {'body': m.nbody, 'joint': m.njnt, 'actuator': m.nu, 'tendon': m.ntendon,
              'equality': m.neq, 'key': m.nkey}[kind]
     given = [mujoco.mj_id2name(m, getattr(mujoco.mjtObj, f'mjOBJ_{kind.upper()}'), k)
