@@ -51,6 +51,7 @@ setup(
         'numpy>=1.26',
         'pyyaml',                    # parameter files of drives
         'scipy>=1.11',               # LAPACK, least squares, adaptive integration
+        'urdfdom_py',                # the object model of URDF, urdf_parser_py
     ],
     extras_require={
         'demo': [

@@ -23,8 +23,9 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'forward_dynamics_derivatives', 'hybrid_dynamics_derivatives',
         'inverse_dynamics_derivatives'],
     'dynamics': [
-        'all_terms', 'bias_torques', 'coriolis_matrix', 'forward_dynamics', 'friction_torques',
-        'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics', 'mass_matrix'],
+        'all_terms', 'bias_torques', 'constraint_forces', 'coriolis_matrix', 'forward_dynamics',
+        'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics',
+        'mass_matrix'],
     'errors': [
         'ModelError', 'ModelWarning', 'RbdError', 'RecordingError', 'SingularError', 'StateError',
         'UrdfError'],

@@ -16,6 +16,7 @@ from rbd_ros.derivatives import (
 from rbd_ros.dynamics import (
     all_terms as all_terms,
     bias_torques as bias_torques,
+    constraint_forces as constraint_forces,
     coriolis_matrix as coriolis_matrix,
     forward_dynamics as forward_dynamics,
     friction_torques as friction_torques,

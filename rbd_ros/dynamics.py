@@ -16,9 +16,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from rbd_ros.errors import StateError
 from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
 from rbd_ros.kernels import batch_dynamics
-from rbd_ros.model.arguments import number, one_or_rows, split_motion, Wrenches
+from rbd_ros.kinematics import forward_kinematics
+from rbd_ros.model.arguments import number, one_or_rows, rows, split_motion, Wrenches
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
@@ -28,7 +30,7 @@ from rbd_ros.workspace.quantity import add_method, quantity
 from rbd_ros.workspace.results import (CHRISTOFFEL, cut_terms, DynamicsTerms, Factorization,
                                        is_body_form, term_layout)
 from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import Workspace, workspace_of
+from rbd_ros.workspace.workspace import ClosedWorkspace, Workspace, workspace_of
 
 
 def _inverse_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
@@ -316,7 +318,50 @@ def _configuration_terms(w: RobotArrays, q: ArrayLike) -> DynamicsTerms:
 add_method('configuration_terms', _configuration_terms)
 
 
-def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0) -> np.ndarray:
+def _constraint_forces(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+    """Return the forces of all equations of constraints, N and N m, in the axes of frames a."""
+    w.check(q=q, v=v, a=a)
+    return np.zeros(0)
+
+
+@quantity(_constraint_forces)
+def constraint_forces(model: Model, q: ArrayLike, v: ArrayLike,
+                      a: ArrayLike) -> dict[str, np.ndarray]:
+    """
+    Return the wrenches by which constraints close the loops of a robot.
+
+    They are those of rigid-body dynamics, without friction of passive joints; of least norm where
+    constraints are redundant. For reading: it is slower than `inverse_dynamics`.
+
+    Parameters
+    ----------
+    model, q, v, a
+        Robot; arguments as for `inverse_dynamics`.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (6,)
+        By the name of the constraint: moment, N m, and force, N, on link b about the origin of
+        frame a, in its axes; link a has the opposite.
+
+    """
+    forces, first, wrenches = workspace_of(model).constraint_forces(q, v, a), 0, {}
+    for one in model.constraints:
+        part, first = forces[first:first + one.equations], first + one.equations
+        wrench = wrenches[one.name] = np.zeros(6)
+        if one.kind == 'distance':
+            T = forward_kinematics(model, q)
+            T_a = T[model.link_index(one.link_a)] @ one.placement_a
+            p_b = T[model.link_index(one.link_b)] @ one.placement_b[:, 3]
+            line = T_a[:3, :3].T @ (p_b[:3] - T_a[:3, 3])
+            wrench[3:] = part[0] * line / np.linalg.norm(line)
+        else:
+            wrench[:one.equations - 3], wrench[3:] = part[:-3], part[-3:]
+    return wrenches
+
+
+def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0,
+                     q: ArrayLike | None = None) -> np.ndarray:
     """
     Return the friction torques of the joints, which motors must exert in addition.
 
@@ -327,6 +372,9 @@ def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0) -> np.n
     smooth : float
         Speed at which Coulomb friction has risen to three quarters, rad/s or m/s: s is
         tanh(v / smooth). 0: s is sign(v).
+    q : array_like, optional
+        Configuration (nq,) or (states, nq), rad or m: needed with closed loops, in which passive
+        joints have friction, too.
 
     Returns
     -------
@@ -337,4 +385,16 @@ def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0) -> np.n
 
     """
     v, smooth = one_or_rows(model, 'v', v), number('smooth', smooth, 0.0)
-    return friction(model, v, direction(v, smooth), v)
+    if model.loops is None:
+        return friction(model, v, direction(v, smooth), v)
+    if q is None:
+        raise StateError('friction_torques of a robot with closed loops needs q: passive joints '
+                         'have friction, too')
+    if v.ndim == 2:
+        return np.array([friction_torques(model, x, smooth=smooth, q=at) for at, x in zip(
+            rows(model, 'q', q, len(v), positions=True), v)]).reshape(v.shape)
+    workspace = workspace_of(model)
+    assert isinstance(workspace, ClosedWorkspace)
+    of_joints = np.asarray(workspace._in_tree(q, v)[1])
+    return workspace._torques(friction(
+        model.unconstrained, of_joints, direction(of_joints, smooth), of_joints))

@@ -11,7 +11,7 @@ from rbd_ros import batch
 from rbd_ros.identification import Recording
 from rbd_ros.identification.reduction import samples_of
 from rbd_ros.model import with_friction
-from rbd_ros.model.model import rebuild
+from rbd_ros.model.constraints import rebuild
 
 # Friction and offsets relative to a joint's largest gravity torque, and rotors relative to its
 # inertia: typical of geared arms.

@@ -10,9 +10,9 @@ import numpy as np
 import pinocchio
 from rbd_ros import load_urdf, ModelWarning
 from rbd_ros.model import build_model
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, Mimic
-from rbd_ros.model.model import rebuild
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 DATA = pathlib.Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'robots'

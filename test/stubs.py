@@ -106,6 +106,9 @@ def workspace_stub():
         indent(f'"""\n{inspect.getdoc(workspace)}\n"""', '    ', lambda line: line.strip() != ''),
         '', '    def __new__(cls, model: Model, **options: Any) -> Workspace: ...', '',
         *methods, 'class CoupledWorkspace(Workspace): ...', '',
+        'class ClosedWorkspace(Workspace):',
+        '    def _in_tree(self, q: ArrayLike, v: ArrayLike) -> list[Any]: ...',
+        '    def _torques(self, tau: np.ndarray) -> np.ndarray: ...', '',
         'def workspace_of(model: Model) -> Workspace: ...', ''])
 
 

@@ -40,6 +40,13 @@ def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
     return ', '.join(names[:most]) + more
 
 
+def counted(kind: str, names: Collection[str]) -> str:
+    """Return ``"joint 'a'"`` for one name, ``'2 joints, a, b'`` for several."""
+    if len(names) == 1:
+        return f"{kind} '{next(iter(names))}'"
+    return f'{len(names)} {kind}s, {listed(names)}'
+
+
 def did_you_mean(name: str, known: Collection[str], otherwise: str) -> str:
     """Return ``", did you mean 'gravity'?"`` if a known name is similar, ``otherwise`` if not."""
     near = get_close_matches(name, known, 1)

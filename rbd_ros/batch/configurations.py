@@ -11,8 +11,8 @@ from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.errors import RbdError
 from rbd_ros.model import configurations
 from rbd_ros.model.arguments import number, rows
-from rbd_ros.model.configurations import moved, step_between, with_unit_quaternions
 from rbd_ros.model.model import Model
+from rbd_ros.model.steps import moved, step_between, with_unit_quaternions
 from rbd_ros.workspace.lanes import as_written, Outputs
 from rbd_ros.workspace.maps import same
 

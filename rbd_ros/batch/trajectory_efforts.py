@@ -7,6 +7,8 @@ If all durations are multiplied by c, the path is unchanged, and
 
     tau(c) = g(q) + (M a + C v) / c^2 + tau_f(v / c)
 
+and velocities, accelerations and jerks are divided by c, c^2 and c^3.
+
 """
 
 from collections.abc import Callable
@@ -31,8 +33,8 @@ class TrajectoryEfforts(NamedTuple):
     velocity: np.ndarray        # as given or interpolated, rad/s or m/s
     acceleration: np.ndarray    # likewise, rad/s^2 or m/s^2
     effort: np.ndarray          # N m or N
-    # Factor for the durations that brings velocities and efforts within the limits: 1 if they are,
-    # inf if efforts are not even at standstill.
+    # Factor for the durations that brings velocities, their rates and efforts within the limits: 1
+    # if they are, inf if efforts are not even at standstill.
     time_scale: float
 
 
@@ -71,12 +73,37 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
     def efforts(pace: float) -> np.ndarray:
         tau = gravity + pace ** 2 * moving
         return tau + friction_torques(model, pace * v) if friction else tau
-    return TrajectoryEfforts(v, a, efforts(1.0), _time_scale(model, v, efforts))
+    most = np.max(slowdown(model, time, v, a), initial=1.0)
+    return TrajectoryEfforts(v, a, efforts(1.0), _time_scale(model, most, efforts))
 
 
 def beyond(values: np.ndarray, limits: np.ndarray) -> np.ndarray:
     """Return which velocities or efforts exceed the limits of their joints, up to rounding."""
     return np.abs(values) > (1.0 + TOLERANCE) * limits
+
+
+def acceleration_limits(model: Model, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return the limits of accelerations: those of deceleration where a joint becomes slower."""
+    return np.where(v * a < 0.0, model.deceleration_limit, model.acceleration_limit)
+
+
+def slowdown(model: Model, time: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """
+    Return the factors for the durations that the limits of motion require, shape (nv,).
+
+    These are the limits of velocity, acceleration, deceleration and jerk, which is the change of
+    the acceleration from point to point. A joint within its limits has the factor 1.
+
+    """
+    jerk = np.diff(a, axis=0) / np.diff(time)[:, None]
+    result = np.ones(model.nv)
+    for values, limit, order in ((v, model.velocity_limit, 1),
+                                 (a, acceleration_limits(model, v, a), 2),
+                                 (jerk, model.jerk_limit, 3)):
+        with np.errstate(divide='ignore', invalid='ignore'):
+            ratios = np.nan_to_num(np.abs(values) / limit, nan=0.0)
+        result = np.maximum(result, np.max(ratios, axis=0, initial=0.0) ** (1.0 / order))
+    return np.where(result > 1.0 + TOLERANCE, result, 1.0)
 
 
 def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
@@ -99,14 +126,11 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
     return spline(time, 1), spline(time, 2) if a is None else a
 
 
-def _time_scale(model: Model, v: np.ndarray, efforts: Callable[[float], np.ndarray]) -> float:
-    """Return the least factor that bisection finds for the limits."""
+def _time_scale(model: Model, least: float, efforts: Callable[[float], np.ndarray]) -> float:
+    """Return the least factor, from a given one up, that bisection finds for the efforts."""
     def within(pace: float) -> bool:
         return not np.any(beyond(efforts(pace), model.effort_limit))
-    with np.errstate(divide='ignore', invalid='ignore'):
-        ratios = np.abs(v) / model.velocity_limit
-    fastest = np.max(np.nan_to_num(ratios, nan=0.0), initial=0.0)
-    most = min(1.0, 1.0 / fastest) if fastest > 1.0 + TOLERANCE else 1.0
+    most = 1.0 / least
     if within(most):
         return 1.0 / most
     low, high = 1.0 / LARGEST_TIME_SCALE, most

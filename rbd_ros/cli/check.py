@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import json
 from math import isfinite
+import re
 import warnings
 
+from rbd_ros._internal.text import counted
 from rbd_ros.cli.options import add_robot, load_robot
-from rbd_ros.errors import ModelWarning
+from rbd_ros.errors import ModelWarning, UrdfError
 from rbd_ros.model.model import Model
 
 
@@ -34,6 +36,9 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(content(model), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         print('\n'.join(describe(model)))
+    if model.links and model.mass == 0.0:
+        raise UrdfError(f'{options.urdf}: the total mass is 0: every torque will be zero; does '
+                        'the file lack its <inertial> elements?')
     return 0
 
 
@@ -51,7 +56,11 @@ def describe(model: Model) -> Iterator[str]:
                 ('friction', model.friction[k], effort)) if x)
         yield (f'{k:5d}  {name:32s} {model.lower[k]:8.4g} ... {model.upper[k]:<8.4g} {unit:4s}'
                f'velocity {model.velocity_limit[k]:.4g} {unit}/s, '
-               f'effort {model.effort_limit[k]:.4g} {effort}{resistance}')
+               f'effort {model.effort_limit[k]:.4g} {effort}{resistance}' + ''.join(
+                   f', {label} {limit[k]:.4g} {unit}/s^{order}' for label, limit, order in (
+                       ('acceleration', model.acceleration_limit, 2),
+                       ('deceleration', model.deceleration_limit, 2),
+                       ('jerk', model.jerk_limit, 3)) if isfinite(limit[k])))
     if model.nq != model.nv:
         yield 'Positions: ' + ', '.join(model.position_names)
     yield ''
@@ -69,9 +78,20 @@ def describe(model: Model) -> Iterator[str]:
     yield ''
     if model.warnings:
         yield f'Warnings ({len(model.warnings)}):'
-        yield from (f'  {note}' for note in model.warnings)
+        yield from (f'  {note}' for note in grouped(model.warnings))
     else:
         yield 'No warnings.'
+
+
+def grouped(notes: Iterable[str]) -> list[str]:
+    """Return the notes, with one line for those that several joints or links have in common."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for note in notes:
+        found = re.fullmatch("(joint|link) '([^']*)': (.*)", note, re.DOTALL)
+        kind, name, text = found.groups() if found else ('', '', note)
+        groups.setdefault((kind, text), []).append(name)
+    return [f'{counted(kind, names)}: {text}' if kind else text
+            for (kind, text), names in groups.items()]
 
 
 def content(model: Model) -> dict[str, object]:
@@ -83,11 +103,13 @@ def content(model: Model) -> dict[str, object]:
         'position_names': list(model.position_names),
         'coordinates': [
             {'name': name, 'unit': 'rad' if angular else 'm', **dict(zip(
-                ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction'),
+                ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction',
+                 'acceleration_limit', 'deceleration_limit', 'jerk_limit'),
                 (float(x) if isfinite(x) else None for x in numbers)))}
             for name, angular, *numbers in zip(
                 model.velocity_names, model.angular, model.lower, model.upper,
-                model.velocity_limit, model.effort_limit, model.damping, model.friction)],
+                model.velocity_limit, model.effort_limit, model.damping, model.friction,
+                model.acceleration_limit, model.deceleration_limit, model.jerk_limit)],
         'joints': [
             {'name': joint.name, 'kind': joint.kind, 'parent': joint.parent, 'child': joint.child,
              'placement': joint.placement.tolist(), 'axis': joint.axis.tolist(),

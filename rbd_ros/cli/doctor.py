@@ -26,7 +26,8 @@ import rbd_ros
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.kernels.jit.numba_backend import COMPILES, OBSTACLE, REQUIREMENT
 
-NEEDED = ('numpy', 'scipy', 'lxml')
+# Needed modules, and the packages that contain them.
+NEEDED = {'numpy': 'numpy', 'scipy': 'scipy', 'lxml': 'lxml', 'urdf_parser_py': 'urdfdom_py'}
 # Optional dependencies and their purpose.
 OPTIONAL = {
     'xacro': 'reads xacro files',
@@ -73,9 +74,10 @@ def findings() -> Iterator[Finding]:
     yield Finding('rbd_ros', f'{rbd_ros.__version__} in {Path(rbd_ros.__file__).parent}')
     yield Finding('python', f'{platform.python_version()} on {platform.platform()}, '
                             f'{os.cpu_count()} processors')
-    for name in NEEDED:
-        version, error = _load(name)
-        yield Finding(name, version or f'{error}: pip install {name}', OK if version else MISSING)
+    for name, package in NEEDED.items():
+        version, error = _load(name, package)
+        yield Finding(name, version or f'{error}: pip install {package}',
+                      OK if version else MISSING)
     yield from _compiler()
     for name, purpose in OPTIONAL.items():
         version, error = _load(name)
@@ -96,13 +98,14 @@ def _is_installed(name: str) -> bool:
         return False
 
 
-def _load(name: str) -> tuple[str, str]:
+def _load(name: str, package: str = '') -> tuple[str, str]:
     """Return the version of a module, or an error message if it cannot be imported."""
     try:
         module = import_module(name)
     except Exception as error:          # imports of shared libraries raise anything
         return '', f'cannot be loaded: {type(error).__name__}: {error}'
-    return _version(name) or str(getattr(module, '__version__', 'of unknown version')), ''
+    version = getattr(module, '__version__', 'of unknown version')
+    return _version(package or name) or str(version), ''
 
 
 def _version(name: str) -> str:

@@ -44,8 +44,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             ('--lower', 'lower position limit, rad or m'),
             ('--upper', 'upper position limit, rad or m'),
             ('--velocity', 'velocity limit, rad/s or m/s'),
-            ('--acceleration', 'acceleration limit, rad/s^2 or m/s^2 (default: such that the '
-             'velocity limit is reached in 0.5 s)'),
+            ('--acceleration', 'acceleration limit, rad/s^2 or m/s^2 (default: that of the '
+             'robot, or such that the velocity limit is reached in 0.5 s)'),
             ('--effort', 'effort limit, N m or N')):
         add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
                  help=f'{meaning}, of one joint or of all')

@@ -12,7 +12,8 @@ import sys
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.batch.trajectory_efforts import beyond, trajectory_efforts, TrajectoryEfforts
+from rbd_ros.batch.trajectory_efforts import (
+    acceleration_limits, beyond, slowdown, trajectory_efforts, TrajectoryEfforts)
 from rbd_ros.cli.options import (add_list, add_robot, load_robot, number_of_joint, state_vector,
                                  warn_of_range)
 from rbd_ros.cli.parser import UsageError
@@ -53,7 +54,8 @@ def run(options: argparse.Namespace) -> int:
         return _trajectory(model, options)
     q = state_vector(model, '--q', options.q, positions=True)
     v = state_vector(model, '--v', options.v)
-    tau = inverse_dynamics(model, q, v, state_vector(model, '--a', options.a))
+    a = state_vector(model, '--a', options.a)
+    tau = inverse_dynamics(model, q, v, a)
     if options.friction:
         tau += friction_torques(model, v)
     for name, x, angular in zip(model.velocity_names, tau, model.angular):
@@ -61,6 +63,7 @@ def run(options: argparse.Namespace) -> int:
     warn_of_range(model, q)
     for quantity, values, limits, units in (
             ('velocity', v, model.velocity_limit, ('rad/s', 'm/s')),
+            ('acceleration', a, acceleration_limits(model, v, a), ('rad/s^2', 'm/s^2')),
             ('effort', tau, model.effort_limit, ('N m', 'N'))):
         for k in np.flatnonzero(beyond(values, limits)):
             print(printable(f"warning: '{model.velocity_names[k]}': the {quantity} is "
@@ -116,6 +119,7 @@ def _report(model: Model, time: np.ndarray, found: TrajectoryEfforts) -> Iterato
     """Yield the peak velocity and effort of each joint, and their limits."""
     yield (f'{len(time)} points in {time[-1] - time[0]:g} s; peak velocities and efforts, and '
            'their limits:')
+    too_fast = slowdown(model, time, found.velocity, found.acceleration) > 1.0
     for k, name in enumerate(model.velocity_names):
         unit, force = ('rad/s', 'N m') if model.angular[k] else ('m/s', 'N')
         row = f'{name:32s}'
@@ -125,6 +129,8 @@ def _report(model: Model, time: np.ndarray, found: TrajectoryEfforts) -> Iterato
             mark = '!' if beyond(values[worst, k], limit) else ' '
             bound = f'of {limit:g}' if np.isfinite(limit) else 'no limit'
             row += f' {values[worst, k]:10.4g}{mark}{label} at {time[worst]:.3f} s, {bound}'
+        if too_fast[k] and not np.any(beyond(found.velocity[:, k], model.velocity_limit[k])):
+            row += '; its acceleration or jerk is beyond the limit!'
         yield row
 
 

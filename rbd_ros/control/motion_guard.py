@@ -16,7 +16,7 @@ OVERSPEED = 0.5
 
 
 def stated_speeds(limit: np.ndarray) -> np.ndarray:
-    """Return velocity limits, rad/s or m/s; infinite where the description has none, or 0."""
+    """Return limits of velocity or its rates; infinite where the description has none, or 0."""
     return np.where(limit > 0.0, limit, np.inf)
 
 

@@ -23,6 +23,7 @@ LIMIT_SLACK = 1e-6  # tolerance of limits for rounding, as a share of the limit,
 # as there are at most TOTAL_REFINED states.
 MAX_STATES, MIN_STATES, TOTAL_STATES = 65, 4, 5000
 REFINED_STATES, ROUNDS, TOTAL_REFINED = 5, 6, 50000
+QUINTIC = 6         # coefficients of a polynomial between points with accelerations
 
 
 class JointTrajectory:
@@ -93,21 +94,26 @@ class JointTrajectory:
         """
         Raise StateError if the motion exceeds limits of the robot, also between its points.
 
-        Positions and velocities are checked at all their extrema; a joint that starts beyond a
-        position limit must not move further out. With ``effort``, efforts of inverse dynamics with
-        friction are checked at states of every polynomial, and at more states where second
-        differences do not rule out a violation in between. If this remains undecided (mostly less
-        than 1e-5 of a limit below it), the motion is rejected.
+        Positions, velocities and accelerations are checked at all their extrema, and jerks if the
+        points have accelerations: otherwise accelerations jump at the points. A joint that starts
+        beyond a position limit must not move further out. With ``effort``, efforts of inverse
+        dynamics with friction are checked at states of every polynomial, and at more states where
+        second differences do not rule out a violation in between. If this remains undecided
+        (mostly less than 1e-5 of a limit below it), the motion is rejected.
 
         """
         if len(self.times) < 2:
             return
-        model, (q, v, _) = self._model, self._curves
+        model, (q, v, a) = self._model, self._curves
         first = self._ends[0]
         self._check_extrema(q, np.minimum(model.lower, first), np.maximum(model.upper, first),
                             'reaches', '')
         fastest = stated_speeds(model.velocity_limit)
         self._check_extrema(v, -fastest, fastest, 'moves at', '/s')
+        self._check_accelerations()
+        jerk = stated_speeds(model.jerk_limit)
+        if len(q.c) == QUINTIC and np.any(np.isfinite(jerk)):
+            self._check_extrema(a.derivative(), -jerk, jerk, 'has a jerk of', '/s^3')
         if effort and np.any(np.isfinite(model.effort_limit)):
             self._check_efforts()
 
@@ -121,18 +127,55 @@ class JointTrajectory:
         for k in np.flatnonzero((hull.min(axis=0) < lower) | (hull.max(axis=0) > upper)):
             one = BPoly(curve.c[:, :, k], curve.x)
             slope = PPoly.from_bernstein_basis(one).derivative()
-            times = np.append(curve.x, slope.roots(discontinuity=False, extrapolate=False))
-            times = times[np.isfinite(times)]
-            values = one(times)
+            roots = slope.roots(discontinuity=False, extrapolate=False)
+            roots = roots[np.isfinite(roots)]
+            # Jerks jump between polynomials.
+            times = np.concatenate((curve.x[:-1], curve.x[1:], roots))
+            values = np.concatenate((one.c[0], one.c[-1], one(roots)))
             wrong = np.flatnonzero((values < lower[k]) | (values > upper[k]))
             if len(wrong):
                 worst = wrong[np.argmax(np.maximum(lower[k] - values[wrong],
                                                    values[wrong] - upper[k]))]
-                unit = ('rad' if self._model.angular[k] else 'm') + per
                 limit = lower[k] + slack[k] if values[worst] < lower[k] else upper[k] - slack[k]
-                raise StateError(
-                    f"'{self._model.velocity_names[k]}' {verb} {values[worst]:.4g} {unit} at "
-                    f'{times[worst]:.4g} s, its limit is {limit:.4g} {unit}')
+                raise self._beyond(int(k), verb, per, values[worst], times[worst], limit)
+
+    def _beyond(self, k: int, verb: str, per: str, value: float, time: float,
+                limit: float) -> StateError:
+        unit = ('rad' if self._model.angular[k] else 'm') + per
+        return StateError(f"'{self._model.velocity_names[k]}' {verb} {value:.4g} {unit} at "
+                          f'{time:.4g} s, its limit is {limit:.4g} {unit}')
+
+    def _check_accelerations(self) -> None:
+        """Raise StateError if a joint becomes faster or slower beyond its limits."""
+        from scipy.interpolate import BPoly, PPoly
+
+        model, (_, v, a) = self._model, self._curves
+        rates = stated_speeds(np.stack((model.acceleration_limit, model.deceleration_limit)))
+        hull = np.abs(a.c).reshape(-1, model.nv).max(axis=0)
+        for k in np.flatnonzero(hull > rates.min(axis=0)):
+            speed = PPoly.from_bernstein_basis(BPoly(v.c[:, :, k], v.x))
+            rate = speed.derivative()
+            # Between these times the velocity keeps its sign, and the acceleration is monotone.
+            roots = [one.roots(discontinuity=False, extrapolate=False)
+                     for one in (speed, rate.derivative())]
+            times = np.concatenate((v.x, *roots))
+            times = np.unique(np.clip(times[np.isfinite(times)], v.x[0], v.x[-1]))
+            begin, end = times[:-1], times[1:]
+            # In shorter intervals, between roots that are one, the sign is that of rounding.
+            wide = end - begin > LIMIT_SLACK * np.min(np.diff(v.x))
+            begin, end = begin[wide], end[wide]
+            middle = 0.5 * (begin + end)
+            piece = np.searchsorted(v.x, middle, side='right') - 1
+            for t in (begin, end):
+                values = np.polyval(rate.c[:, piece], t - v.x[piece])
+                slows = values * speed(middle) < 0.0
+                limits = rates[slows.astype(int), k]
+                excess = np.abs(values) - limits - LIMIT_SLACK * np.maximum(limits, 1.0)
+                worst = int(np.argmax(excess))
+                if excess[worst] > 0.0:
+                    verb = 'decelerates at' if slows[worst] else 'accelerates at'
+                    raise self._beyond(int(k), verb, '/s^2', abs(values[worst]), t[worst],
+                                       limits[worst])
 
     def _check_efforts(self) -> None:
         spans, most = np.diff(self.times), self._model.effort_limit * (1.0 + LIMIT_SLACK)

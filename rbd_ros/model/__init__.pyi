@@ -3,6 +3,7 @@
 # Written by `make stubs` from __init__.py, for checkers of types.
 
 from rbd_ros.model.configurations import normalize as normalize
+from rbd_ros.model.constraints import with_constraints as with_constraints
 from rbd_ros.model.drives import (
     drive_parameter_names as drive_parameter_names,
     drive_parameters as drive_parameters,
@@ -19,6 +20,7 @@ from rbd_ros.model.inertial import (
     inertial_parameters as inertial_parameters,
     with_inertial_parameters as with_inertial_parameters,
 )
+from rbd_ros.model.loops import Constraint as Constraint
 from rbd_ros.model.model import build_model as build_model
 from rbd_ros.model.modifications import (
     with_free_joints as with_free_joints,

@@ -106,3 +106,17 @@ def _row(T: np.ndarray, turn: float, slide: float, armature: float, up: int, kin
     """Return the constants of a body without its inertia, in the order of their columns."""
     return [*T[:3, :3].T.ravel().tolist(), *T[:3, 3].tolist(), turn, slide, up, armature,
             *(0.0,) * 10, kind, axis, q, 0.0, 0.0]
+
+
+def pack(bodies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the table of `rbd_ros.kernels.layout`, and the slots of the bodies."""
+    i, lanes = np.arange(len(bodies)), layout.LANES
+    # As `layout.end` and `layout.slot`, which only kernels can call.
+    robot = np.zeros(-(-len(bodies) // lanes) * layout.BLOCK + len(bodies) - 1)
+    slots = i + i // lanes * (layout.BLOCK - lanes)
+    robot[slots[:, None] + lanes * np.arange(layout.CONSTANTS)] = bodies
+    whole = robot.view(np.int64)
+    whole[slots + lanes * layout.NUMBER] = i
+    whole[slots + lanes * layout.PARENT] = slots[bodies[:, layout.PARENT].astype(int)]
+    whole[lanes * layout.PARENT] = len(bodies)
+    return robot, slots

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds robots in Python: one call for each link and joint."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
+from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import inertia_matrix, Link, numbers
 from rbd_ros.model.joints import DRIVE, Joint, KINDS, Mimic, X, Y
+from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
@@ -35,6 +38,7 @@ class ModelBuilder:
         self._name = name
         self._links: list[Link] = []
         self._joints: list[Joint] = []
+        self._constraints: list[Constraint] = []
 
     def link(self, name: str, mass: float = 0.0, com: npt.ArrayLike = (0.0, 0.0, 0.0),
              inertia: npt.ArrayLike = (0.0, 0.0, 0.0)) -> 'ModelBuilder':
@@ -108,7 +112,31 @@ class ModelBuilder:
                                   mimic=Mimic(*mimic) if mimic else None, **per_velocity))
         return self
 
-    def build(self, *, gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False) -> Model:
+    def constraint(self, name: str, kind: str, link_a: str, link_b: str, *,
+                   xyz_a: npt.ArrayLike = (0.0, 0.0, 0.0), rpy_a: npt.ArrayLike = (0.0, 0.0, 0.0),
+                   xyz_b: npt.ArrayLike = (0.0, 0.0, 0.0), rpy_b: npt.ArrayLike = (0.0, 0.0, 0.0),
+                   length: float | None = None) -> 'ModelBuilder':
+        """
+        Add a constraint, which closes a loop, and return the builder.
+
+        Parameters
+        ----------
+        name, kind, link_a, link_b, length
+            As for `rbd_ros.model.Constraint`.
+        xyz_a, rpy_a, xyz_b, rpy_b : array_like, shape (3,)
+            Poses of the two frames in those of the links, m and rad.
+
+        """
+        where = f"constraint '{name}'"
+        xyz_a, rpy_a, xyz_b, rpy_b = (numbers(where, label, value, (3,)) for label, value in (
+            ('xyz_a', xyz_a), ('rpy_a', rpy_a), ('xyz_b', xyz_b), ('rpy_b', rpy_b)))
+        self._constraints.append(Constraint(
+            name, kind, link_a, link_b, pose(rotation_from_rpy(rpy_a), xyz_a),
+            pose(rotation_from_rpy(rpy_b), xyz_b), length))
+        return self
+
+    def build(self, *, gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
+              independent: Sequence[str] | None = None) -> Model:
         """
         Check the description and return the robot; errors name the link or joint.
 
@@ -116,6 +144,9 @@ class ModelBuilder:
         ----------
         gravity, strict
             As for `rbd_ros.model.build_model`.
+        independent : sequence of str, optional
+            As for `rbd_ros.model.with_constraints`, if there are constraints.
 
         """
-        return build_model(self._name, self._links, self._joints, gravity=gravity, strict=strict)
+        tree = build_model(self._name, self._links, self._joints, gravity=gravity, strict=strict)
+        return with_constraints(tree, self._constraints, independent)

@@ -3,11 +3,11 @@
 """Coordinates of a robot: how they map to those of its tree, in which each joint has its own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
-from rbd_ros.errors import ModelError
+from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.joints import DRIVE, Joint
 
 # Relative tolerance for equal Stribeck velocities of coupled joints: rounding.
@@ -45,6 +45,23 @@ class Coordinates:
     def velocity(self, v: np.ndarray) -> np.ndarray:
         """Return G v, shape (..., tree velocities), for v of shape (..., nv)."""
         return self.columns[:, 1] * np.take(v, self.columns[:, 0].astype(int), -1)
+
+
+class ClosedCoordinates(Coordinates):
+    """The coordinates of a robot with closed loops, whose G depends on q."""
+
+    @classmethod
+    def of(cls, open_tree: Coordinates) -> 'ClosedCoordinates':
+        return cls(**{one.name: getattr(open_tree, one.name) for one in fields(open_tree)}
+                   | {'is_identity': False})
+
+    @cached_property
+    def G(self) -> np.ndarray:
+        raise StateError('G of a robot with closed loops depends on q: use its workspace')
+
+    def velocity(self, v: np.ndarray) -> np.ndarray:
+        raise StateError('velocities of all joints of closed loops depend on q: use the '
+                         'workspace of the robot')
 
 
 def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.jit.compiled import real_array
-from rbd_ros.model.joints import DRIVE, Joint, KINDS
+from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS
 
 # Tolerances of inertias: violation of the triangle inequality relative to the largest principal
 # moment, rounding error of a zero inertia, kg m^2, and asymmetry relative to the largest entry.
@@ -151,7 +151,9 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
         raise ModelError(f'{where}: its pitch is not finite')
 
     def per_velocity(label: str, values: Sequence[float], default: float) -> tuple[float, ...]:
-        values = tuple(map(float, values)) or (default,) * nv
+        if len(values) == 0:
+            return (default,) * nv
+        values = tuple(map(float, values))
         if len(values) != nv:
             raise ModelError(f'{where}: {nv} numbers expected for {label}, got {values}')
         if any(map(isnan, values)):
@@ -166,7 +168,7 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
                           'both ignored')
         lower, upper = (-inf,) * nv, (inf,) * nv
     limits: dict[str, Any] = {'lower': lower, 'upper': upper}
-    for label in ('velocity', 'effort'):
+    for label in ('velocity', 'effort', *NEW_LIMITS):
         values = per_velocity(f'{label} limit', getattr(joint, label), inf)
         if any(x < 0.0 for x in values):
             ignored.append(f'{where}: its {label} limit is negative, {min(values):g}; it is '

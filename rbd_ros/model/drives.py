@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, choice, finite_array, finite_vector, shown
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import numbers
-from rbd_ros.model.model import Model, rebuild
+from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import require_joints
 
 # Columns of the friction regressor, and the coefficient of each.

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, real_array
 from rbd_ros.model.body_table import pseudo_inertias
-from rbd_ros.model.model import Model, rebuild
+from rbd_ros.model.constraints import rebuild
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import inertia_matrix, skew
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')

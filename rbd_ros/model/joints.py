@@ -26,6 +26,9 @@ X, Y, Z = np.eye(3)
 DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stribeck_friction',
          'stribeck_velocity', 'effort_offset', 'armature')
 
+# Limits that URDF has since version 1.2: attributes of joints.
+NEW_LIMITS = ('acceleration', 'deceleration', 'jerk')
+
 # An axis through the joint's origin (3,), with the rotation about it, rad, and the translation
 # along it, m, per unit of the coordinate.
 Screw: TypeAlias = tuple[np.ndarray, float, float]
@@ -135,6 +138,8 @@ class Joint:
     lower, upper, velocity, effort : tuple of float
         For each velocity, the limits of the coordinate, rad or m, infinite if there is none, and
         those of v, rad/s or m/s, and of tau, N m or N.
+    acceleration, deceleration, jerk : tuple of float
+        For each velocity, the limits of its rates, SI units, infinite if there is none.
     damping, damping_asymmetry, friction, friction_asymmetry : tuple of float
         For each velocity, viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N:
         the sum with the asymmetry in the positive direction, the difference in the negative one.
@@ -159,6 +164,9 @@ class Joint:
     upper: tuple[float, ...] = ()
     velocity: tuple[float, ...] = ()
     effort: tuple[float, ...] = ()
+    acceleration: tuple[float, ...] = ()
+    deceleration: tuple[float, ...] = ()
+    jerk: tuple[float, ...] = ()
     damping: tuple[float, ...] = ()
     damping_asymmetry: tuple[float, ...] = ()
     friction: tuple[float, ...] = ()

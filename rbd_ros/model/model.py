@@ -17,7 +17,8 @@ from rbd_ros.kernels.layout import INERTIA
 from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
-from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS
+from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS, NEW_LIMITS
+from rbd_ros.model.loops import Constraint, Loops
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
 
@@ -51,6 +52,8 @@ class Model:
         Names of the entries of q and v: the joint's name, with a suffix if it has several.
     lower, upper, velocity_limit, effort_limit : ndarray, shape (nv,)
         Limits of the coordinates, rad or m, infinite if there is none; rad/s or m/s; N m or N.
+    acceleration_limit, deceleration_limit, jerk_limit : ndarray, shape (nv,)
+        rad/s^2 or m/s^2 while a joint becomes faster or slower; rad/s^3 or m/s^3.
     damping, damping_asymmetry, friction, friction_asymmetry : ndarray, shape (nv,)
         Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: the sum with the
         asymmetry holds in the positive direction, the difference in the negative one.
@@ -69,6 +72,9 @@ class Model:
     tree, coordinates : Tree, Coordinates
         The arrays of the kernels, and the map from q and v to them: mimics have no coordinates
         of their own.
+    loops : Loops or None
+        The constraints of a robot with closed loops, whose q is that of `unconstrained` and whose
+        velocities are the independent ones.
 
     """
 
@@ -83,6 +89,9 @@ class Model:
     upper: np.ndarray
     velocity_limit: np.ndarray
     effort_limit: np.ndarray
+    acceleration_limit: np.ndarray
+    deceleration_limit: np.ndarray
+    jerk_limit: np.ndarray
     damping: np.ndarray
     damping_asymmetry: np.ndarray
     friction: np.ndarray
@@ -97,6 +106,8 @@ class Model:
     tree: Tree
     coordinates: Coordinates
     _link_index: dict[str, int] = field(repr=False)
+    loops: Loops | None = None
+    _unconstrained: 'Model | None' = field(default=None, repr=False)
     # Filled by `rbd_ros.workspace.workspace_of`.
     _workspaces: PerThreadWorkspaces = field(default_factory=PerThreadWorkspaces, init=False,
                                              repr=False)
@@ -111,10 +122,30 @@ class Model:
         """Return the robot in which each joint has coordinates of its own."""
         if self.coordinates.is_identity:
             return self
+        if self._unconstrained is not None:
+            return self._unconstrained.spanning_tree
         if not self._spanning_tree:
-            self._spanning_tree.append(rebuild(self, joints=[
-                replace(joint, mimic=None) for joint in self.joints]))
+            self._spanning_tree.append(build_tree(
+                self.name, self.links, [replace(joint, mimic=None) for joint in self.joints],
+                self.gravity, notes=self.warnings))
         return self._spanning_tree[0]
+
+    @property
+    def unconstrained(self) -> 'Model':
+        """Return the robot without its constraints, which is this one if there are none."""
+        return self if self._unconstrained is None else self._unconstrained
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return the constraints, which close loops."""
+        return self.loops.constraints if self.loops else ()
+
+    @property
+    def independent_joints(self) -> tuple[str, ...]:
+        """Return the names of the joints whose velocities are those of the robot."""
+        return tuple(dict.fromkeys(
+            joint.name for joint, _, v in self.unconstrained.moving_joints
+            if {*self.unconstrained.velocity_names[v]} & {*self.velocity_names}))
 
     @property
     def folding(self) -> Coordinates | None:
@@ -176,23 +207,15 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
         cause a ModelWarning; further warnings.
 
     """
-    model = _build(name, links, joints, gravity, strict, notes)
+    model = build_tree(name, links, joints, gravity, strict, notes)
     for note in model.warnings:
         warnings.warn(note, ModelWarning, stacklevel=2)
     return model
 
 
-def rebuild(model: Model, *, links: Sequence[Link] | None = None,
-            joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None) -> Model:
-    """Return the robot with other links, joints or gravity; known warnings are not repeated."""
-    check_model(model)
-    return _build(model.name, model.links if links is None else links,
-                  model.joints if joints is None else joints,
-                  model.gravity if gravity is None else gravity, notes=model.warnings)
-
-
-def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: npt.ArrayLike,
-           strict: bool = False, notes: Sequence[str] = ()) -> Model:
+def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: npt.ArrayLike,
+               strict: bool = False, notes: Sequence[str] = ()) -> Model:
+    """Return the robot as `build_model` does, without warnings."""
     given, gravity = gravity, real_array(gravity)
     if gravity is None or gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
         raise ModelError(f'gravity must be three finite numbers, m/s^2, got {shown(given)}')
@@ -238,12 +261,14 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
     def per_velocity(label: str) -> np.ndarray:
         return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
 
+    drives: dict[str, Any] = map_drives(joints, None if coordinates.is_identity else coordinates.G)
+    limits: dict[str, Any] = {f'{label}_limit': per_velocity(label)
+                              for label in ('velocity', 'effort', *NEW_LIMITS)}
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
         position_names=position_names, velocity_names=velocity_names,
         lower=per_velocity('lower'), upper=per_velocity('upper'),
-        velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'),
-        **map_drives(joints, None if coordinates.is_identity else coordinates.G),
+        **limits, **drives,
         angular=np.array([x for _, kind in kinds for x in kind.angular], bool),
         mass=sum(link.mass for link in links), moving_joints=tuple(moving), tree=tree,
         coordinates=coordinates, _link_index={link.name: k for k, link in enumerate(links)})
@@ -274,9 +299,9 @@ def _fix_mimics_of_fixed(
 
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
     """Return the joint, fixed at the coordinates q."""
-    no_drive: dict[str, Any] = dict.fromkeys(DRIVE, ())
+    nothing: dict[str, Any] = dict.fromkeys((*NEW_LIMITS, *DRIVE), ())
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
-                   mimic=None, lower=(), upper=(), velocity=(), effort=(), **no_drive)
+                   mimic=None, lower=(), upper=(), velocity=(), effort=(), **nothing)
 
 
 def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:

@@ -11,9 +11,10 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.configurations import neutral
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import check_link, inertia_matrix, LARGEST, Link, numbers
 from rbd_ros.model.joints import Joint, KINDS
-from rbd_ros.model.model import fix, Model, rebuild
+from rbd_ros.model.model import fix, Model
 from rbd_ros.model.topology import resolve_mimics
 
 

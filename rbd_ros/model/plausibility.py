@@ -19,6 +19,8 @@ MAX_LENGTH, MAX_DENSITY, MIN_DENSITY = 20.0, 3e5, 1.0
 MIN_CHECKED_MASS = 0.01
 # Position limits beyond two turns each way, rad, are rare, but common in degrees.
 MAX_ANGLE = 4.0 * np.pi + 0.1
+# Gazebo writes limits beyond this, rad, for joints without limits.
+UNLIMITED = 1000.0
 
 
 def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
@@ -28,7 +30,7 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
     inertias = np.array([link.inertia for link in links]).reshape(-1, 3, 3)
     origins = np.array([joint.placement[:3, 3] for joint in joints]).reshape(-1, 3)
     names, joint_names = (np.array([one.name for one in some], object) for some in (links, joints))
-    wide = [joint.kind == 'revolute' and any(MAX_ANGLE < abs(x) < np.inf
+    wide = [joint.kind == 'revolute' and any(MAX_ANGLE < abs(x) < UNLIMITED
                                              for x in (*joint.lower, *joint.upper))
             for joint in joints]
     no_effort = [0.0 in joint.effort for joint in joints]

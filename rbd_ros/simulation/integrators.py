@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number
-from rbd_ros.model.configurations import integrate, multiply, normalize
+from rbd_ros.model.configurations import integrate, normalize
 from rbd_ros.model.joints import KINDS, quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad
+from rbd_ros.model.steps import multiply
 
 # A function of time, q and v, whose result has as many entries as v.
 Rates: TypeAlias = Callable[[float, np.ndarray, np.ndarray], np.ndarray]

@@ -13,7 +13,7 @@ from rbd_ros.model.arguments import finite_array, finite_vector, number, whole_n
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.urdf_writer import (
-    append, append_named, document, set_child, write_joint, write_link)
+    append, append_named, document, set_child, with_angles, write_joint, write_link)
 from rbd_ros.model.files.xml_elements import decode, parse
 from rbd_ros.model.inertial import moving_bodies
 from rbd_ros.model.joints import Joint
@@ -234,6 +234,7 @@ def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
         raise ModelError(f'the URDF cannot be read: {error}') from None
     for element in root.xpath('//visual | //collision | //mimic | //mujoco | //transmission'):
         element.getparent().remove(element)
+    with_angles(root)    # MuJoCo ignores quaternions in a URDF
     elements = {element.get('name'): element for element in root.iterchildren('joint')}
     missing = [name for name in model.velocity_names if name not in elements]
     if missing:

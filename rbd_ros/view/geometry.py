@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TYPE_CHECKING
 import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import RbdError, UrdfError
-from rbd_ros.model.files.urdf import placement
+from rbd_ros.model.files.urdf_document import placement
 from rbd_ros.model.files.xml_elements import decode, Element, parse
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose
@@ -102,7 +102,7 @@ class _Reader:
         name = element.where
         try:
             shape = element.required_child('geometry')
-            T, color = placement(element, []), self._color(element.child('material'))
+            T, color = placement(element), self._color(element.child('material'))
             mesh = shape.child('mesh')
             if mesh is None:
                 _add(scene, _primitive(shape), T, color or GREY)

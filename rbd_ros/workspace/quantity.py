@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from rbd_ros.workspace.closed_loops import ClosedMethods
 from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.documentation import method_doc
 from rbd_ros.workspace.lanes import Outputs, States, Task
@@ -79,7 +80,8 @@ def add_method(name: str, method: Callable[..., Any], *maps: Map, doc: str | Non
     method.__doc__ = doc or method.__doc__
     setattr(Workspace, name, method)
     # Methods written out for coupled coordinates are faster than derived ones.
-    if name in vars(CoupledMethods):
-        getattr(CoupledMethods, name).__doc__ = method.__doc__
-    elif maps:
-        CoupledMethods.add_mapped(name, method, maps)
+    for methods in (CoupledMethods, ClosedMethods):
+        if name in vars(methods):
+            getattr(methods, name).__doc__ = method.__doc__
+        elif maps:
+            methods.add_mapped(name, method, maps)

@@ -9,8 +9,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels.articulated_bodies import PSI_
-from rbd_ros.kernels.layout import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, PRESCRIBED, WRENCH
+from rbd_ros.kernels.layout import LANES, PRESCRIBED, WRENCH
 from rbd_ros.model.arguments import Wrenches, wrenches
+from rbd_ros.model.body_table import pack
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
 from rbd_ros.workspace import scratch
@@ -32,17 +33,8 @@ class RobotArrays(WorkspaceBase):
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
         bodies = model.tree.robot
-        i = np.arange(len(bodies))
-        # As `layout.end` and `layout.slot`, which only kernels can call.
-        end = -(-len(bodies) // LANES) * BLOCK
-        self.robot = np.zeros(end + len(bodies) - 1)
-        self._tau = self.robot[end:]
-        self._places = i + i // LANES * (BLOCK - LANES)
-        self.robot[self._columns(0, CONSTANTS)] = bodies
-        whole = self.robot.view(np.int64)
-        whole[self._places + LANES * NUMBER] = i
-        whole[self._places + LANES * PARENT] = self._places[bodies[:, PARENT].astype(int)]
-        whole[LANES * PARENT] = len(bodies)
+        self.robot, self._places = pack(bodies)
+        self._tau = self.robot[len(self.robot) - len(bodies) + 1:]
         n, self._screws = len(bodies) - 1, model.tree.screws
         self._a = np.zeros(n)
         # The Jacobian of a link and its pose, and the views of them that are handed out.

@@ -9,6 +9,7 @@ from weakref import ref
 
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.closed_loops import ClosedMethods
 from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.robot_arrays import RobotArrays
 
@@ -30,6 +31,8 @@ class Workspace(RobotArrays):
 
     def __new__(cls, model: Model, **options: Any) -> Workspace:
         check_model(model)
+        if model.loops is not None:
+            return object.__new__(ClosedWorkspace)
         return object.__new__(cls if model.coordinates.is_identity else CoupledWorkspace)
 
 
@@ -38,6 +41,13 @@ class CoupledWorkspace(CoupledMethods, Workspace):
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         CoupledMethods.__init__(self, model, Workspace(model.spanning_tree), fresh=fresh)
+
+
+class ClosedWorkspace(ClosedMethods, Workspace):
+    """A workspace of a robot with closed loops."""
+
+    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+        ClosedMethods.__init__(self, model, Workspace(model.unconstrained), fresh=fresh)
 
 
 def workspace_of(model: Model) -> Workspace:

@@ -199,6 +199,17 @@ class Workspace(RobotArrays):
     def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
         """Compute the `DynamicsTerms` that need no velocity; C and C v are not updated."""
 
+    def constraint_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """
+        Return the forces of all equations of constraints, N and N m, in the axes of frames a.
+
+        Parameters
+        ----------
+        q, v, a
+            arguments as for `inverse_dynamics`.
+
+        """
+
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, factorization:
             Factorization='christoffel') -> np.ndarray:
         """
@@ -751,5 +762,9 @@ class Workspace(RobotArrays):
         """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
 
 class CoupledWorkspace(Workspace): ...
+
+class ClosedWorkspace(Workspace):
+    def _in_tree(self, q: ArrayLike, v: ArrayLike) -> list[Any]: ...
+    def _torques(self, tau: np.ndarray) -> np.ndarray: ...
 
 def workspace_of(model: Model) -> Workspace: ...

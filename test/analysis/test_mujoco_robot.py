@@ -46,6 +46,28 @@ def some_state(model):
     return rbd_ros.random_configuration(model, rng), *rng.normal(size=(2, model.nv))
 
 
+def test_mujoco_agrees_with_a_robot_whose_orientations_are_quaternions():
+    # Products of inertia and joint axes depend on every one of the three quaternions.
+    inertial = ('<inertial><origin xyz="0.1 0.2 0.3" quat_xyzw="{}"/><mass value="2"/>'
+                '<inertia ixx="0.3" ixy="0.02" ixz="-0.01" iyy="0.4" iyz="0.03" izz="0.5"/>'
+                '</inertial>')
+    joint = ('<joint name="{0}" type="continuous"><origin xyz="0.3 0.1 0.2" quat_xyzw="{1}"/>'
+             '<parent link="{2}"/><child link="{3}"/><axis xyz="0 0.6 0.8"/></joint>')
+    text = ('<robot name="r" version="1.2"><link name="a"/>'
+            f'<link name="b">{inertial.format("0.1 0.7 -0.3 0.4")}</link>'
+            f'<link name="c">{inertial.format("-0.5 0.2 0.6 0.1")}</link>'
+            + joint.format('j', '0.3 -0.2 0.5 0.6', 'a', 'b')
+            + joint.format('k', '0.7 0.1 -0.4 0.2', 'b', 'c') + '</robot>')
+    model = rbd_ros.load_urdf_string(text)
+    q, v, a = some_state(model)
+    robot, still = MujocoRobot(text, model), np.zeros(2)
+    assert np.allclose(robot.inverse_dynamics(q, v, a), rbd_ros.inverse_dynamics(model, q, v, a),
+                       rtol=0.0, atol=EXACT)
+    g = robot.inverse_dynamics(q, still, still)
+    M = np.transpose([robot.inverse_dynamics(q, still, one) - g for one in np.eye(2)])
+    assert np.allclose(M, rbd_ros.mass_matrix(model, q), rtol=0.0, atol=EXACT)
+
+
 @pytest.mark.parametrize('name', URDFS)
 def test_mujoco_agrees_with_inverse_dynamics_with_and_without_a_payload(name):
     model = model_of(name)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
-from rbd_ros.model.model import rebuild
 from rbd_ros.simulation.simulator import Simulator
 from robots import example_urdf, load_quietly, random_state
 

@@ -36,12 +36,14 @@ def test_doctor_prints_versions_cache_and_clock(capsys):
     assert code in (0, 2)           # other programs of this machine may have spoilt the cache
     assert rbd_ros.__version__ in lines['rbd_ros']
     assert np.__version__ in lines['numpy']
+    assert lines['urdf_parser_py'].split()[-1][0].isdigit()
     assert {'python', 'scipy', 'numba', 'xacro', 'rich', 'rclpy', 'RMW', 'rbd_msgs'} <= set(lines)
     assert str(cache_directory()) in lines['kernels']
     assert re.search(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC', lines['clock'])
 
 
-@pytest.mark.parametrize('name, code, mark', [('lxml', 1, '!'), ('rbd_msgs', 2, '?')])
+@pytest.mark.parametrize('name, code, mark', [
+    ('lxml', 1, '!'), ('urdf_parser_py', 1, '!'), ('rbd_msgs', 2, '?')])
 def test_doctor_marks_what_is_missing(capsys, monkeypatch, name, code, mark):
     monkeypatch.setitem(sys.modules, name, None)
     got, lines = doctor(capsys)
@@ -55,8 +57,8 @@ def test_doctor_finds_that_the_library_needs_more_first(capsys, monkeypatch):
 
 
 def test_doctor_works_where_nothing_else_does():
-    code = ("import sys; sys.modules.update(dict.fromkeys(('numba', 'lxml', 'scipy'))); "
-            "from rbd_ros.cli.main import main; sys.exit(main(['doctor']))")
+    code = ("import sys; sys.modules.update(dict.fromkeys(('numba', 'lxml', 'scipy', "
+            "'urdf_parser_py'))); from rbd_ros.cli.main import main; sys.exit(main(['doctor']))")
     process = subprocess.run([sys.executable, '-c', code], check=False, capture_output=True,
                              cwd=ROOT, text=True)
     assert process.returncode == 1 and process.stderr == ''

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.control import MomentumObserver
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
-from rbd_ros.model.model import rebuild
 from robots import example_urdf, load_quietly, random_tree, relative_error
 
 # Both sides are exact: what rounding leaves of differences of momenta over a millisecond.

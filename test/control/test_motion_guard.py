@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.control.motion_guard import MotionGuard
-from rbd_ros.model.model import rebuild
+from rbd_ros.model.constraints import rebuild
 from robots import random_tree
 
 # N m, of two formulations of a dozen operations on some hundred N m.

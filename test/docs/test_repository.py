@@ -21,6 +21,7 @@ PACKAGES = {name: ElementTree.parse(ROOT / name / 'package.xml').getroot()
 # Names of modules in rosdep and PyPI, if they differ from Python's. None: unknown there.
 ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib',
           'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'rich': None,
+          'urdf_parser_py': 'urdfdom_py',
           # Not in every apt; without it the library is slow.
           'numba': None, 'llvmlite': None,
           'hypothesis': 'python3-hypothesis', 'psutil': 'python3-psutil',
@@ -36,7 +37,8 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib',
           # Programs that the benchmark compares with.
           'mujoco': None, 'pydrake': None, 'frax': None, 'jax': None}
 # None: used only if it is installed.
-PYPI = {'yaml': 'pyyaml', 'catkin_pkg': 'catkin-pkg', 'pinocchio': 'pin', 'pydrake': None,
+PYPI = {'yaml': 'pyyaml', 'urdf_parser_py': 'urdfdom_py', 'catkin_pkg': 'catkin-pkg',
+        'pinocchio': 'pin', 'pydrake': None,
         'frax': None, 'jax': None,
         'PIL': 'pillow'}
 

@@ -8,8 +8,8 @@ from inspect import isfunction
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
-from rbd_ros.model.model import rebuild
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.quantity import QUANTITIES

@@ -11,7 +11,7 @@ from rbd_ros.identification import excitation_limits, excite
 from rbd_ros.identification.excitation.criterion import Criterion
 from rbd_ros.identification.excitation.fourier_series import RestBasis
 from rbd_ros.identification.excitation.optimize import minimize
-from rbd_ros.model.model import rebuild
+from rbd_ros.model.constraints import rebuild
 from robots import example_urdf, load_quietly, random_tree
 
 # Both sides are exact.

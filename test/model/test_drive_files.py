@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.model import load_drives, save_drives, with_friction
-from rbd_ros.model.model import rebuild
+from rbd_ros.model.constraints import rebuild
 from robots import all_example_urdfs, load_quietly, random_tree
 import yaml
 

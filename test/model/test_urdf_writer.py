@@ -13,7 +13,7 @@ import pytest
 import rbd_ros
 from rbd_ros import save_urdf
 from rbd_ros.model import with_friction, without_payload
-from rbd_ros.model.model import rebuild
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.se3 import rotation_from_rpy, rpy_from_rotation
 from robots import all_example_urdfs, example_urdf, load_quietly, Oracle, random_state
 

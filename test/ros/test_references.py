@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rbd_ros import forward_kinematics, load_urdf, mass_matrix, StateError, with_locked_joints
 from rbd_ros.control import JointReference, PoseReference
-from rbd_ros.model.configurations import quaternion_of_matrix
+from rbd_ros.model.steps import quaternion_of_matrix
 from rbd_ros.ros.control.reference_messages import (
     check_reach, Motions, read_pose, read_trajectory, Refused, Rest)
 from robots import random_pose, random_tree

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, textbook
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import DRIVE, Joint
-from rbd_ros.model.model import rebuild
 from rbd_ros.model.se3 import Ad, ad, inverse, pose
 from rbd_ros.textbook import sums_over_links
 from robots import random_inertia, random_pose

@@ -33,12 +33,14 @@ class Limits(NamedTuple):
     acceleration: np.ndarray    # rad/s^2 or m/s^2
     effort: np.ndarray          # N m or N, may be infinite
     assumed: tuple[str, ...] = ()   # limits that the robot lacks, for which defaults are used
+    jerk: np.ndarray | float = np.inf   # rad/s^3 or m/s^3, may be infinite
 
     def reduced(self, share: float) -> Limits:
         """Return a fraction of the limits; positions shrink about their middle."""
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         return Limits(middle - share * half, middle + share * half, share * self.velocity,
-                      share * self.acceleration, share * self.effort, self.assumed)
+                      share * self.acceleration, share * self.effort, self.assumed,
+                      share * self.jerk)
 
 
 class Criterion:

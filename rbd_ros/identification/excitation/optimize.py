@@ -27,7 +27,7 @@ from rbd_ros.model.arguments import check_model, number, vector, whole_number
 from rbd_ros.model.model import Model
 
 # Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
-# time in which the velocity limit is reached, s (URDF has no acceleration limits).
+# time in which the velocity limit is reached, s.
 DEFAULT_REACH, DEFAULT_SPEED, DEFAULT_ACCELERATION_TIME = (np.pi, 0.5), (1.0, 0.25), 0.5
 # Samples per period of the fastest harmonic. Between samples the series exceeds them by at most
 # 2 %, 1/cos(pi/16) - 1: the search keeps to this fraction of the limits.
@@ -59,8 +59,9 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
         Positions, rad or m. Without limits: half a turn, or 0.5 m, to each side of 0; with a
         single limit: a turn, or 1 m, from it.
     velocity, acceleration, effort : array_like, shape (nv,), optional
-        rad/s or m/s, without a limit 1 rad/s or 0.25 m/s; rad/s^2 or m/s^2, by default so that the
-        velocity limit is reached in 0.5 s; N m or N, may be infinite.
+        rad/s or m/s, without a limit 1 rad/s or 0.25 m/s; rad/s^2 or m/s^2, without limits of
+        acceleration or deceleration so that the velocity limit is reached in 0.5 s; N m or N, may
+        be infinite.
     share : float
         Fraction of every limit to use; positions shrink about their middle.
 
@@ -87,22 +88,26 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     new_low = np.where(none_low, np.where(none_high, -reach, high - 2.0 * reach), low)
     new_high = np.where(none_high, np.where(none_low, reach, low + 2.0 * reach), high)
     fast = np.where(none_fast, speed, fast)
-    acceleration_limit = (fast / DEFAULT_ACCELERATION_TIME if acceleration is None
-                          else vector(model, 'acceleration', acceleration))
+    # A periodic motion decelerates as it accelerates.
+    most = np.minimum(model.acceleration_limit, model.deceleration_limit)
+    acceleration_limit = (np.where(np.isinf(most), fast / DEFAULT_ACCELERATION_TIME, most)
+                          if acceleration is None else vector(model, 'acceleration', acceleration))
+    jerk = share * model.jerk_limit
     middle, half = 0.5 * (new_low + new_high), 0.5 * share * (new_high - new_low)
     names = np.array(model.velocity_names)
     assumed = tuple(f'{what}: {listed(names[lacking])}' for what, lacking in (
         ('no limits of position', none_low | none_high), ('no limit of velocity', none_fast))
         if np.any(lacking))
     limits = Limits(middle - half, middle + half, share * fast, share * acceleration_limit,
-                    share * given['effort'], assumed)
+                    share * given['effort'], assumed, jerk)
     for label, size in (('range of positions', half), ('velocity limit', limits.velocity),
-                        ('acceleration limit', limits.acceleration),
+                        ('acceleration limit', limits.acceleration), ('jerk limit', jerk),
                         ('effort limit', limits.effort)):
         for name, x in zip(model.velocity_names, size):
-            if not x > 0.0 or (np.isinf(x) and label != 'effort limit'):
+            unlimited = label in ('effort limit', 'jerk limit')
+            if not x > 0.0 or (np.isinf(x) and not unlimited):
                 raise StateError(f"the {label} of '{name}' must be positive"
-                                 f'{"" if label == "effort limit" else " and finite"}, got '
+                                 f'{"" if unlimited else " and finite"}, got '
                                  f'{x / share:g}: give another one')
     return limits
 
@@ -164,6 +169,9 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
     rng = np.random.default_rng(whole_number('seed', seed, least=0))
     steps = whole_number('steps', steps, most=MAX_STEPS)
     basis = RestBasis(duration, harmonics, SAMPLES * harmonics)
+    # Bernstein's inequality: the jerk is at most the acceleration times the highest frequency.
+    highest = 2.0 * np.pi * harmonics / basis.period
+    limits = limits._replace(acceleration=np.minimum(limits.acceleration, limits.jerk / highest))
     criterion = Criterion(model, basis, limits.reduced(SEARCH_LIMIT_FRACTION), rng)
     start = _initial_motion(model, criterion, basis, limits, rng)
     x, done = start, 0

@@ -3,15 +3,14 @@
 """
 Reads models from URDF.
 
-Only the elements needed for dynamics are read: no mesh is opened, and mistakes in colours,
-transmissions or Gazebo elements do not matter. (urdf_parser_py takes longer than this module and
-the model together, and rejects 5 of the 69 robots of example-robot-data.)
+lxml parses the document, `urdf_document` reduces it to kinematics and inertias, urdf_parser_py
+reads these, and the model is built from its object. (Given the whole document, urdf_parser_py
+would reject robots for mistakes in colours, transmissions or Gazebo elements.)
 
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,24 +22,18 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.arguments import shown, whole_number
 from rbd_ros.model.description import Link
+from rbd_ros.model.files.urdf_contents import ignored_contents, read_rotors
+from rbd_ros.model.files.urdf_document import describe, document_of, URDF_KINDS
 from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
-from rbd_ros.model.files.xml_elements import decode, Element, LARGEST_TEXT, parse
+from rbd_ros.model.files.xml_elements import decode, LARGEST_TEXT, parse
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.modifications import payload_name, with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
-
-# Kinds of joints in URDF, and their names here.
-URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
-              'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
-# Kinds whose joints may have limits, dynamics and a mimic.
-SINGLE = ('revolute', 'continuous', 'prismatic')
-FULL_TURN = 6.3  # Larger angles in an origin, rad, are suspicious.
-_ZERO = (0.0, 0.0, 0.0)
-_INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+from urdf_parser_py import urdf as parser
 
 
-def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
+def load_urdf(path: str | PathLike[str] | parser.URDF, *, floating_base: bool = False,
               gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
               max_joints: int | None = None, xacro_arguments: Iterable[str] = ()) -> Model:
     """
@@ -50,16 +43,17 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
 
     Parameters
     ----------
-    path : str or path-like
-        The file; xacro is run on it if its name ends in .xacro.
+    path : str, path-like or urdf_parser_py.urdf.URDF
+        The file, on which xacro is run if its name ends in .xacro; or the robot as an object.
     floating_base : bool
-        Let the root link float in a world, as `with_floating_base` does.
+        Let the root link float in a world, as `with_floating_base` does, unless the robot already
+        moves on a floating joint of its own.
     gravity : array_like, shape (3,)
         Acceleration of gravity in the root link's frame, or in the world's with a floating base,
         m/s^2.
     strict : bool
-        Reject inertias that no body can have, negative limits, mimics of unknown joints and robots
-        without links, which otherwise cause warnings.
+        Reject what otherwise causes warnings: inertias that no body can have, negative limits,
+        mimics of unknown joints, robots without links, contents that are not used.
     max_joints, xacro_arguments : int, iterable of str, optional
         Reject robots with more joints, including fixed ones, before they are built; arguments of
         xacro, each ``name:=value``.
@@ -71,6 +65,9 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
         message names the link or joint.
 
     """
+    if isinstance(path, parser.URDF):
+        return model_of_document(document_of(path), floating_base=floating_base, gravity=gravity,
+                                 strict=strict, max_joints=max_joints)
     text = read_file(path, xacro_arguments)
     try:
         return load_urdf_string(text, floating_base=floating_base, gravity=gravity, strict=strict,
@@ -126,98 +123,72 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
         raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
                         'or raise max_joints')
     notes: list[str] = []
-    links = [_link(element, notes) for element in root.iterchildren('link')]
-    joints = [_joint(element, notes) for element in root.iterchildren('joint')]
+    urdf, beyond = describe(root, notes)
+    ignored = ignored_contents(root) + read_rotors(root, beyond)
+    if strict and ignored:
+        raise UrdfError(ignored[0])
+    links = [_link(link, **beyond.get(('link', link.name), {})) for link in urdf.links]
+    joints = [_joint(joint, **beyond.get(('joint', joint.name), {})) for joint in urdf.joints]
     payloads = {joint.child for joint in joints
                 if joint.kind == 'fixed' and joint.child == payload_name(joint.parent)}
     links = [replace(link, is_load=True) if link.name in payloads else link for link in links]
+    if 'world' not in urdf.link_map and 'world' in urdf.child_map:
+        joint, _ = urdf.child_map['world'][0]
+        raise UrdfError(f"joint '{joint}' names link 'world', which is not there: add "
+                        '<link name="world"/>')
     try:
-        model = build_model(root.get('name') or 'robot', links, joints, gravity=gravity,
-                            strict=strict, notes=notes)
-        return with_floating_base(model) if floating_base else model
+        model = build_model(urdf.name, links, joints, gravity=gravity,
+                            strict=strict, notes=ignored + notes)
+        floats = floating_base and not _has_floating_base(model)
+        return with_floating_base(model) if floats else model
     except ModelError as error:
         raise UrdfError(str(error)) from None
 
 
-def placement(element: Element, notes: list[str]) -> np.ndarray:
-    """Return the pose in the <origin> of an element."""
-    origin = element.child('origin')
-    if origin is None:
+def _has_floating_base(model: Model) -> bool:
+    """Return whether the whole robot moves on one floating joint."""
+    fixed, first = {link.name for link in model.links[:1]}, []
+    for joint in model.joints:
+        if joint.parent in fixed:
+            if joint.nv:
+                first.append(joint.kind)
+            else:
+                fixed.add(joint.child)
+    return first == ['free']
+
+
+def _placement(part: Any, rotation: np.ndarray | None) -> np.ndarray:
+    """Return the pose of a joint or an inertia, whose rotation may be a quaternion's."""
+    if part.origin is None:
         return np.eye(4)
-    rpy = origin.vector('rpy', _ZERO)
-    if not all(map(isfinite, rpy)):
-        raise UrdfError(f'{element.where}: the rpy of its <origin> is not finite: {rpy}')
-    if max(map(abs, rpy)) > FULL_TURN:
-        notes.append(f'{element.where}: rpy="{" ".join(f"{x:g}" for x in rpy)}" is more than a '
-                     'full turn; are these degrees? URDF uses rad')
-    return pose(rotation_from_rpy(rpy), origin.vector('xyz', _ZERO))
+    return pose(rotation_from_rpy(part.origin.rpy) if rotation is None else rotation,
+                part.origin.xyz)
 
 
-def _named(element: etree._Element) -> tuple[Element, str]:
-    """Return an element of the document that must have a name, and the name."""
-    name = element.get('name')
-    if not name:
-        raise UrdfError(f'the <{element.tag}> on line {element.sourceline} has no name')
-    result = Element(element, f"{element.tag} '{name}'")
-    return result, result.text('name')
-
-
-def _link(element: etree._Element, notes: list[str]) -> Link:
-    link, name = _named(element)
-    inertial = link.child('inertial')
+def _link(link: parser.Link, rotation: np.ndarray | None = None) -> Link:
+    inertial = link.inertial
     if inertial is None:
-        return Link(name)
-    T, inertia = placement(inertial, notes), np.zeros((3, 3))
-    mass = inertial.required_child('mass')
-    moments = inertial.child('inertia')
-    if moments is not None:
-        xx, xy, xz, yy, yz, zz = (moments.number(key) for key in _INERTIA)
+        return Link(link.name)
+    T, inertia = _placement(inertial, rotation), np.zeros((3, 3))
+    if inertial.inertia is not None:
         R = T[:3, :3]
         # Overflowing numbers are rejected later, with the name of the link.
         with np.errstate(over='ignore', invalid='ignore'):
-            inertia = R @ np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))) @ R.T
+            inertia = R @ np.array(inertial.inertia.to_matrix()) @ R.T
             inertia = 0.5 * (inertia + inertia.T)
-    return Link(name, mass.number('value'), T[:3, 3], inertia)
+    return Link(link.name, inertial.mass, T[:3, 3], inertia)
 
 
-def _joint(element: etree._Element, notes: list[str]) -> Joint:
-    joint, name = _named(element)
-    where, kind = joint.where, element.get('type', '')
-    if kind not in URDF_KINDS:
-        raise UrdfError(f"{where}: its type is '{kind}', expected one of " + ', '.join(URDF_KINDS))
-    axis = joint.child('axis')
-    extra: dict[str, Any] = {}
-    if axis is not None:
-        extra['axis'] = np.array(axis.vector('xyz'))
-    dynamics, mimic = joint.child('dynamics'), joint.child('mimic')
-    if kind in SINGLE:
-        extra.update(_limits(joint, kind, notes))
-        if dynamics is not None:
-            extra.update(damping=(dynamics.number('damping', 0.0),),
-                         friction=(dynamics.number('friction', 0.0),))
-        if mimic is not None:
-            extra['mimic'] = Mimic(mimic.text('joint'), mimic.number('multiplier', 1.0),
-                                   mimic.number('offset', 0.0))
-    elif kind != 'fixed':
-        for tag, ignored in (('dynamics', dynamics), ('mimic', mimic)):
-            if ignored is not None:
-                notes.append(f'{where}: the <{tag}> of a {kind} joint is ignored; only joints '
-                             'with one coordinate support it')
-    return Joint(name, URDF_KINDS[kind], joint.required_child('parent').text('link'),
-                 joint.required_child('child').text('link'),
-                 placement=placement(joint, notes), **extra)
-
-
-def _limits(joint: Element, kind: str, notes: list[str]) -> dict[str, tuple[float]]:
-    limit = joint.child('limit')
-    if limit is None:
-        if kind != 'continuous':
-            notes.append(f'{joint.where}: it has no <limit>; no limits are assumed')
-        return {}
-    for name in ('effort', 'velocity'):
-        if not limit.has(name):
-            notes.append(f'{joint.where}: its <limit> has no {name}; no limit is assumed')
-    limits = {name: (limit.number(name, np.inf),) for name in ('effort', 'velocity')}
-    if kind != 'continuous':
-        limits.update({name: (limit.number(name, 0.0),) for name in ('lower', 'upper')})
-    return limits
+def _joint(joint: parser.Joint, rotation: np.ndarray | None = None, **extra: Any) -> Joint:
+    if joint.axis is not None:
+        extra['axis'] = np.array(joint.axis)
+    if joint.limit is not None:
+        extra.update(effort=(joint.limit.effort,), velocity=(joint.limit.velocity,))
+        if joint.type != 'continuous':
+            extra.update(lower=(joint.limit.lower,), upper=(joint.limit.upper,))
+    if joint.dynamics is not None:
+        extra.update(damping=(joint.dynamics.damping,), friction=(joint.dynamics.friction,))
+    if joint.mimic is not None:
+        extra['mimic'] = Mimic(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
+    return Joint(joint.name, URDF_KINDS[joint.type], joint.parent, joint.child,
+                 placement=_placement(joint, rotation), **extra)

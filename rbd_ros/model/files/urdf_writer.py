@@ -22,9 +22,10 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.description import Link
-from rbd_ros.model.files.urdf import model_of_document, read_file, SINGLE, URDF_KINDS
-from rbd_ros.model.files.xml_elements import decode, parse
-from rbd_ros.model.joints import DRIVE, Joint, KINDS
+from rbd_ros.model.files.urdf import model_of_document, read_file
+from rbd_ros.model.files.urdf_document import rotation, SINGLE, URDF_KINDS
+from rbd_ros.model.files.xml_elements import decode, Element, parse
+from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rpy_from_rotation
 
@@ -32,6 +33,8 @@ _TYPES = {kind: name for name, kind in URDF_KINDS.items()}
 # Drive coefficients that URDF supports, for joints with one velocity.
 _DYNAMICS = ('damping', 'friction')
 _INDENT = '  '
+# Attributes that a child element may lack, and which then mean something else.
+_OPTIONAL = frozenset(('quat_xyzw', 'effort', 'velocity', *NEW_LIMITS))
 
 Attributes = Mapping[str, str] | None
 
@@ -69,6 +72,12 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
     if lost:
         warnings.warn(f'URDF cannot hold {listed(lost)}: use save_drives as well', ModelWarning,
                       stacklevel=2)
+    unlimited = [joint.name for joint in model.joints if joint.kind in ('revolute', 'prismatic')
+                 and not np.all(np.isfinite((joint.lower, joint.velocity, joint.effort)))]
+    if unlimited:
+        warnings.warn(f'joints without limits, {listed(unlimited)}: other programs reject '
+                      'revolute and prismatic joints unless lower, upper, velocity and effort are '
+                      'given', ModelWarning, stacklevel=2)
     with whole_files(path) as (draft,):
         draft.write_text(text, encoding='utf-8')
 
@@ -97,6 +106,10 @@ def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
             before = model_of_document(root)
         links = {link.name: link for link in before.links}
         joints = {joint.name: joint for joint in before.joints}
+    if root.get('version') in (None, '1.0', '1.1') and any(
+            np.any(np.isfinite(getattr(joint, label))) for joint in model.joints
+            for label in NEW_LIMITS):
+        root.set('version', '1.2')
     if root.get('name') != model.name:
         root.set('name', model.name)
     elements = {}
@@ -135,6 +148,15 @@ def _read(source: str | bytes | PathLike[str]) -> str | bytes:
                                      and source.lstrip('\ufeff \t\r\n').startswith('<')):
         return source
     return read_file(source)
+
+
+def with_angles(root: etree._Element) -> None:
+    """Write all orientations of a document as rpy, which every program reads."""
+    for origin in root.iter('origin'):
+        R = rotation(Element(origin, f'<{origin.getparent().tag}>'), [])
+        if R is not None:
+            del origin.attrib['quat_xyzw']
+            origin.set('rpy', _words(rpy_from_rotation(R)))
 
 
 # -- Links and joints. ----------------------------------------------------------------------------
@@ -181,7 +203,7 @@ def _axis(joint: Joint) -> Attributes:
 
 def _limit(joint: Joint) -> Attributes:
     bounded = [np.isfinite(x) for x in (*joint.lower, *joint.upper)]
-    limits = {name: _words(getattr(joint, name)) for name in ('effort', 'velocity')
+    limits = {name: _words(getattr(joint, name)) for name in ('effort', 'velocity', *NEW_LIMITS)
               if np.all(np.isfinite(getattr(joint, name))) and joint.nv}
     if joint.kind in ('revolute', 'prismatic') and all(bounded):
         return {'lower': _words(joint.lower), 'upper': _words(joint.upper), **limits}
@@ -214,7 +236,7 @@ _PARTS: dict[str, tuple[Callable[[Joint], Attributes], tuple[str, ...]]] = {
     'child': (lambda joint: {'link': joint.child}, ('child',)),
     'origin': (_origin, ('placement',)),
     'axis': (_axis, ('kind', 'axis')),
-    'limit': (_limit, ('kind', 'lower', 'upper', 'velocity', 'effort')),
+    'limit': (_limit, ('kind', 'lower', 'upper', 'velocity', 'effort', *NEW_LIMITS)),
     'dynamics': (_dynamics, ('kind', *_DYNAMICS)),
     'mimic': (_mimic, ('kind', 'mimic'))}
 
@@ -234,6 +256,8 @@ def set_child(parent: etree._Element, tag: str, attributes: Attributes) -> None:
         return
     if child is None:
         child = append(parent, tag)
+    for key in _OPTIONAL.intersection(child.keys()).difference(attributes):
+        del child.attrib[key]
     for key, value in attributes.items():
         child.set(key, value)
 

@@ -34,5 +34,7 @@ def expand_xacro(path: str | PathLike[str], arguments: Iterable[str] = ()) -> st
     try:
         return str(xacro.process_file(str(path), mappings=mappings).toxml())
     except Exception as error:          # of any kind: a file may evaluate whatever it likes
+        hint = ('; give it as NAME:=VALUE by --xacro-args or xacro_arguments'
+                if 'Undefined substitution argument' in str(error) else '')
         raise UrdfError(f'xacro failed: {type(error).__name__}: '
-                        f'{printable(str(error))}') from None
+                        f'{printable(str(error))}{hint}') from None

@@ -15,6 +15,14 @@ from rbd_ros.errors import UrdfError
 
 # Longest text that is read, bytes: forty times the largest known robot description.
 LARGEST_TEXT = 64 * 2 ** 20
+# Elements that dynamics does not need; what they contain does no harm.
+DECORATION = ('visual', 'collision', 'material', 'transmission', 'gazebo', 'ros2_control')
+MOST_PREFIXES = 100
+# Elements of xacro that by themselves add neither links nor joints.
+_XACRO_DEFINITIONS = ('arg', 'property', 'macro', 'include')
+_OTHER_FORMATS = {'sdf': ': this is SDF, not URDF',
+                  'mujoco': ": this is MJCF, MuJoCo's format, not URDF",
+                  'mujocoinclude': ": this is a part of an MJCF file, MuJoCo's format, not URDF"}
 
 
 def decode(text: str | bytes) -> str:
@@ -46,22 +54,61 @@ def decode(text: str | bytes) -> str:
 
 
 def parse(text: str, *, comments: bool = False) -> etree._Element:
-    """Return the root element of a decoded URDF, optionally with its comments."""
+    """Return the root of a decoded URDF, without default namespace, optionally with comments."""
     parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
                              remove_comments=not comments, remove_pis=not comments,
                              encoding='utf-8')
     try:
-        root = etree.fromstring(text.encode('utf-8'), parser)
+        try:
+            root = etree.fromstring(text.encode('utf-8'), parser)
+        except etree.XMLSyntaxError as error:
+            if error.code != etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE:
+                raise
+            root = etree.fromstring(_with_prefixes(text).encode('utf-8'), parser)
     except (etree.XMLSyntaxError, UnicodeEncodeError, ValueError) as error:
         raise UrdfError(f'the text is not well-formed XML: {error}') from None
+    if root.prefix is None and root.tag.startswith('{'):
+        for element in [*root.iter(root.tag.partition('}')[0] + '}*')]:
+            if element.prefix is None:
+                element.tag = etree.QName(element).localname
     if root.tag != 'robot':
-        hint = ': this is SDF, not URDF' if root.tag == 'sdf' else ''
-        raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>{hint}')
-    for element in root.iter('{*}*'):
-        if isinstance(element.tag, str) and 'xacro' in element.tag.partition('}')[0]:
-            raise UrdfError(f'<xacro:{element.tag.partition("}")[2]}> on line '
-                            f'{element.sourceline}: run xacro on the file first')
+        raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>'
+                        + _OTHER_FORMATS.get(root.tag, ''))
+    for element in xacro_leftovers(root) if 'xacro' in text else ():
+        definition = (element.getparent() is root and root.find('link') is not None
+                      and tag_of(element).rpartition(':')[2] in _XACRO_DEFINITIONS)
+        if not definition and not any(
+                above.tag in DECORATION for above in element.iterancestors()):
+            raise UrdfError(f'<{tag_of(element)}> on line {element.sourceline}: run xacro on the '
+                            'file first')
     return root
+
+
+def _with_prefixes(text: str) -> str:
+    """Return a document whose root element declares the prefixes that it uses."""
+    before, tag, after = text.partition('<robot')
+    declared = re.findall(r'xmlns:([\w.-]+)', after.partition('>')[0])
+    used = set(re.findall(r'[\s</]([A-Za-z_][\w.-]*):[A-Za-z_]', after)).difference(
+        declared, ('xml', 'xmlns'))
+    # Each one makes the parser slower.
+    declarations = [f' xmlns:{one}="undeclared:{one}"' for one in sorted(used)[:MOST_PREFIXES]]
+    return ''.join((before, tag, *declarations, after))
+
+
+def tag_of(element: etree._Element) -> str:
+    """Return the tag of an element as it is written, with its prefix."""
+    tag: str = element.tag
+    if not tag.startswith('{'):
+        return tag
+    name = tag.partition('}')[2]
+    return f'{element.prefix}:{name}' if element.prefix else name
+
+
+def xacro_leftovers(root: etree._Element) -> list[etree._Element]:
+    """Return the outermost elements of xacro in a document."""
+    xacro = '[contains(namespace-uri(), "xacro")]'
+    found: list[etree._Element] = root.xpath(f'//*{xacro}[not(ancestor::*{xacro})]')
+    return found
 
 
 class Element:
@@ -69,12 +116,14 @@ class Element:
 
     def __init__(self, element: etree._Element, where: str) -> None:
         self._element, self.where = element, where
-        self._children: dict[str, list[etree._Element]] = {}
-        for child in element:
-            self._children.setdefault(child.tag, []).append(child)
+        self._children: dict[str, list[etree._Element]] | None = None
 
     def child(self, tag: str) -> 'Element | None':
         """Return the only child with a tag, or None."""
+        if self._children is None:
+            self._children = {}
+            for child in self._element:
+                self._children.setdefault(child.tag, []).append(child)
         found = self._children.get(tag)
         if found is None:
             return None
@@ -83,7 +132,7 @@ class Element:
         return Element(found[0], self.where)
 
     def children(self, tag: str) -> 'list[Element]':
-        return [Element(found, self.where) for found in self._children.get(tag, [])]
+        return [Element(found, self.where) for found in self._element.iterchildren(tag)]
 
     def required_child(self, tag: str) -> 'Element':
         """Return the only child with a tag; raise UrdfError if it is missing."""
@@ -113,9 +162,10 @@ class Element:
         """Return an attribute as a number; it is required if there is no default."""
         return self._numbers(name, 1, None if default is None else (default,))[0]
 
-    def vector(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """Return an attribute as three numbers; it is required if there is no default."""
-        return self._numbers(name, 3, default)
+    def vector(self, name: str, default: tuple[float, ...] | None = None,
+               count: int = 3) -> tuple[float, ...]:
+        """Return an attribute as several numbers; it is required if there is no default."""
+        return self._numbers(name, count, default)
 
     def _numbers(self, name: str, count: int,
                  default: tuple[float, ...] | None) -> tuple[float, ...]:
@@ -126,11 +176,11 @@ class Element:
                 raise self._missing(name)
             return default
         try:
-            found = [float(word) for word in text.split()]
+            found = (float(text),) if count == 1 else tuple(map(float, text.split()))
         except ValueError:
-            found = []
+            found = ()
         # Python also accepts 1_000.
         if len(found) != count or '_' in text:
             raise UrdfError(f'{self.where}: <{self._element.tag} {name}="{text}"> must hold '
                             f'{count} number{"s" if count > 1 else ""}')
-        return tuple(found)
+        return found

@@ -41,10 +41,14 @@ class Motion:
         self._curve = JointTrajectory(model, self._times, self._q, self._v, self._a)
 
     def _allowed(self) -> bool:
-        """Return whether velocities and efforts are within a share of their limits."""
+        """Return whether velocities, their rates and efforts are within a share of the limits."""
         model = self._model
         tau = np.array([inverse_dynamics(model, *x) for x in zip(self._q, self._v, self._a)])
+        rates = np.minimum(model.acceleration_limit, model.deceleration_limit)
+        jerk = np.diff(self._a, axis=0) / np.diff(self._times)[:, None]
         return bool(np.all(np.abs(self._v) <= LIMIT_SHARE * model.velocity_limit)
+                    and np.all(np.abs(self._a) <= LIMIT_SHARE * rates)
+                    and np.all(np.abs(jerk) <= LIMIT_SHARE * model.jerk_limit)
                     and np.all(np.abs(tau) <= LIMIT_SHARE * model.effort_limit))
 
     def at(self, t: float) -> np.ndarray:

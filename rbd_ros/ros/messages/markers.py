@@ -10,10 +10,10 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point
 import numpy as np
 from rbd_ros._internal.cdr import Field, numbers, Stamp, Template
-from rbd_ros.model.configurations import quaternion_of_turn
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import log, pose
+from rbd_ros.model.steps import quaternion_of_turn
 from rbd_ros.ros.convert import template, time
 from rbd_ros.view.ellipsoids import inertia_solid
 from rbd_ros.view.layers import (

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from rbd_ros import Model, random_configuration, RbdError, StateError
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.drive_files import load_drives
-from rbd_ros.model.model import rebuild
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import fixed_values, usage
 from rbd_ros.ros.robot.read_model import load_quietly

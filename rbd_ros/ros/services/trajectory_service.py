@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rbd_msgs.srv import FillEfforts
 from rbd_ros import batch
-from rbd_ros.batch.trajectory_efforts import beyond, trajectory_efforts
+from rbd_ros.batch.trajectory_efforts import beyond, slowdown, trajectory_efforts
 from rbd_ros.control import EffortConvention
 from rbd_ros.ros import convert
 from rbd_ros.ros.services.background_services import BadRequest, Order, Work
@@ -68,8 +68,8 @@ class TrajectoryService:
                     points, found.velocity, found.acceleration, efforts)]
             response.trajectory = JointTrajectory(header=trajectory.header,
                                                   joint_names=order.names, points=filled)
-            exceeds = np.any(beyond(found.effort, model.effort_limit)
-                             | beyond(found.velocity, model.velocity_limit), axis=0)
+            exceeds = (np.any(beyond(found.effort, model.effort_limit), axis=0)
+                       | (slowdown(model, time, found.velocity, found.acceleration) > 1.0))
             response.beyond_limits = [name for name, is_beyond in zip(
                 order.names, order.arrange(exceeds)) if is_beyond]
             response.time_scaling = found.time_scale

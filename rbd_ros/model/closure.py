@@ -1,0 +1,166 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Configurations that close the loops of a robot, by Newton's method.
+
+``model`` is the robot with its constraints; q is a configuration of all of its joints.
+
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from rbd_ros.errors import StateError
+from rbd_ros.kernels import closed_loops
+from rbd_ros.model.loops import Loops
+from rbd_ros.model.model import Model
+from rbd_ros.model.steps import moved, random_of_tree, step_between, with_unit_quaternions
+
+# Size of the gaps at which Newton's method ends, and which a result may have, m and rad.
+ACCURACY, ACCEPTED = 1e-13, 1e-10
+ITERATIONS, LONGEST_STEP = 100, 0.5     # of Newton's method; rad or m
+DRAWS = 1000     # random configurations that are tried
+CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot follow
+
+
+def equations_and_gaps(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return J for all velocities of the unconstrained robot, and the gaps, m and rad."""
+    n = len(loops.order)
+    equations, _ = _evaluate(replace(loops, order=np.arange(n), nv=n), q)
+    return equations[:-1, :n], equations[:-1, n + 1]
+
+
+def _evaluate(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    arrays = loops.arrays()
+    closed_loops.loop_map(loops.robot.copy(), loops.screws, loops.table,
+                          loops.coordinates.columns, loops.order, loops.coordinates.position(q),
+                          *arrays)
+    return arrays
+
+
+def gap_in_words(loops: Loops, q: np.ndarray) -> str:
+    """Return which constraint is open most, and by how much."""
+    e, first, texts = equations_and_gaps(loops, q)[1], 0, []
+    for one in loops.constraints:
+        part = e[first:first + one.equations]
+        first += one.equations
+        turns = {'weld': 3, 'revolute': 2}.get(one.kind, 0)
+        shift, turn = np.linalg.norm(part[turns:]), np.linalg.norm(part[:turns])
+        text = f'{1e3 * shift:.3g} mm' + (f' and {np.degrees(turn):.3g} deg' if turns else '')
+        texts.append((max(shift, turn), f"constraint '{one.name}' is open by {text}"))
+    return max(texts)[1]
+
+
+def close_nearby(model: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None:
+    """Return a closed configuration near q, in which any joint may move, or None."""
+    # `model` is unconstrained; each step is the shortest one that fulfils the linear equations.
+    best = np.inf
+    for _ in range(ITERATIONS):
+        J, e = equations_and_gaps(loops, q)
+        gap = float(np.linalg.norm(e))
+        if not np.isfinite(gap):
+            return None
+        if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):
+            return q
+        best = min(best, gap)
+        step = np.linalg.lstsq(J, -e, rcond=1e-9)[0]
+        q = with_unit_quaternions(model, moved(model, q, _limited(step)))
+    return q if gap <= ACCEPTED else None
+
+
+def _limited(step: np.ndarray) -> np.ndarray:
+    longest = np.max(np.abs(step), initial=0.0)
+    return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
+
+
+def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.ndarray | None:
+    """
+    Return the closed configuration after a step of the independent joints from q, or None.
+
+    The dependent joints are solved from those in q; ``step`` (nv,) is in rad and m, or None.
+
+    """
+    loops, tree = model.loops, model.unconstrained
+    assert loops is not None
+    start, total = q, np.zeros(tree.nv)
+    best = np.inf
+    if step is not None:
+        _, found = _evaluate(loops, q)
+        total = step @ found[closed_loops.G:, :tree.nv]
+        if not np.all(np.isfinite(total)):
+            total = np.zeros(tree.nv)
+            total[loops.order[-loops.nv:]] = step
+        q = moved(tree, start, total)
+    for _ in range(ITERATIONS):
+        _, found = _evaluate(loops, q)
+        gap, status = found[:2, -1].tolist()
+        if not np.isfinite(gap):
+            return None
+        if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):
+            return with_unit_quaternions(tree, q)
+        best = min(best, gap)
+        change = found[closed_loops.STEP, :tree.nv]
+        if status > 0 or not np.all(np.isfinite(change)):
+            return None
+        total = total + _limited(change)
+        q = moved(tree, start, total)
+    return with_unit_quaternions(tree, q) if gap <= ACCEPTED else None
+
+
+def closed(model: Model, q: np.ndarray, label: str = 'q') -> np.ndarray:
+    """Return q with its loops closed; the positions of independent joints are kept."""
+    found = close(model, q)
+    if found is None:
+        assert model.loops is not None
+        raise StateError(
+            f"the loops of robot '{model.name}' cannot be closed from {label} with its positions "
+            f'of the independent joints, {", ".join(model.velocity_names)}: '
+            + gap_in_words(model.loops, q) + '; give positions that the robot can reach, and '
+            'a guess of the others')
+    return found
+
+
+def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS) -> np.ndarray:
+    """Return the closed configuration after a step (nv,) of the independent joints."""
+    found = close(model, q, step)
+    if found is not None:
+        return found
+    if not cuts:
+        raise StateError(f"the loops of robot '{model.name}' cannot be closed after this step: "
+                         'the independent joints leave the range in which the loops close')
+    half = moved_closed(model, q, 0.5 * step, cuts - 1)
+    return moved_closed(model, half, 0.5 * step, cuts - 1)
+
+
+def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
+    """Return the step (nv,) of the independent joints between configurations (nq,)."""
+    assert model.loops is not None
+    return step_between(model.unconstrained, q_0, q_1)[..., model.loops.order[-model.nv:]]
+
+
+def random_closed(model: Model, rng: np.random.Generator) -> np.ndarray:
+    """Return a random closed configuration, within the limits of all joints if one is found."""
+    tree = model.unconstrained
+    assert model.loops is not None
+    beyond = None
+    for _ in range(DRAWS):
+        guess = random_of_tree(tree, rng)
+        q = close(model, guess)
+        if q is None and beyond is None:
+            q = close_nearby(tree, model.loops, guess)
+        if q is None:
+            continue
+        if _within_limits(tree, q):
+            return q
+        beyond = q if beyond is None else beyond
+    if beyond is None:
+        raise StateError(f"no closed configuration of robot '{model.name}' was found in {DRAWS} "
+                         'random ones')
+    return beyond
+
+
+def _within_limits(tree: Model, q: np.ndarray) -> bool:
+    for joint, i, k in tree.moving_joints:
+        if joint.nq == joint.nv and not np.all((q[i] >= tree.lower[k]) & (q[i] <= tree.upper[k])):
+            return False
+    return True

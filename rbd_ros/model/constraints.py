@@ -1,0 +1,179 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Robots with closed loops, and robots made from others by new links, joints or gravity."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros._internal.text import listed
+from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import check_model
+from rbd_ros.model.closure import close_nearby, equations_and_gaps, gap_in_words
+from rbd_ros.model.coordinates import ClosedCoordinates
+from rbd_ros.model.description import Link
+from rbd_ros.model.joints import Joint
+from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops
+from rbd_ros.model.model import build_tree, Model
+from rbd_ros.model.steps import moved, neutral_of_tree, random_of_tree
+
+# Relative size of the singular values of J, and of its columns orthogonal to others, that are
+# zero but for rounding; configurations that are tried; and the perturbation that tells whether
+# the neutral configuration is singular, rad or m.
+RANK_TOLERANCE, TRIES, PERTURBATION = 1e-8, 100, 0.05
+
+
+def with_constraints(model: Model, constraints: Sequence[Constraint],
+                     independent: Sequence[str] | None = None) -> Model:
+    """
+    Return the robot with constraints that close loops, in place of previous ones.
+
+    Its q is that of all joints, on the closure; v, a and tau are of the independent joints.
+
+    Parameters
+    ----------
+    model, constraints : Model, sequence of Constraint
+        The robot; none remove the constraints.
+    independent : sequence of str, optional
+        Names of joints or velocities, as many as the robot has degrees of freedom: the motors, as
+        a rule. By default those that determine the others best in the neutral configuration, where
+        joints with an effort limit other than 0 come first.
+
+    Raises
+    ------
+    ModelError
+        If a constraint is wrong, the loops cannot be closed or leave no degree of freedom, or the
+        independent joints do not determine the others.
+
+    """
+    check_model(model)
+    tree = model.unconstrained
+    if not constraints:
+        return tree
+    links = {name: k for k, name in enumerate(tree.link_names)}
+    loops = make_loops([check_constraint(one, links) for one in constraints], links, tree.tree,
+                       tree.coordinates)
+    q = _closed_configuration(tree, loops)
+    J = _regular_equations(tree, loops, q)
+    singular_values = np.linalg.svd(J, compute_uv=False)
+    rank = int(np.sum(singular_values > RANK_TOLERANCE * singular_values[0]))
+    if rank == tree.nv:
+        raise ModelError(f"the constraints of robot '{tree.name}' leave no degree of freedom: "
+                         'remove one of ' + listed([one.name for one in constraints]))
+    own = (_chosen(tree, J, rank) if independent is None
+           else _given(tree, J, rank, independent))
+    return _constrained(tree, replace(loops, neutral=q), own)
+
+
+def _closed_configuration(tree: Model, loops: Loops) -> np.ndarray:
+    """Return the closed configuration that is found first, beginning at the neutral one."""
+    for guess in _guesses(tree):
+        q = close_nearby(tree, loops, guess)
+        if q is not None:
+            return q
+    raise ModelError(f"the loops of robot '{tree.name}' cannot be closed: "
+                     + gap_in_words(loops, neutral_of_tree(tree)) + ' in the neutral '
+                     f'configuration, and none of {TRIES} others leads to a closed one: check the '
+                     'placements and lengths')
+
+
+def _guesses(tree: Model) -> Iterator[np.ndarray]:
+    yield neutral_of_tree(tree)
+    rng = np.random.default_rng(0)
+    for _ in range(TRIES):
+        yield random_of_tree(tree, rng)
+
+
+def _regular_equations(tree: Model, loops: Loops, q: np.ndarray) -> np.ndarray:
+    """Return J in a configuration near q that is not singular."""
+    rng, best, most = np.random.default_rng(0), None, -1
+    for scale in (0.0, PERTURBATION, PERTURBATION):
+        step = scale * rng.uniform(-1.0, 1.0, tree.nv)
+        near = close_nearby(tree, loops, q if not scale else moved(tree, q, step))
+        if near is None:
+            continue
+        J = equations_and_gaps(loops, near)[0]
+        rank = int(np.linalg.matrix_rank(J, RANK_TOLERANCE * np.linalg.norm(J, 2)))
+        if rank > most:
+            best, most = J, rank
+    assert best is not None
+    return best
+
+
+def _chosen(tree: Model, J: np.ndarray, rank: int) -> list[int]:
+    """Return the velocities that are left when columns of J are chosen by pivoting."""
+    left, passive = J.copy(), tree.effort_limit == 0.0
+    dependent: list[int] = []
+    enough = RANK_TOLERANCE ** 0.5 * np.linalg.norm(J, 2)
+    for _ in range(rank):
+        sizes = np.linalg.norm(left, axis=0)
+        sizes[dependent] = -1.0
+        first = np.where(passive, sizes, -1.0)
+        k = int(np.argmax(first if first.max() > enough else sizes))
+        dependent.append(k)
+        axis = left[:, k] / np.linalg.norm(left[:, k])
+        left -= np.outer(axis, axis @ left)
+    return [k for k in range(tree.nv) if k not in dependent]
+
+
+def _given(tree: Model, J: np.ndarray, rank: int, independent: Sequence[str]) -> list[int]:
+    """Return the velocities of joints that the user has named."""
+    if isinstance(independent, str):
+        raise ModelError('independent must be a list of names of joints')
+    own: set[int] = set()
+    for name in independent:
+        of_joint = [v for joint, _, v in tree.moving_joints if joint.name == name]
+        if of_joint:
+            own.update(range(of_joint[0].start, of_joint[0].stop))
+        elif name in tree.velocity_names:
+            own.add(tree.velocity_names.index(name))
+        else:
+            raise ModelError(f"independent joint '{name}': robot '{tree.name}' has no such joint "
+                             'that moves; it has ' + listed(tree.velocity_names))
+    if len(own) != tree.nv - rank:
+        raise ModelError(f"robot '{tree.name}' has {tree.nv - rank} degrees of freedom, but the "
+                         f'independent joints have {len(own)} velocities: name as many')
+    rest = [k for k in range(tree.nv) if k not in own]
+    sizes = np.linalg.svd(J[:, rest], compute_uv=False)
+    if not sizes[-1] > RANK_TOLERANCE ** 0.5 * sizes[0]:
+        _, _, V = np.linalg.svd(J[:, rest])
+        names = [tree.velocity_names[k] for k, x in zip(rest, V[-1]) if abs(x) > 0.1]
+        raise ModelError(f"the independent joints of robot '{tree.name}' do not determine "
+                         f'{listed(names)}: name one of these instead of another')
+    return sorted(own)
+
+
+def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
+    order = np.array([k for k in range(tree.nv) if k not in own] + own)
+    loops = replace(loops, order=order, nv=len(own))
+    place = {k: i for i, k in enumerate(own)}
+    moving = tuple((joint, q, slice(place[v.start], place[v.start] + joint.nv))
+                   for joint, q, v in tree.moving_joints if {*range(v.start, v.stop)} <= {*own})
+    per_velocity = {one.name: getattr(tree, one.name)[own] for one in fields(tree)
+                    if one.name != 'gravity' and isinstance(getattr(tree, one.name), np.ndarray)}
+    for array in per_velocity.values():
+        array.flags.writeable = False
+    return replace(tree, velocity_names=tuple(tree.velocity_names[k] for k in own),
+                   moving_joints=moving, coordinates=ClosedCoordinates.of(tree.coordinates),
+                   loops=loops, _unconstrained=tree, **per_velocity)
+
+
+def rebuild(model: Model, *, links: Sequence[Link] | None = None,
+            joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None) -> Model:
+    """Return the robot with other links, joints or gravity; known warnings are not repeated."""
+    check_model(model)
+    tree = build_tree(model.name, model.links if links is None else links,
+                      model.joints if joints is None else joints,
+                      model.gravity if gravity is None else gravity, notes=model.warnings)
+    if model.loops is None:
+        return tree
+    if joints is None:
+        # The same kinematics.
+        own = [tree.velocity_names.index(name) for name in model.velocity_names]
+        links_of = {name: k for k, name in enumerate(tree.link_names)}
+        loops = make_loops(model.constraints, links_of, tree.tree, tree.coordinates)
+        return _constrained(tree, replace(loops, neutral=model.loops.neutral), own)
+    names = [name for name in model.velocity_names if name in tree.velocity_names]
+    same = len(names) == model.nv and tree.nv == model.unconstrained.nv
+    return with_constraints(tree, model.constraints, names if same else None)

@@ -1,0 +1,410 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Workspaces of robots with closed loops, V = G(q) v and A = G a + gamma for all joints.
+
+The equations are those of `rbd_ros.workspace.coupled`, with the rate of G, dG/dt, and its
+derivatives along the independent coordinates. With J(q) V = 0 and P = -J_d^+ in the rows of
+dependent joints, zero in the others, the derivative of G in any direction is P dJ G.
+
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import wraps
+from inspect import signature
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.errors import SingularError, StateError
+from rbd_ros.kernels import closed_loops
+from rbd_ros.model.arguments import Wrenches
+from rbd_ros.model.closure import equations_and_gaps, gap_in_words
+from rbd_ros.model.model import Model
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.body_changes import check_direction
+from rbd_ros.workspace.coupled import CoupledMethods, VECTORS
+from rbd_ros.workspace.maps import Map, matrix_by_parameters, rows, same
+from rbd_ros.workspace.results import (DynamicsTerms, Factorization, MatricesDot,
+                                       ParameterDerivatives)
+from rbd_ros.workspace.variation import Variation
+
+# Share of a joint in a singular motion from which it is named.
+NAMED = 0.1
+
+
+class Changes(NamedTuple):
+    """Derivatives of G and dG/dt along the directions of all independent velocities."""
+
+    of_G: np.ndarray        # (nv, velocities of the tree, nv), the direction first
+    of_rate: np.ndarray     # of dG/dt, with v held
+
+
+class ClosedMethods(CoupledMethods):
+    """The methods of `rbd_ros.Workspace` for closed loops; each runs that of the open ``tree``."""
+
+    def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
+        super(CoupledMethods, self).__init__(model, fresh=fresh)
+        assert model.loops is not None
+        self._tree, self._loops = tree, model.loops
+        # The arrays of kernels are those of the robot in which mimics are joints of their own.
+        self._bodies = tree if tree.model.coordinates.is_identity else tree._tree
+        loops, n = model.loops, len(model.loops.order)
+        self._equations, self._found = loops.arrays()
+        self._V, self._A, self._gamma = (
+            self._found[k, :n] for k in (closed_loops.V, closed_loops.A, closed_loops.GAMMA))
+        self._G = self._found[closed_loops.G:, :n].T
+        m = loops.equations
+        self._unit, self._inverse = np.zeros((m, m)), np.zeros((m, n))
+        self._rates = np.zeros((3, m, n))
+        self._table = (self._bodies.robot, self._bodies._screws, loops.table,
+                       loops.coordinates.columns, loops.order)
+
+    @classmethod
+    def add_mapped(cls, name: str, method: Callable[..., Any], maps: Sequence[Map]) -> None:
+        """Add a method that maps the results of a method of the tree."""
+        arguments = signature(method)
+        labels = [label for label in arguments.parameters if label in VECTORS]
+
+        @wraps(method)
+        def mapped(self: ClosedMethods, *given: Any, **options: Any) -> Any:
+            bound = arguments.bind(self, *given, **options).arguments
+            bound.pop(next(iter(arguments.parameters)))
+            vectors = {label: bound.pop(label) for label in labels}
+            found = getattr(self._tree, name)(*self._in_tree(**vectors), **bound)
+            if len(maps) == 1:
+                return self._mapped(maps[0], found)
+            results = [self._mapped(one, x) for one, x in zip(maps, found)]
+            return tuple(results) if type(found) is tuple else type(found)(*results)
+        setattr(cls, name, mapped)
+
+    def _mapped(self, to_robot: Map, x: np.ndarray) -> np.ndarray:
+        return (x.copy() if self._fresh else x) if to_robot is same else to_robot(self._G, x)
+
+    # -- The state of the tree. -----------------------------------------------------------------
+    def _positions(self, q: ArrayLike) -> ArrayLike:
+        """Return the positions of all joints, mimics included."""
+        coordinates = self._loops.coordinates
+        return q if coordinates.is_identity else coordinates.position(self.check(q=q)[0])
+
+    def _at(self, q: ArrayLike) -> None:
+        """Find G."""
+        if not closed_loops.loop_map(*self._table, self._positions(q), self._equations,
+                                     self._found):
+            self._explain(q=q)
+
+    def _move(self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> None:
+        """Find G, V, A and gamma."""
+        if not closed_loops.loop_motion(*self._table, self._positions(q), v,
+                                        self._zeros if a is None else a, self._equations,
+                                        self._found):
+            self._explain(q=q, v=v, **({} if a is None else {'a': a}))
+
+    def _in_tree(self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None,
+                 v_r: ArrayLike | None = None,
+                 a_r: ArrayLike | None = None) -> list[ArrayLike]:
+        """Return the configuration, velocities and accelerations of the tree."""
+        if v is None:
+            self._at(q)
+            return [q]
+        self._move(q, v, a)
+        found: list[ArrayLike] = [q, self._V]
+        if a is not None:
+            found.append(self._A)
+        if v_r is not None and a_r is not None:
+            v_r, a_r = self.check(v=v_r, a=a_r)
+            rate = self._rate_of_G(q, self._V)
+            found += [self._G @ v_r, self._G @ a_r + rate @ v_r]
+        return found
+
+    def _expand(self, vectors: dict[str, ArrayLike]) -> Sequence[Any]:
+        return self._in_tree(**vectors)
+
+    def _acting(self, external_wrenches: Wrenches | None) -> AbstractContextManager[None]:
+        return (nullcontext() if external_wrenches is None
+                else self._bodies._wrenches(external_wrenches))
+
+    def _torques(self, tau: np.ndarray) -> np.ndarray:
+        return tau @ self._G
+
+    def _explain(self, **vectors: ArrayLike) -> NoReturn:
+        """Raise the error for open or singular loops, or for what is not finite."""
+        self.check(**vectors)
+        q = np.asarray(vectors['q'], float)
+        if not closed_loops.loop_map(*self._table, self._positions(q), self._equations,
+                                     self._found):
+            gap, status = self._found[:2, -1]
+            if gap > closed_loops.CLOSED:
+                raise StateError(f"the loops of robot '{self.model.name}' are open: "
+                                 + gap_in_words(self._loops, q)
+                                 + '; close them with rbd_ros.model.normalize')
+            if status:
+                self._singular(q)
+        super()._explain(**vectors)
+
+    def _singular(self, q: np.ndarray) -> NoReturn:
+        loops, names = self._loops, self._tree.model.velocity_names
+        dependent = loops.order[:len(loops.order) - loops.nv]
+        J = equations_and_gaps(loops, q)[0]
+        motion = np.linalg.svd(J[:, dependent])[2][-1]
+        moving = dependent[np.abs(motion) > NAMED]
+        named, first = [], 0
+        for one in loops.constraints:
+            if J[first:first + one.equations, moving].any():
+                named.append(f"'{one.name}'")
+            first += one.equations
+        raise SingularError(
+            f"the loop of {' and '.join(named)} is singular here: its independent joints do not "
+            f"determine {', '.join(repr(names[k]) for k in moving)}; keep away from this "
+            'position, or choose other independent joints')
+
+    def _refuse(self, column: int, q: ArrayLike) -> NoReturn:
+        name = self.model.velocity_names[column]
+        raise SingularError(
+            f"'{name}' moves no inertia, so its acceleration is not defined: give the links that "
+            'it carries a mass and an inertia, or prescribe its acceleration')
+
+    # -- Rates of G. ----------------------------------------------------------------------------
+    def _rate_of_equations(self, q: ArrayLike, v: np.ndarray, u: np.ndarray,
+                           w: np.ndarray) -> np.ndarray:
+        """Return the derivatives of J by time, along u, and both, all for the tree."""
+        expand = self._loops.coordinates.velocity
+        closed_loops.equation_changes(
+            *self._table[:4], np.asarray(self._positions(q), float), expand(v), expand(u),
+            expand(w), *self._rates)
+        return self._rates
+
+    def _solution(self) -> np.ndarray:
+        """Return P; needs the factors of the equations."""
+        closed_loops.minus_inverse(self._equations, self._loops.order, self._loops.nv, self._unit,
+                                   self._inverse)
+        return self._inverse.T
+
+    def _rate_of_G(self, q: ArrayLike, direction: np.ndarray) -> np.ndarray:
+        """Return the derivative of G in a direction of the tree's velocities."""
+        zero = np.zeros_like(direction)
+        J_dot = self._rate_of_equations(q, direction, zero, zero)[0]
+        return self._solution() @ (J_dot @ self._G)
+
+    def _change_of_rate(self, q: ArrayLike, direction: np.ndarray, dV: np.ndarray,
+                        rate: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Return the change of dG/dt in a direction that changes V by dV and G by ``change``."""
+        J_dot, dJ, dJ_dot = self._rate_of_equations(q, self._V, direction, dV)
+        return self._inverse.T @ (dJ_dot @ self._G + J_dot @ change + dJ @ rate)
+
+    def _changes_of_G(self, q: ArrayLike) -> np.ndarray:
+        return np.array([self._rate_of_G(q, column) for column in self._G.T])
+
+    def _changes(self, q: ArrayLike, v: np.ndarray) -> tuple[np.ndarray, Changes]:
+        """Return dG/dt and its derivatives."""
+        of_G = self._changes_of_G(q)
+        rate = np.tensordot(v, of_G, 1)
+        of_rate = [self._change_of_rate(q, column, change @ v, rate, change)
+                   for column, change in zip(self._G.T, of_G)]
+        return rate, Changes(of_G, np.array(of_rate))
+
+    def _with_rate(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Find the motion of the tree and return G and dG/dt."""
+        self._move(q, v)
+        return self._G, self._rate_of_G(q, self._V)
+
+    # -- Dynamics. ------------------------------------------------------------------------------
+    def all_terms(self, q: ArrayLike, v: ArrayLike,
+                  factorization: Factorization = 'christoffel') -> DynamicsTerms:
+        G, rate = self._with_rate(q, v)
+        tree = self._tree.all_terms(q, self._V, factorization)
+        terms = self._result(scratch.terms)[1]
+        terms.M[:] = G.T @ tree.M @ G
+        terms.C[:] = G.T @ (tree.C @ G + tree.M @ rate)
+        terms.g[:] = tree.g @ G
+        terms.coriolis_torques[:] = (tree.coriolis_torques + tree.M @ self._gamma) @ G
+        terms.com_jacobian[:], terms.com[:] = tree.com_jacobian @ G, tree.com
+        return terms
+
+    def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
+        self._at(q)
+        G, tree, terms = self._G, self._tree.configuration_terms(q), self._kept(scratch.terms)[1]
+        terms.M[:], terms.g[:] = G.T @ tree.M @ G, tree.g @ G
+        terms.com_jacobian[:], terms.com[:] = tree.com_jacobian @ G, tree.com
+        return terms
+
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
+                        factorization: Factorization = 'christoffel') -> np.ndarray:
+        G, rate = self._with_rate(q, v)
+        terms = self._tree.all_terms(q, self._V, factorization)
+        return G.T @ (terms.C @ G + terms.M @ rate)
+
+    def constraint_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return the forces of the equations, of least norm where they are redundant."""
+        self._move(q, v, a)
+        # J_d^T f balances the torques of the dependent joints, which have no motors.
+        tau = self._tree.inverse_dynamics(q, self._V, self._A)
+        return -tau @ self._solution()
+
+    # Its results are written by `_differentiate`, not mapped one by one.
+    inverse_dynamics_derivatives = CoupledMethods.inverse_dynamics_derivatives
+
+    def _differentiate(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, rows: np.ndarray) -> None:
+        self._move(q, v, a)
+        v, a = self.check(v=v, a=a)
+        G, n = self._G, self._nv
+        tau = self._tree.inverse_dynamics(q, self._V, self._A).copy()
+        by_q, by_v, M = self._tree.inverse_dynamics_derivatives(q, self._V, self._A)
+        rate, changes = self._changes(q, v)
+        V_change, A_change = (changes.of_G @ v).T, (changes.of_G @ a + changes.of_rate @ v).T
+        rows[:, :n] = (G.T @ (by_q @ G + by_v @ V_change + M @ A_change)
+                       + np.einsum('kij,i->jk', changes.of_G, tau))
+        rows[:, n:2 * n] = G.T @ (by_v @ G + M @ (rate + V_change))
+        rows[:, 2 * n:] = G.T @ M @ G
+
+    def inverse_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                                    variation: Variation, *,
+                                    external_wrenches: Wrenches | None = None) -> np.ndarray:
+        if variation.dplacement:
+            raise StateError('dplacement is not available for robots with closed loops, whose '
+                             'configuration would have to change with it')
+        self._move(q, v, a)
+        v, a = self.check(v=v, a=a)
+        G = self._G
+        dq, dv, da = (check_direction(self.model, label, getattr(variation, label))
+                      for label in ('dq', 'dv', 'da'))
+        u, rate = G @ dq, self._rate_of_G(q, self._V)
+        dG = self._rate_of_G(q, u)
+        V_change = dG @ v
+        A_change = (dG @ a + self._change_of_rate(q, u, V_change, rate, dG) @ v
+                    + rate @ dv + self._rate_of_G(q, G @ dv) @ v)
+        changes = {'dq': u, 'dv': V_change + G @ dv, 'da': A_change + G @ da}
+        tau = self._tree.inverse_dynamics(q, self._V, self._A, external_wrenches) @ dG
+        return tau + self._tree.inverse_dynamics_derivative(
+            q, self._V, self._A, replace(variation, **changes),
+            external_wrenches=external_wrenches) @ G
+
+    # -- Jacobians and momenta. -----------------------------------------------------------------
+    def _moving_jacobian(self, method: str, q: ArrayLike, v: ArrayLike,
+                         *link: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return J G and its rate, given a method of the tree that returns J and its rate."""
+        G, rate = self._with_rate(q, v)
+        J, J_dot = getattr(self._tree, method)(q, self._V, *link)
+        return J @ G, J_dot @ G + J @ rate
+
+    def jacobian_dot(self, q: ArrayLike, v: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
+        return self._moving_jacobian('jacobian_dot', q, v, link)
+
+    def world_jacobian_dot(self, q: ArrayLike, v: ArrayLike,
+                           link: str) -> tuple[np.ndarray, np.ndarray]:
+        return self._moving_jacobian('world_jacobian_dot', q, v, link)
+
+    def centroidal_momentum_matrix_dot(self, q: ArrayLike,
+                                       v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        return self._moving_jacobian('centroidal_momentum_matrix_dot', q, v)
+
+    def com_jacobian_dot(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        G, rate = self._with_rate(q, v)
+        J_dot = self._tree.com_jacobian_dot(q, self._V)
+        return J_dot @ G + self._tree.com_jacobian(q) @ rate
+
+    def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+        self._move(q, v)
+        J = self._tree.body_jacobian(q, link)[0]
+        return J @ self._gamma + self._tree.jacobian_dot_v(q, self._V, link)
+
+    def world_jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+        self._move(q, v)
+        J = self._tree.world_jacobian(q, link)[0]
+        return J @ self._gamma + self._tree.world_jacobian_dot_v(q, self._V, link)
+
+    def jacobian_ddot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                      link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self._move(q, v, a)
+        G, (rate, second) = self._G, self._two_rates(q)
+        J, J_dot, J_ddot = self._tree.jacobian_ddot(q, self._V, self._A, link)
+        return (J @ G, J_dot @ G + J @ rate, J_ddot @ G + 2.0 * J_dot @ rate + J @ second)
+
+    def _two_rates(self, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first and the second rate of G."""
+        rate = self._rate_of_G(q, self._V)
+        return rate, self._change_of_rate(q, self._V, self._A, rate, rate)
+
+    def _jacobian_and_bias(self, q: ArrayLike, v: ArrayLike, link: str,
+                           aligned: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        G, rate = self._with_rate(q, v)
+        found, J, J_dot, _ = self._tree._jacobian_and_bias(q, self._V, link, aligned)
+        rows = self._kept(scratch.jacobian_rates)[0]
+        rows[18, :6] = found[18, :6] + J @ self._gamma
+        J, J_dot = J @ G, J_dot @ G + J @ rate
+        rows[:6, :self._nv] = J
+        return rows, J, J_dot, self._nv - 1
+
+    # -- Derivatives of matrices. ---------------------------------------------------------------
+    def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
+                     factorization: Factorization = 'christoffel') -> MatricesDot:
+        self._move(q, v, a)
+        G, (rate, second) = self._G, self._two_rates(q)
+        dot = self._tree.matrices_dot(q, self._V, self._A, factorization=factorization)
+        dot = MatricesDot(*(x.copy() for x in dot))
+        terms = self._tree.all_terms(q, self._V, factorization)
+        X, MG_dot = terms.C @ G + terms.M @ rate, G.T @ terms.M @ rate
+        X_dot = dot.C_dot @ G + terms.C @ rate + dot.M_dot @ rate + terms.M @ second
+        return MatricesDot(G.T @ dot.M_dot @ G + MG_dot + MG_dot.T, G.T @ X_dot + rate.T @ X,
+                           dot.g_dot @ G + terms.g @ rate)
+
+    def mass_matrix_derivatives(self, q: ArrayLike) -> np.ndarray:
+        self._at(q)
+        G, changes = self._G, self._changes_of_G(q)
+        MG = self._tree.mass_matrix(q) @ G
+        D = matrix_by_parameters(G, self._tree.mass_matrix_derivatives(q) @ G)
+        half = np.einsum('kij,il->jlk', changes, MG)
+        return D + half + half.transpose(1, 0, 2)
+
+    def coriolis_matrix_derivatives(
+            self, q: ArrayLike, v: ArrayLike, *,
+            factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
+        self._move(q, v)
+        v, = self.check(v=v)
+        G, (rate, changes) = self._G, self._changes(q, v)
+        terms = self._tree.all_terms(q, self._V, factorization)
+        C_by_q, C_by_v = self._tree.coriolis_matrix_derivatives(q, self._V,
+                                                                factorization=factorization)
+        dM = self._tree.mass_matrix_derivatives(q)
+        X, shape = terms.C @ G + terms.M @ rate, 3 * (self._nv,)
+        by_q, by_v = np.empty(shape), np.empty(shape)
+        for k, (dG, d_rate) in enumerate(zip(*changes)):
+            u = G[:, k]
+            dX = ((C_by_q @ u + C_by_v @ (dG @ v)) @ G + terms.C @ dG + (dM @ u) @ rate
+                  + terms.M @ d_rate)
+            by_q[:, :, k] = dG.T @ X + G.T @ dX
+            by_v[:, :, k] = G.T @ ((C_by_v @ u) @ G + terms.M @ dG)
+        return by_q, by_v
+
+    def jacobian_derivatives(self, q: ArrayLike, link: str) -> np.ndarray:
+        self._at(q)
+        D = self._tree.jacobian_derivatives(q, link) @ self._G
+        J = self._tree.body_jacobian(q, link)[0]
+        return np.stack([D[:, :, k] @ self._G + J @ dG
+                         for k, dG in enumerate(self._changes_of_G(q))], -1)
+
+    def jacobian_dot_derivatives(self, q: ArrayLike, v: ArrayLike,
+                                 link: str) -> tuple[np.ndarray, np.ndarray]:
+        self._move(q, v)
+        v, = self.check(v=v)
+        G, (rate, changes) = self._G, self._changes(q, v)
+        tree_by_q, D = self._tree.jacobian_dot_derivatives(q, self._V, link)
+        J, J_dot = (x.copy() for x in self._tree.jacobian_dot(q, self._V, link))
+        by_q, by_v = [], []
+        for k, (dG, d_rate) in enumerate(zip(*changes)):
+            u = G[:, k]
+            by_q.append((tree_by_q @ u + D @ (dG @ v)) @ G + J_dot @ dG + (D @ u) @ rate
+                        + J @ d_rate)
+            by_v.append((D @ u) @ G + J @ dG)
+        return np.stack(by_q, -1), np.stack(by_v, -1)
+
+    def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, *,
+                              factorization: Factorization = 'christoffel'
+                              ) -> ParameterDerivatives:
+        G, rate = self._with_rate(q, v)
+        M, C, g = self._tree.parameter_derivatives(q, self._V, factorization=factorization)
+        return ParameterDerivatives(
+            matrix_by_parameters(G, M),
+            matrix_by_parameters(G, C) + np.einsum('ji,jkp,kl->ilp', G, M, rate), rows(G, g))

@@ -1,0 +1,217 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a URDF contains besides its robot: named if it is not used, and no obstacle."""
+
+from pathlib import Path
+import subprocess
+import sys
+import warnings
+
+import pytest
+import rbd_ros
+from rbd_ros import load_urdf, load_urdf_string, ModelWarning, save_urdf, UrdfError
+from rbd_ros.model.files.xml_elements import decode, parse
+from urdf_texts import ARM, changed, INERTIAL
+
+# -- Nothing ignored silently. --------------------------------------------------------------------
+
+@pytest.mark.parametrize('old, new, message', [
+    ('version="1.2"', 'version="7.0"', 'version="7.0" is not known'),
+    ('<link name="a"/>', '<bogus/><link name="a"/>', '<bogus> in <robot> is ignored'),
+    ('<link name="a"/>', '<link name="a"><bogus/></link>', "link 'a': <bogus> in <link>"),
+    ('<axis', '<bogus/><axis', "joint 'j': <bogus> in <joint> is ignored"),
+    ('<mass ', '<bogus/><mass ', "link 'b': <bogus> in <inertial>"),
+    ('<mass value="1"', '<mass value="1" unit="g"', "link 'b': unknown .*<mass>.*: unit"),
+    ('velocity="2"', 'velocity="2" efort="3"', "joint 'j': unknown .*<limit>.*: efort"),
+    ('type="revolute"', 'type="continuous"', "joint 'j': the lower and upper limits of a con"),
+    ('type="revolute"', 'type="planar"', "joint 'j': the <limit> of a planar joint is ignored"),
+    ('type="revolute"', 'type="revolute" damping="3"', "joint 'j': .*<joint>.*: damping"),
+    ('<link name="a"/>', '<link name="a"/><constraint name="c"/>', '<constraint> .*closes a loop'),
+    ('<link name="a"/>', '<link name="a"/><loop_joint name="c"/>', '<loop_joint> .*closes a loop'),
+    ('<link name="a"/>', '<link name="a"/><drake:ball_constraint/>', 'closes a loop'),
+    ('<link name="a"/>', '<link name="a"/><gazebo><joint name="x"/></gazebo>', 'closes a loop'),
+    ('<link name="a"/>', '<link name="a"/><gazebo reference="j"><springStiffness>3'
+     '</springStiffness></gazebo>', "gazebo 'j': <springStiffness>"),
+])
+def test_contents_that_are_not_used_are_named_and_rejected_if_strict(old, new, message):
+    text = changed((old, new))
+    with pytest.warns(ModelWarning, match=message):
+        assert load_urdf_string(text).joint_names == ('j',)
+    with pytest.raises(UrdfError, match=message):
+        load_urdf_string(text, strict=True)
+
+
+def test_contents_of_one_kind_are_named_once_with_all_their_joints():
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ModelWarning)
+        model = load_urdf_string(changed(
+            ('<axis', '<bogus/><axis'),
+            ('</robot>', '<link name="c"/><joint name="k" type="fixed"><bogus/>'
+             '<parent link="b"/><child link="c"/></joint></robot>')))
+    assert [note for note in model.warnings if 'bogus' in note] == [
+        '2 joints, j, k: <bogus> in <joint> is ignored: it is not known']
+
+
+DECORATION = """<visual bogus="1"><bogus/></visual><collision><bogus/></collision>
+<contact><bogus/></contact>"""
+
+
+def test_decoration_is_harmless_even_if_strict():
+    text = changed(('<link name="a"/>', f'<link name="a">{DECORATION}</link><material bogus="1"/>'
+                    '<transmission><bogus/></transmission><gazebo><bogus/></gazebo>'
+                    '<ros2_control bogus="1"/>'),
+                   ('<axis', '<safety_controller k_velocity="1"/><calibration rising="0"/><axis'))
+    assert not [note for note in load_urdf_string(text, strict=True).warnings if 'igno' in note]
+
+
+@pytest.mark.parametrize('declared', ['', ' xmlns:drake="http://drake.mit.edu"'])
+def test_rotor_inertias_of_drake_are_armatures_times_the_gear_ratio_squared(declared):
+    rotor = ('<transmission name="t"><joint name="j"/><actuator name="m"><drake:rotor_inertia '
+             'value="0.002"/><drake:gear_ratio value="50"/></actuator></transmission></robot>')
+    text = changed(('</robot>', rotor), (' version="1.2"', declared))
+    model = load_urdf_string(text, strict=True)
+    assert model.armature[0] == pytest.approx(0.002 * 2500.0)
+    # M = I + m l^2 + armature.
+    assert rbd_ros.mass_matrix(model, [0.0])[0, 0] == pytest.approx(1.0 + 1.0 + 5.0)
+
+
+def test_a_rotor_of_no_single_joint_is_named():
+    rotor = ('<transmission name="t"><joint name="j"/><joint name="k"/><actuator>'
+             '<drake:rotor_inertia value="0.002"/></actuator></transmission></robot>')
+    with pytest.warns(ModelWarning, match="transmission 't': its <drake:rotor_inertia>"):
+        assert load_urdf_string(changed(('</robot>', rotor))).armature[0] == 0.0
+
+
+# -- Sound files that were rejected. --------------------------------------------------------------
+
+def test_prefixes_need_no_declaration_but_other_faults_of_xml_are_rejected():
+    gazebo = '<gazebo><sensor:camera a:b="1"/></gazebo></robot>'
+    assert load_urdf_string(changed(('</robot>', gazebo)), strict=True).nv == 1
+    assert load_urdf_string(changed(('</robot>', gazebo), (
+        '<robot ', '<robot xmlns:a="some:uri" ')), strict=True).nv == 1
+    with pytest.raises(UrdfError, match='well-formed'):
+        load_urdf_string(changed(('</robot>', '<gazebo><a:b></gazebo></robot>')))
+    with pytest.raises(UrdfError, match='well-formed'):
+        load_urdf_string(changed(('</robot>', gazebo), ('value="1"', 'value="1" value="2"')))
+
+
+def test_a_fault_of_xml_among_many_undeclared_prefixes_is_rejected():
+    many = '<gazebo>' + '<a:b/>' * 300 + '</gazebo>'
+    fault = '<link name="x" name="x"/>'
+    with pytest.raises(UrdfError, match='well-formed'):
+        load_urdf_string(changed(('</robot>', many + fault + many + '</robot>')))
+
+
+def test_the_warnings_about_thousands_of_unknown_tags_are_bounded():
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ModelWarning)
+        model = load_urdf_string(changed(
+            ('</robot>', ''.join(f'<b{k}/>' for k in range(3000)) + '</robot>')))
+    assert len(model.warnings) < 100
+    assert any('2950 more kinds' in note for note in model.warnings)
+
+
+@pytest.mark.parametrize('declared', ['', ' xmlns:xacro="http://www.ros.org/wiki/xacro"'])
+@pytest.mark.parametrize('old, new', [
+    ('<link name="a"/>', '<link name="a"><visual><xacro:box/></visual></link>'),
+    ('<link name="a"/>', '<xacro:property name="p" value="1"/><link name="a"/>'),
+    ('<link name="a"/>', '<xacro:macro name="p"><link name="x"/></xacro:macro><link name="a"/>')])
+def test_harmless_leftovers_of_xacro_are_named_and_ignored(declared, old, new):
+    text = changed((old, new), (' version="1.2"', declared))
+    with pytest.warns(ModelWarning, match='<xacro:.*left over from xacro'):
+        assert load_urdf_string(text).link_names == ('a', 'b')
+
+
+@pytest.mark.parametrize('old, new', [
+    ('<mass ', '<xacro:mass/><mass '), ('<axis', '<xacro:limits/><axis'),
+    ('<link name="a"/>', '<xacro:arm prefix="left"/><link name="a"/>'),
+    ('<link name="a"/>', '<xacro:if value="1"><link name="x"/></xacro:if><link name="a"/>')])
+def test_leftovers_of_xacro_that_may_hold_dynamics_are_rejected(old, new):
+    with pytest.raises(UrdfError, match='run xacro on the file first'):
+        load_urdf_string(changed((old, new)))
+
+
+def test_an_axis_without_numbers_is_accepted_where_no_axis_is_needed():
+    joint = ('<link name="c"/><joint name="k" type="fixed"><parent link="b"/><child link="c"/>'
+             '<axis/></joint></robot>')
+    assert load_urdf_string(changed(('</robot>', joint))).nv == 1
+    with pytest.raises(UrdfError, match=r"joint 'j'.*<axis> has no xyz"):
+        load_urdf_string(changed(('<axis xyz="0 1 0"/>', '<axis/>')))
+
+
+def test_a_default_namespace_is_no_obstacle(tmp_path):
+    text = changed(('<robot ', '<robot xmlns="http://www.ros.org" '))
+    model = load_urdf_string(text, strict=True)
+    assert model.mass == 1.0
+    save_urdf(rbd_ros.with_payload(model, 'b', 2.0), tmp_path / 'r.urdf', source=text)
+    assert load_urdf(tmp_path / 'r.urdf').mass == 3.0
+
+
+def test_a_floating_joint_of_the_robot_is_its_base():
+    text = changed(('type="revolute"', 'type="floating"'))
+    model = load_urdf_string(text, floating_base=True)
+    assert model.nv == 6
+    assert model.velocity_names == load_urdf_string(text).velocity_names
+    # An object that floats beside an arm is no base of it.
+    beside = changed(('</robot>', f'<link name="ball">{INERTIAL}</link><joint name="k" '
+                      'type="floating"><parent link="a"/><child link="ball"/></joint></robot>'))
+    assert load_urdf_string(beside, floating_base=True).nv == 13
+
+
+# -- check. ---------------------------------------------------------------------------------------
+
+def check(tmp_path, text):
+    """Return the exit code, the output and the errors of `rbd_ros check`."""
+    (tmp_path / 'r.urdf').write_text(text)
+    done = subprocess.run([sys.executable, '-m', 'rbd_ros.cli.main', 'check',
+                           str(tmp_path / 'r.urdf')], capture_output=True, text=True, check=False,
+                          cwd=Path(__file__).parents[2])
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_check_exits_with_1_if_every_torque_will_be_zero(tmp_path):
+    code, _, errors = check(tmp_path, changed(('<mass value="1"/>', '<mass value="0"/>')))
+    assert code == 1
+    assert 'the total mass is 0: every torque will be zero' in errors
+
+
+def test_check_takes_huge_limits_for_unlimited_and_not_for_degrees(tmp_path):
+    _, text, _ = check(tmp_path, changed(('lower="-1" upper="1"', 'lower="-1e16" upper="1e16"')))
+    assert 'are these degrees' not in text
+    _, text, _ = check(tmp_path, changed(('lower="-1" upper="1"', 'lower="-180" upper="180"')))
+    assert 'are these degrees' in text
+
+
+def test_check_names_joints_with_the_same_mistake_in_one_line(tmp_path):
+    second = (f'<link name="c">{INERTIAL}</link><joint name="k" type="continuous">'
+              '<axis xyz="1 0 0"/><parent link="b"/><child link="c"/>'
+              '<limit effort="-1" velocity="-1"/></joint></robot>')
+    _, text, _ = check(tmp_path, changed(('effort="9"', 'effort="-1"'), ('</robot>', second)))
+    lines = [line for line in text.splitlines() if 'effort limit is negative' in line]
+    assert len(lines) == 1
+    assert '2 joints, j, k: ' in lines[0]
+
+
+def test_an_undeclared_world_is_rejected_with_the_remedy():
+    with pytest.raises(UrdfError, match='add <link name="world"/>'):
+        load_urdf_string(changed(('<link name="a"/>', ''), ('link="a"', 'link="world"')))
+
+
+@pytest.mark.parametrize('text, name', [
+    ('<mujoco model="m"/>', 'MJCF'), ('<sdf version="1.9"/>', 'SDF')])
+def test_other_formats_are_recognized_by_name(text, name):
+    with pytest.raises(UrdfError, match=f'this is {name}'):
+        load_urdf_string(text)
+
+
+def test_a_missing_argument_of_xacro_is_rejected_with_the_remedy(tmp_path):
+    pytest.importorskip('xacro')
+    (tmp_path / 'r.xacro').write_text(ARM.replace('value="1"', 'value="$(arg mass)"'))
+    with pytest.raises(UrdfError, match=r'xacro failed: .*mass.*--xacro-args'):
+        load_urdf(tmp_path / 'r.xacro')
+
+
+def test_parsing_twice_gives_the_same_document():
+    text = changed(('<robot ', '<robot xmlns="http://www.ros.org" '))
+    assert [one.tag for one in parse(decode(text)).iter()] == [
+        one.tag for one in parse(decode(ARM)).iter()]
