@@ -7,7 +7,9 @@ from loops_oracle import closed_velocity, independent_joints, LoopOracle, random
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros.analysis import potential_energy
 from rbd_ros.model import Constraint, with_constraints
+from rbd_ros.model.inertial import inertial_parameters
 from robots import random_tree, relative_error, with_mimics
 
 KINDS = ('revolute', 'prismatic', 'continuous', 'spherical', 'universal', 'planar', 'helical',
@@ -50,7 +52,7 @@ def random_robot(seed, kinds, mimics):
 
 @pytest.fixture(scope='module', params=[*MOTORS, *LOOPS, *((seed + 10, kinds, 'mimics')
                                                            for seed, kinds in LOOPS)],
-                ids=lambda one: one if isinstance(one, str) else '-'.join(map(str, one[1:])))
+                ids=lambda one: one if isinstance(one, str) else '-'.join((*one[1], *one[2:])))
 def case(request):
     """Return an oracle, its robot, and q, v, a, tau."""
     if isinstance(request.param, str):
@@ -155,3 +157,42 @@ def test_hybrid_dynamics_is_consistent(case):
     assert np.array_equal(accelerations[prescribed], a[prescribed])
     assert np.array_equal(torques[~prescribed], tau[~prescribed])
     assert relative_error(torques, oracle.inverse_dynamics(q, v, accelerations)) < SOLUTIONS
+
+
+def test_all_terms_are_those_of_the_oracle(case):
+    oracle, robot, q, v, _, _ = case
+    (M, bias), g = oracle.reduced(q, v), oracle.reduced(q, 0.0 * v)[1]
+    largest = np.max(np.abs(bias) + np.abs(g))
+    terms = rbd_ros.all_terms(robot, q, v)
+    assert relative_error(terms.M, M) < SOLUTIONS
+    for found, expected in ((terms.g, g), (terms.coriolis_torques, bias - g),
+                            (terms.C @ v, bias - g)):
+        assert np.max(np.abs(found - expected)) < SOLUTIONS * largest
+    assert np.allclose(terms.com, rbd_ros.center_of_mass(oracle.tree, q), atol=SOLUTIONS)
+
+
+def test_regressor_is_linear_in_the_inertias(case):
+    oracle, robot, q, v, a, _ = case
+    tree = oracle.tree
+    Y = rbd_ros.torque_regressor(robot, q, v, a)
+    rotors = oracle.G(q).T @ (tree.armature * (oracle.G(q) @ a + oracle.gamma(q, oracle.G(q) @ v)))
+    found = Y @ np.ravel(inertial_parameters(robot)) + rotors
+    assert relative_error(found, oracle.inverse_dynamics(q, v, a)) < SOLUTIONS
+
+
+def test_simulation_keeps_energy_and_loops_closed(case):
+    oracle, robot, q, v, _, _ = case
+    t = np.linspace(0.0, 0.05, 101)
+    motion = rbd_ros.simulate(robot, q, 0.3 * v, lambda *_: np.zeros(len(v)), t)
+
+    def energy(k):
+        V = oracle.G(motion.q[k]) @ motion.v[k]
+        return (0.5 * V @ oracle.mass_matrix(motion.q[k]) @ V
+                + potential_energy(oracle.tree, motion.q[k]))
+    energies = [energy(0), energy(50), energy(100)]
+    moved = max(abs(potential_energy(oracle.tree, motion.q[k]) - potential_energy(oracle.tree, q))
+                for k in (50, 100))
+    assert moved > 0.0
+    # Of the fourth order, steps of 0.5 ms.
+    assert np.ptp(energies) < 1e-6 * max(1.0, moved)
+    assert max(oracle.gap(motion.q[k]) for k in (50, 100)) < CLOSED
