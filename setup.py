@@ -70,6 +70,9 @@ setup(
         'sim': [
             'mujoco>=4; python_version >= "3.11"',   # physics by others; no older wheels
         ],
+        'mjcf': [
+            'mujoco>=4; python_version >= "3.11"',   # compiles robots in its own format
+        ],
         'view': [
             'viser>=1.1',            # robots in a browser
             'trimesh',               # reads meshes ...

@@ -16,10 +16,12 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import mujoco
 import numpy as np
 import rbd_ros
 from rbd_ros import analysis, batch, control, identification
 from rbd_ros import model as models
+from rbd_ros.simulation.mujoco_robot import mujoco_urdf
 
 # Samples of a recording, and states of a batch
 SAMPLES, STATES = 200, 1024
@@ -56,6 +58,9 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     still, pi = analysis.Variation(), models.inertial_parameters(model)
     loaded = rbd_ros.with_payload(model, tip, 1.0)
     xml = robot.path.read_text(encoding='utf-8')
+    # The same robot in MuJoCo's format.
+    mjcf = mujoco.MjSpec.from_string(mujoco_urdf(xml, model))
+    mjcf.compile()
 
     def one(function: Callable, *arguments: Any, **options: Any) -> Call:
         return Call('call', 1, partial(function, *arguments, **options))
@@ -115,6 +120,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'mass_matrix': one(rbd_ros.mass_matrix, model, q),
         'neutral': one(rbd_ros.neutral, model),
         'random_configuration': one(rbd_ros.random_configuration, model, rng),
+        'spring_torques': one(rbd_ros.spring_torques, model, q),
         'world_jacobian': one(rbd_ros.world_jacobian, model, q, tip),
 
         'analysis.acceleration_parameter_derivatives': one(
@@ -228,6 +234,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'identification.write_table': sampled(identification.write_table, folder / 'table.csv',
                                               names, *columns),
 
+        'load_mjcf': made(rbd_ros.load_mjcf, mjcf.to_xml()),
         'load_urdf': made(rbd_ros.load_urdf, robot.path),
         'load_urdf_string': made(rbd_ros.load_urdf_string, xml),
         'model.build_model': made(models.build_model, 'robot', model.links, model.joints),
@@ -244,6 +251,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'model.with_free_joints': made(models.with_free_joints, model, [joint]),
         'model.with_friction': made(models.with_friction, model, damping={joint: 0.1}),
         'model.with_inertial_parameters': made(models.with_inertial_parameters, model, pi),
+        'model.with_springs': made(models.with_springs, model, stiffness={joint: 0.1}),
         'model.without_payload': made(models.without_payload, loaded, tip),
         'save_urdf': made(rbd_ros.save_urdf, model, folder / 'robot.urdf'),
         'subtree': made(rbd_ros.subtree, model, tip),

@@ -25,7 +25,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'dynamics': [
         'all_terms', 'bias_torques', 'constraint_forces', 'coriolis_matrix', 'forward_dynamics',
         'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics',
-        'mass_matrix'],
+        'mass_matrix', 'spring_torques'],
     'errors': [
         'ModelError', 'ModelWarning', 'RbdError', 'RecordingError', 'SingularError', 'StateError',
         'UrdfError'],
@@ -42,6 +42,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'model.model': ['Model'],
     'model.modifications': [
         'subtree', 'with_floating_base', 'with_gravity', 'with_locked_joints', 'with_payload'],
+    'model.files.mjcf': ['load_mjcf'],
     'model.files.urdf': ['load_urdf', 'load_urdf_string'],
     'model.files.urdf_writer': ['save_urdf'],
     'simulation.simulator': ['simulate'],

@@ -24,6 +24,7 @@ from rbd_ros.dynamics import (
     hybrid_dynamics as hybrid_dynamics,
     inverse_dynamics as inverse_dynamics,
     mass_matrix as mass_matrix,
+    spring_torques as spring_torques,
 )
 from rbd_ros.errors import (
     ModelError as ModelError,
@@ -53,6 +54,7 @@ from rbd_ros.model.configurations import (
 )
 from rbd_ros.model.description import Link as Link
 from rbd_ros.model.drives import with_armature as with_armature
+from rbd_ros.model.files.mjcf import load_mjcf as load_mjcf
 from rbd_ros.model.files.urdf import (
     load_urdf as load_urdf,
     load_urdf_string as load_urdf_string,

@@ -20,9 +20,12 @@ from rbd_ros.errors import StateError
 from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
 from rbd_ros.kernels import batch_dynamics
 from rbd_ros.kinematics import forward_kinematics
-from rbd_ros.model.arguments import number, one_or_rows, rows, split_motion, Wrenches
+from rbd_ros.model.arguments import (
+    number, one_or_rows, real_array, rows, split_motion, Wrenches)
+from rbd_ros.model.configurations import normalize
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
+from rbd_ros.model.springs import springs
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import lanes_of, shape, States
 from rbd_ros.workspace.maps import columns, matrix, same, torques
@@ -398,3 +401,38 @@ def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0,
     of_joints = np.asarray(workspace._in_tree(q, v)[1])
     return workspace._torques(friction(
         model.unconstrained, of_joints, direction(of_joints, smooth), of_joints))
+
+
+def spring_torques(model: Model, q: ArrayLike) -> np.ndarray:
+    """
+    Return the torques that hold the springs of the joints; they are not part of g(q).
+
+    Parameters
+    ----------
+    model : Model
+        With its ``stiffness`` and ``spring_reference``.
+    q : array_like, shape (nq,) or (states, nq)
+        Configuration, rad or m, of one state or of several.
+
+    Returns
+    -------
+    ndarray, shape (nv,) or (states, nv)
+        stiffness (q - spring_reference), N m or N. Of ball joints: stiffness times the rotation
+        vector from the reference, in the child's axes; of free joints also stiffness times the
+        displacement, in the same axes.
+
+    """
+    array = real_array(q)
+    if array is None or array.ndim != 2:
+        q = normalize(model, q)
+        if model.loops is None:
+            return springs(model, q)
+        workspace = workspace_of(model)
+        assert isinstance(workspace, ClosedWorkspace)
+        workspace._in_tree(q)
+        return workspace._torques(springs(model.unconstrained, q))
+    Q = rows(model, 'q', array, positions=True)
+    if model.loops is not None:
+        return np.reshape([spring_torques(model, one) for one in Q], (len(Q), model.nv))
+    return springs(model, Q if model.nq == model.nv else
+                   np.reshape([normalize(model, one) for one in Q], Q.shape))

@@ -107,7 +107,7 @@ def workspace_stub():
         '', '    def __new__(cls, model: Model, **options: Any) -> Workspace: ...', '',
         *methods, 'class CoupledWorkspace(Workspace): ...', '',
         'class ClosedWorkspace(Workspace):',
-        '    def _in_tree(self, q: ArrayLike, v: ArrayLike) -> list[Any]: ...',
+        '    def _in_tree(self, q: ArrayLike, v: ArrayLike | None = None) -> list[Any]: ...',
         '    def _torques(self, tau: np.ndarray) -> np.ndarray: ...', '',
         'def workspace_of(model: Model) -> Workspace: ...', ''])
 

@@ -5,7 +5,9 @@ Efforts along a trajectory, and the time scaling that keeps it within the limits
 
 If all durations are multiplied by c, the path is unchanged, and
 
-    tau(c) = g(q) + (M a + C v) / c^2 + tau_f(v / c)
+    tau(c) = g(q) + tau_s(q) + (M a + C v) / c^2 + tau_f(v / c)
+
+with the torques tau_s that hold springs.
 
 and velocities, accelerations and jerks are divided by c, c^2 and c^3.
 
@@ -18,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros import batch
 from rbd_ros._internal.text import listed
-from rbd_ros.dynamics import friction_torques
+from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, finite_array, rows
 from rbd_ros.model.model import Model
@@ -39,7 +41,8 @@ class TrajectoryEfforts(NamedTuple):
 
 
 def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike | None = None,
-                       a: ArrayLike | None = None, *, friction: bool = True) -> TrajectoryEfforts:
+                       a: ArrayLike | None = None, *, friction: bool = True,
+                       springs: bool = True) -> TrajectoryEfforts:
     """
     Return the efforts that a robot needs at the points of a trajectory.
 
@@ -55,6 +58,8 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
         Velocities, rad/s or m/s, and accelerations, rad/s^2 or m/s^2.
     friction : bool
         Whether the efforts include damping and friction.
+    springs : bool
+        Whether they include `rbd_ros.spring_torques`.
 
     """
     check_model(model)
@@ -69,9 +74,10 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
     still = np.zeros_like(v)
     gravity = batch.inverse_dynamics(model, q, still, still)
     moving = batch.inverse_dynamics(model, q, v, a) - gravity
+    resting = gravity + spring_torques(model, q) if springs else gravity
 
     def efforts(pace: float) -> np.ndarray:
-        tau = gravity + pace ** 2 * moving
+        tau = resting + pace ** 2 * moving
         return tau + friction_torques(model, pace * v) if friction else tau
     most = np.max(slowdown(model, time, v, a), initial=1.0)
     return TrajectoryEfforts(v, a, efforts(1.0), _time_scale(model, most, efforts))

@@ -13,7 +13,7 @@ from rbd_ros.batch import inverse_dynamics
 from rbd_ros.cli.options import add_xacro
 from rbd_ros.model.arguments import number, whole_number
 from rbd_ros.model.configurations import neutral, random_configuration
-from rbd_ros.model.files.urdf import load_urdf
+from rbd_ros.model.files.any_format import load_file
 from rbd_ros.model.files.xacro_files import SUFFIX
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
@@ -25,8 +25,8 @@ MAX_CONFIGURATIONS = 100_000  # Limit of memory.
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument('first', metavar='A', help='URDF or xacro file')
-    parser.add_argument('second', metavar='B', help='URDF or xacro file')
+    parser.add_argument('first', metavar='A', help='URDF, xacro or MJCF file')
+    parser.add_argument('second', metavar='B', help='URDF, xacro or MJCF file')
     add_xacro(parser)
     parser.add_argument('--tolerance', type=float, default=1e-6,
                         help='largest difference of equal numbers, relative to the largest entry '
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     tolerance = number('--tolerance', options.tolerance, 0.0)
     count = whole_number('--configurations', options.configurations, most=MAX_CONFIGURATIONS)
     rng = np.random.default_rng(whole_number('--seed', options.seed, least=0))
-    a, b = (load_urdf(path, xacro_arguments=options.xacro_args if path.endswith(SUFFIX) else ())
+    a, b = (load_file(path, xacro_arguments=options.xacro_args if path.endswith(SUFFIX) else ())
             for path in (options.first, options.second))
     found = [*differences(a, b, tolerance), *gravity_differences(a, b, tolerance, count, rng)]
     print('\n'.join(found or [f'equal within {tolerance:g}']))

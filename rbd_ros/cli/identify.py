@@ -38,6 +38,7 @@ from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.report import write_residuals
 from rbd_ros.identification.verdicts import NOT_BELIEVABLE, Verdict, verdict
 from rbd_ros.model.drives import COLUMNS
+from rbd_ros.model.files.any_format import is_mjcf_file
 from rbd_ros.model.files.drive_files import save_drives
 from rbd_ros.model.files.urdf_writer import save_urdf
 from rbd_ros.model.inertial import body_names, parameters_of_inertia
@@ -132,7 +133,8 @@ def run(options: argparse.Namespace) -> int:
         with warnings.catch_warnings():
             # The second file contains what URDF cannot represent.
             warnings.simplefilter('ignore', ModelWarning)
-            save_urdf(outcome.model, drafts[0], source=options.urdf)
+            save_urdf(outcome.model, drafts[0],
+                      source=None if is_mjcf_file(options.urdf) else options.urdf)
         save_drives(outcome.model, drafts[1])
         drafts[2].write_text(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False)
                              + '\n', encoding='utf-8')

@@ -15,8 +15,10 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.configurations import neutral
+from rbd_ros.model.files.any_format import is_mjcf_file, load_file
 from rbd_ros.model.files.drive_files import load_drives
-from rbd_ros.model.files.urdf import load_urdf, read_file
+from rbd_ros.model.files.mjcf import compile_mjcf
+from rbd_ros.model.files.urdf import read_file
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_locked_joints
 
@@ -36,10 +38,11 @@ def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
 def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
               lock: bool = False, params: bool = False) -> None:
     """Add the options of `load_robot`, those with a flag on request."""
-    parser.add_argument('urdf', help='URDF or xacro file of the robot')
+    parser.add_argument('urdf', help='URDF, xacro or MJCF file of the robot')
     add_xacro(parser)
     parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
-                        help="gravity in the root link's frame, m/s^2 (default: 0 0 -9.81)")
+                        help="gravity in the root link's frame, m/s^2 (default: 0 0 -9.81, or "
+                             'that of an MJCF file)')
     if floating_base:
         parser.add_argument('--floating-base', action='store_true',
                             help='let the root link move freely')
@@ -57,10 +60,10 @@ def add_xacro(parser: argparse.ArgumentParser) -> None:
 
 
 def load_robot(options: argparse.Namespace, **more: Any) -> Model:
-    """Load the robot that the options of `add_robot` name; more: arguments of `load_urdf`."""
+    """Load the robot that the options of `add_robot` name; more: arguments of `load_file`."""
     if options.gravity is not None:
         more['gravity'] = options.gravity
-    model = load_urdf(options.urdf, xacro_arguments=options.xacro_args,
+    model = load_file(options.urdf, xacro_arguments=options.xacro_args,
                       floating_base=getattr(options, 'floating_base', False), **more)
     if lock := dict(getattr(options, 'lock', [])):
         q = neutral(model)
@@ -96,10 +99,12 @@ def add_package_path(parser: argparse.ArgumentParser) -> None:
 def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
     """Return the shapes of the robot, and print a note for each missing one."""
     # Imported lazily: most commands need no shapes.
-    from rbd_ros.view.geometry import load_geometry
+    from rbd_ros.view.geometry import load_geometry, mjcf_geometry
     for folder in options.package_path:
         if not Path(folder).is_dir():
             raise UsageError(f'--package-path {printable(folder, 300)}: no such folder')
+    if is_mjcf_file(options.urdf):
+        return mjcf_geometry(model, compile_mjcf(options.urdf))
     geometry = load_geometry(model, read_file(options.urdf, options.xacro_args),
                              Path(options.urdf).parent, options.package_path)
     for note in geometry.notes:

@@ -19,7 +19,7 @@ from rbd_ros.cli.options import (add_list, add_robot, load_robot, number_of_join
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
-from rbd_ros.dynamics import friction_torques, inverse_dynamics
+from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
 
@@ -40,6 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                  help=f'{meaning}: all, in the order of rbd_ros check, or some by name (else 0)')
     parser.add_argument('--friction', action='store_true',
                         help='add the torques of damping and friction')
+    parser.add_argument('--springs', action='store_true', help='add the torques of springs')
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
     tau = inverse_dynamics(model, q, v, a)
     if options.friction:
         tau += friction_torques(model, v)
+    if options.springs:
+        tau += spring_torques(model, q)
     for name, x, angular in zip(model.velocity_names, tau, model.angular):
         print(f'{name:32s} {x:16.9g} {"N m" if angular else "N"}')
     warn_of_range(model, q)
@@ -82,7 +85,8 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
     q = trajectory.positions[:, order]
     v, a = (None if x is None else x[:, order]
             for x in (trajectory.velocities, trajectory.accelerations))
-    found = trajectory_efforts(model, trajectory.time, q, v, a, friction=options.friction)
+    found = trajectory_efforts(model, trajectory.time, q, v, a, friction=options.friction,
+                               springs=options.springs)
     print('\n'.join(_report(model, trajectory.time, found)))
     warn_of_range(model, q)
     if options.output is not None:

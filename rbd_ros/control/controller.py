@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.setting import Setting
 from rbd_ros.control.references import JointReference
+from rbd_ros.dynamics import spring_torques
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number, shown
 from rbd_ros.model.configurations import difference
@@ -56,6 +57,7 @@ class Circumstances(NamedTuple):
     # Whether to compensate friction, and the largest error of measured velocities, rad/s or m/s.
     friction: bool
     dead_band: float
+    springs: bool = False   # whether to compensate springs
 
     @property
     def friction_speed(self) -> float | None:
@@ -84,6 +86,9 @@ class Controller(ABC):
     ----------
     reference_type : type
         Type of the reference that `update` takes, or NoneType.
+    compensates_springs : bool
+        Whether the torques include those that hold springs, at the measured configuration; False
+        unless it is set.
 
     """
 
@@ -99,6 +104,7 @@ class Controller(ABC):
 
     def __init__(self, model: Model, *, friction_speed: float | None = None) -> None:
         self._workspace, self.model = Workspace(model), model
+        self.compensates_springs = False
         self._friction_speed = None if friction_speed is None else number(
             'friction_speed', friction_speed, 0.0)
 
@@ -145,7 +151,7 @@ class Controller(ABC):
                 len(reference.q) != len(q) or len(reference.v) != len(v)):
             raise StateError('the reference is one for another robot: it has '
                              f'{len(reference.v)} velocities, not {len(v)}')
-        return self._torques(t, q, v, reference)
+        return self._torques(t, q, v, reference) + self._springs(q)
 
     @abstractmethod
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: Any) -> np.ndarray:
@@ -162,6 +168,10 @@ class Controller(ABC):
         if self._friction_speed is None:
             return 0.0
         return friction(self.model, v, direction(v, self._friction_speed), v)
+
+    def _springs(self, q: np.ndarray) -> np.ndarray | float:
+        """Return the torques of springs that are compensated."""
+        return spring_torques(self.model, q) if self.compensates_springs else 0.0
 
     def _gain(self, label: str, value: npt.ArrayLike) -> np.ndarray:
         return gain_vector(label, value, self.model.nv)

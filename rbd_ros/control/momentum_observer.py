@@ -5,19 +5,20 @@ External torques on a robot, estimated from its momentum.
 
 The generalised momentum p = M v obeys
 
-    dp/dt = tau + C^T v - g - tau_f + tau_ext
+    dp/dt = tau + C^T v - g - tau_f - tau_s + tau_ext
 
-since dM/dt = C + C^T. The observer r is a first-order filter of tau_ext that needs no measured or
-differentiated accelerations:
+since dM/dt = C + C^T; tau_f and tau_s are the torques of friction and springs. The observer r is a
+first-order filter of tau_ext that needs no measured or differentiated accelerations:
 
-    r = K (p - p(0) - integral of (tau + C^T v - g - tau_f + r) dt),   dr/dt = K (tau_ext - r)
+    r = K (p - p(0) - integral of (tau + C^T v - g - tau_f - tau_s + r) dt)
+    dr/dt = K (tau_ext - r)
 
 """
 
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.control.friction import DEAD_BAND
-from rbd_ros.dynamics import friction_torques
+from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
 from rbd_ros.model.model import Model
@@ -31,7 +32,8 @@ class MomentumObserver:
     Between two samples, r follows the exact solution of its differential equation for the mean
     external torque of that time,
 
-        r <- e + (r - e) exp(-K h),   e = (p_2 - p_1) / h - mean of (tau + C^T v - g - tau_f)
+        r <- e + (r - e) exp(-K h)
+        e = (p_2 - p_1) / h - mean of (tau + C^T v - g - tau_f - tau_s)
 
     which is stable for every gain and step h. The mean is that of both samples, since efforts are
     measured together with positions.
@@ -99,6 +101,8 @@ class MomentumObserver:
         v = np.asarray(v, float)
         momentum = terms.M @ v
         rate = tau + v @ terms.C - terms.g
+        if self._model.stiffness.any():
+            rate -= spring_torques(self._model, q)
         if self._friction:
             rate -= friction_torques(self._model, v, smooth=self._smooth)
         step = np.inf if self._time is None else t - self._time

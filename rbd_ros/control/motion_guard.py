@@ -4,6 +4,7 @@
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.dynamics import spring_torques
 from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace
@@ -23,6 +24,8 @@ def stated_speeds(limit: np.ndarray) -> np.ndarray:
 class MotionGuard:
     """
     Keep the torques of a control law from driving joints beyond their limits.
+
+    Below, g includes the torques that hold springs.
 
     Torques of joints near their limits are first clamped to the effort limits. With an upper limit
     q_u, a zone of width w before it, and the inertia m = M_jj,
@@ -59,7 +62,7 @@ class MotionGuard:
 
     def __init__(self, model: Model, *, zone: float = 0.1, velocity: float = 1.0) -> None:
         zone, velocity = number('zone', zone, 0.0), number('velocity', velocity, 0.0)
-        self._workspace = Workspace(model)
+        self._workspace, self._model = Workspace(model), model
         self._places = np.zeros(model.nv, int)
         single = np.zeros(model.nv, bool)
         for joint, q, v in model.moving_joints:
@@ -109,7 +112,8 @@ class MotionGuard:
         if not (self.stopping.any() or self.braking.any()):
             return tau
         terms = self._workspace.configuration_terms(q)
-        g, inertia, outwards = terms.g, np.diag(terms.M), np.sign(depth)
+        g, inertia = terms.g + spring_torques(self._model, q), np.diag(terms.M)
+        outwards = np.sign(depth)
         near = self.stopping | self.braking
         tau = np.where(near, np.clip(tau, -self._strongest, self._strongest), tau)
         depth, pushed = np.abs(depth), tau - g

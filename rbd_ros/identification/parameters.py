@@ -28,6 +28,7 @@ from rbd_ros.model.inertial import (inertia_of_parameters, inertial_parameter_na
                                     parameters_of_inertia, with_inertial_parameters)
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
+from rbd_ros.model.springs import springs
 
 # Each asymmetry, and the symmetric column that it must not exceed.
 ASYMMETRIES = {'viscous_asymmetry': 'viscous', 'coulomb_asymmetry': 'coulomb'}
@@ -107,7 +108,7 @@ class RobotParameters:
         columns = [COLUMNS[column] for column in self.columns]
         return sum((getattr(self.model, label) * term
                     for label, term in self._drive_terms(states).items() if label not in columns),
-                   np.zeros_like(states.v))
+                   springs(self.model, states.q))
 
     def _drive_terms(self, states: States) -> dict[str, np.ndarray]:
         """Return the factors of the drive coefficients, each (states, nv)."""
@@ -159,7 +160,8 @@ class LoadParameters:
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
         return (batch.inverse_dynamics(self.model, *states[:3], threads=threads)
-                + friction(self.model, states.v, states.s, states.v))
+                + friction(self.model, states.v, states.s, states.v)
+                + springs(self.model, states.q))
 
 
 class BaseParameters(NamedTuple):

@@ -24,6 +24,7 @@ from rbd_ros.identification.reduction import Partial
 from rbd_ros.identification.report import Comparison
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
+from rbd_ros.model.springs import springs
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import read_recording
 from rbd_ros.recordings.samples import Samples
@@ -66,7 +67,8 @@ def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
     """
     v = samples.v
     dry_friction = samples.low_pass(friction(model, v, direction(v, smooth), v))
-    return batch.inverse_dynamics(model, samples.q, v, samples.a) + dry_friction, dry_friction
+    return (batch.inverse_dynamics(model, samples.q, v, samples.a) + dry_friction
+            + springs(model, samples.q)), dry_friction
 
 
 class Errors(NamedTuple):

@@ -9,7 +9,8 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'constraints': ['with_constraints'],
     'files.drive_files': ['load_drives', 'save_drives'],
     'drives': [
-        'drive_parameter_names', 'drive_parameters', 'with_drive_parameters', 'with_friction'],
+        'drive_parameter_names', 'drive_parameters', 'with_drive_parameters', 'with_friction',
+        'with_springs'],
     'inertial': [
         'inconsistent_bodies', 'inertial_parameter_names', 'inertial_parameters',
         'with_inertial_parameters'],

@@ -9,6 +9,7 @@ from rbd_ros.model.drives import (
     drive_parameters as drive_parameters,
     with_drive_parameters as with_drive_parameters,
     with_friction as with_friction,
+    with_springs as with_springs,
 )
 from rbd_ros.model.files.drive_files import (
     load_drives as load_drives,

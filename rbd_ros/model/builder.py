@@ -90,7 +90,8 @@ class ModelBuilder:
         **limits
             ``lower``, ``upper``, ``velocity``, ``effort``, ``damping``, ``damping_asymmetry``,
             ``friction``, ``friction_asymmetry``, ``stribeck_friction``, ``stribeck_velocity``,
-            ``effort_offset``, ``armature``: one number, or one per velocity.
+            ``effort_offset``, ``stiffness``, ``spring_reference``, ``armature``: one number, or
+            one per velocity.
 
         """
         where = f"joint '{name}'"

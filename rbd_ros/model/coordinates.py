@@ -85,23 +85,32 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
                        moving[-1][2].stop if moving else 0, not mimics)
 
 
-def map_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np.ndarray]:
+def map_drives(joints: tuple[Joint, ...], coordinates: Coordinates) -> dict[str, np.ndarray]:
     """
     Return all `DRIVE` coefficients with respect to the coordinates of a robot, v_joints = G v.
 
-    A mimic with the multiplier m contributes tau = m tau_mimic(m v). G None is the identity. Raise
+    A mimic with the multiplier m contributes tau = m tau_mimic(m v). Springs of coupled joints add
+    up to one: stiffness sum m^2 k, at rest at sum m k (reference - offset) / stiffness. Raise
     ModelError if the Stribeck velocities of coupled joints do not give a single curve.
 
     """
     own = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)
            for label in DRIVE}
-    if G is None:
+    if coordinates.is_identity:
         return own
+    G = coordinates.G
     size, square = np.abs(G), np.square(G)
     result = {label: weight.T @ own[label] for label, weight in (
         ('damping', square), ('damping_asymmetry', G * size), ('friction', size),
         ('friction_asymmetry', G), ('stribeck_friction', size), ('effort_offset', G),
-        ('armature', square))}
+        ('stiffness', square), ('armature', square))}
+    # Joints with more positions than velocities have a quaternion, and neither mimic nor lead.
+    at_zero = np.concatenate([np.zeros(0), *(
+        coordinates.offset[start:start + joint.nv] for joint, start in zip(
+            joints, np.cumsum([0, *(joint.nq for joint in joints)])))])
+    moment = G.T @ (own['stiffness'] * (own['spring_reference'] - at_zero))
+    reference = np.divide(moment, result['stiffness'], out=np.zeros(G.shape[1]),
+                          where=result['stiffness'] > 0.0)
     speed = np.zeros(G.shape[1])
     names = [joint.name for joint in joints for _ in range(joint.nv)]
     of_column: dict[int, str] = {}
@@ -114,4 +123,4 @@ def map_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np.
             raise ModelError(f"joints '{first}' and '{names[row]}' move together, but their "
                              'stribeck_velocity is reached at different speeds: set one in '
                              'proportion to the other, or the stribeck_friction of one to 0')
-    return {**result, 'stribeck_velocity': speed}
+    return {**result, 'spring_reference': reference, 'stribeck_velocity': speed}

@@ -16,7 +16,8 @@ from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS
 # moment, rounding error of a zero inertia, kg m^2, and asymmetry relative to the largest entry.
 INERTIA_TOLERANCE, ZERO_INERTIA_TOLERANCE, ASYMMETRY_TOLERANCE = 1e-6, 1e-15, 1e-9
 # Drive coefficients that may have either sign, each with the one that bounds it.
-_SIGNED = {'damping_asymmetry': 'damping', 'friction_asymmetry': 'friction', 'effort_offset': None}
+_SIGNED = {'damping_asymmetry': 'damping', 'friction_asymmetry': 'friction', 'effort_offset': None,
+           'spring_reference': None}
 # Upper bound of all numbers, in SI units: products of a few larger ones would overflow.
 LARGEST = 1e30
 
@@ -36,6 +37,8 @@ class Link:
         About the centre of mass, in the axes of the link's frame, kg m^2.
     is_load : bool
         Whether it is a payload rather than a part of the robot.
+    is_virtual : bool
+        Whether it is only a frame between the joints of one body, and lacks a mass on purpose.
 
     """
 
@@ -44,6 +47,7 @@ class Link:
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
     is_load: bool = False
+    is_virtual: bool = False
 
 
 def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, repeat: bool = False,

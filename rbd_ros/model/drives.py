@@ -71,6 +71,25 @@ def with_friction(model: Model, *, damping: Values | None = None,
                                if values is not None})
 
 
+def with_springs(model: Model, *, stiffness: Values | None = None,
+                 spring_reference: Values | None = None) -> Model:
+    """
+    Return the robot with other springs, see `rbd_ros.spring_torques`.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    stiffness, spring_reference : mapping or array_like, optional
+        N m/rad or N/m, not negative; rad or m. By joint or for all velocities, as for
+        `with_friction`; without springs of their own, the reference of mimics has no effect.
+
+    """
+    given = {'stiffness': stiffness, 'spring_reference': spring_reference}
+    return with_drives(model, {label: values for label, values in given.items()
+                               if values is not None})
+
+
 def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
     """Return the robot with other `DRIVE` coefficients by name, each as for `with_friction`."""
     check_model(model)

@@ -12,7 +12,7 @@ There are two families:
 
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ X, Y, Z = np.eye(3)
 
 # Drive coefficients: attributes of joints and of robots.
 DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stribeck_friction',
-         'stribeck_velocity', 'effort_offset', 'armature')
+         'stribeck_velocity', 'effort_offset', 'stiffness', 'spring_reference', 'armature')
 
 # Limits that URDF has since version 1.2: attributes of joints.
 NEW_LIMITS = ('acceleration', 'deceleration', 'jerk')
@@ -149,6 +149,11 @@ class Joint:
     effort_offset, armature : tuple of float
         For each velocity, the effort at which the joint exerts no torque, N m or N, and the rotor
         inertia reflected to the joint side, kg m^2 or kg.
+    stiffness, spring_reference : tuple of float
+        For each velocity, stiffness of a spring, N m/rad or N/m, and the coordinate at which it
+        exerts no torque, rad or m; of ball and free joints, a rotation vector and a position.
+    configurations : mapping of str to tuple of float
+        Named positions (nq,), such as those of MJCF's keyframes.
 
     """
 
@@ -174,7 +179,10 @@ class Joint:
     stribeck_friction: tuple[float, ...] = ()
     stribeck_velocity: tuple[float, ...] = ()
     effort_offset: tuple[float, ...] = ()
+    stiffness: tuple[float, ...] = ()
+    spring_reference: tuple[float, ...] = ()
     armature: tuple[float, ...] = ()
+    configurations: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     mimic: Mimic | None = None
 
     @property

@@ -61,6 +61,9 @@ class Model:
         Additional friction near rest, N m or N; the speed at which it has fallen to 1/e, rad/s or
         m/s; the effort at which a joint exerts no torque. Offsets and friction, including those of
         mimics, are part of `friction_torques`, not of the rigid-body terms.
+    stiffness, spring_reference : ndarray, shape (nv,)
+        Stiffness of springs, N m/rad or N/m, and the coordinates at which they exert no torque:
+        part of `spring_torques`, not of the rigid-body terms.
     armature : ndarray, shape (nv,)
         Rotor inertias, kg m^2 or kg: part of the mass matrix.
     angular : ndarray of bool, shape (nv,)
@@ -99,6 +102,8 @@ class Model:
     stribeck_friction: np.ndarray
     stribeck_velocity: np.ndarray
     effort_offset: np.ndarray
+    stiffness: np.ndarray
+    spring_reference: np.ndarray
     armature: np.ndarray
     angular: np.ndarray
     mass: float
@@ -169,6 +174,16 @@ class Model:
     def link_names(self) -> tuple[str, ...]:
         """Return the names of all links, the root first."""
         return tuple(self._link_index)
+
+    @property
+    def configurations(self) -> dict[str, np.ndarray]:
+        """Return q, (nq,), of the keyframes of the description, by name."""
+        names = dict.fromkeys(name for joint, _, _ in self.moving_joints
+                              for name in joint.configurations)
+        return {name: np.concatenate([
+            joint.configurations.get(name, np.eye(joint.nq)[3] if joint.nq > joint.nv
+                                     else np.zeros(joint.nq))
+            for joint, _, _ in self.moving_joints]) for name in names}
 
     def link_index(self, name: str) -> int:
         """Return the index of a link; raise ModelError if there is none of that name."""
@@ -261,7 +276,7 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
     def per_velocity(label: str) -> np.ndarray:
         return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
 
-    drives: dict[str, Any] = map_drives(joints, None if coordinates.is_identity else coordinates.G)
+    drives: dict[str, Any] = map_drives(joints, coordinates)
     limits: dict[str, Any] = {f'{label}_limit': per_velocity(label)
                               for label in ('velocity', 'effort', *NEW_LIMITS)}
     model = Model(
@@ -308,7 +323,7 @@ def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) 
     """Return a warning about moving links that have no mass, nor have the links fixed to them."""
     mass_of_body = tree.robot[:, INERTIA + 9]
     light = [link.name for link, joint, body in zip(links[1:], joints, tree.link_body[1:])
-             if joint.nv and mass_of_body[body] == 0.0]
+             if joint.nv and mass_of_body[body] == 0.0 and not link.is_virtual]
     if not light:
         return []
     return ['these links move but have no mass (is their inertial missing?): ' + listed(light)]

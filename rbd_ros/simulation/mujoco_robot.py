@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros._internal.mujoco_package import import_mujoco
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, StateError, UrdfError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, whole_number
@@ -22,7 +23,6 @@ from rbd_ros.model.model import Model
 # MuJoCo's dry friction is a soft constraint. Its impedance, just below 1, limits the creep of a
 # joint held by friction; its time constant, in steps, is how fast the joint comes to rest.
 FRICTION_IMPEDANCE, FRICTION_TIME_CONSTANT = 0.9999, 2.0
-DEFAULT_LOG = 'MUJOCO_LOG.TXT'    # MuJoCo's log file in the current directory
 PAYLOAD = 'rbd_ros_load'    # name of the link and of the fixed joint that are added for a payload
 
 
@@ -50,10 +50,10 @@ class MujocoRobot:
     A robot in MuJoCo with torque inputs, command delay, sensor noise and a hidden payload.
 
     MuJoCo reads inertias, axes and limits from the URDF itself, without shapes, so nothing
-    collides. Rotor inertias, damping, Coulomb friction, effort offsets, gravity and the order of
-    the joints are those of the model, so they may come from an identification. Joints that the
-    model does not move are fixed at their position in the model. MuJoCo supports neither Stribeck
-    nor asymmetric friction: these are left out.
+    collides. Rotor inertias, springs, damping, Coulomb friction, effort offsets, gravity and the
+    order of the joints are those of the model, so they may come from an identification. Joints
+    that the model does not move are fixed at their position in the model. MuJoCo supports neither
+    Stribeck nor asymmetric friction: these are left out.
 
     The effort is the last command that is at least as old as the delay, within the effort limits;
     brakes hold the robot until the first command acts.
@@ -86,7 +86,7 @@ class MujocoRobot:
                  step: float = 5e-4, delay: float = 0.0, load: Load | None = None,
                  position_noise: npt.ArrayLike = 0.0, velocity_noise: npt.ArrayLike = 0.0,
                  effort_noise: npt.ArrayLike = 0.0, seed: int = 0) -> None:
-        self._mujoco = _import_mujoco()
+        self._mujoco = import_mujoco('physics by MuJoCo', 'rbd_ros[sim]')
         if model.nq != model.nv or not model.coordinates.is_identity:
             raise ModelError(f"robot '{model.name}' has joints with quaternions, or that mimic "
                              'others: it cannot be simulated in MuJoCo here; lock them')
@@ -221,6 +221,8 @@ class MujocoRobot:
         robot.dof_damping[there] = model.damping
         robot.dof_frictionloss[there] = model.friction
         robot.dof_armature[there] = model.armature
+        robot.jnt_stiffness[robot.dof_jntid[there]] = model.stiffness
+        robot.qpos_spring[self._q_of] = model.spring_reference
         robot.dof_solimp[:, :2] = FRICTION_IMPEDANCE
         robot.dof_solref[:] = FRICTION_TIME_CONSTANT * self.step, 1.0
         self._mujoco.mj_setConst(robot, self._data)
@@ -254,17 +256,3 @@ def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
     set_child(append(root, 'mujoco'), 'compiler',
               {'balanceinertia': 'true', 'fusestatic': 'true', 'discardvisual': 'true'})
     return document(root)
-
-
-def _import_mujoco() -> Any:
-    try:
-        import mujoco
-    except ImportError:
-        raise ModelError('physics by MuJoCo needs the package mujoco, version 4 or newer: pip '
-                         "install 'rbd_ros[sim]', on Python 3.11 or newer") from None
-    # MuJoCo's warnings become exceptions here. A log file that the user has named is kept.
-    log = mujoco.MjLogConfig.get()
-    if log.logfile == DEFAULT_LOG:
-        log.logto_file = False
-        log.set()
-    return mujoco

@@ -16,6 +16,7 @@ from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
+from rbd_ros.model.springs import springs
 from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.integrators import (
     configuration_rate, explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)
@@ -27,7 +28,7 @@ DIRECTIONS = np.array([[0.0], [1.0], [-1.0]])
 
 class Simulator:
     """
-    A robot under torques, with the friction of its joints and their limits as stops.
+    A robot under torques, with friction and springs of its joints and their limits as stops.
 
     Semi-implicit Euler steps: v from forward dynamics, then q from the new v. Damping is taken at
     the end of the step, M a = tau - b - D (v + dt a): with dt D added to the armature this is the
@@ -80,6 +81,7 @@ class Simulator:
 
     def _next_velocity(self, tau: np.ndarray) -> np.ndarray:
         v, dt = self.v, self.step
+        tau = tau - springs(self.model, self.q)
         flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
         next_v = v + dt * self._workspace.forward_dynamics(self.q, v, tau - flowing)
         # Impulses of friction are between those of its two directions; stops push one way.
@@ -112,7 +114,7 @@ class Motion(NamedTuple):
     q: np.ndarray       # rad and m
     v: np.ndarray       # rad/s and m/s
     energy: np.ndarray  # kinetic plus potential, J
-    # Change of the energy minus the work of the torques and of friction, J: the error of the
+    # Change of the energy minus the work of torques, springs and friction, J: the error of the
     # integration, zero for the exact motion.
     energy_drift: np.ndarray
 
@@ -129,8 +131,8 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
     """
     Return the motion of a robot under given torques [Lynch and Park, section 9.5].
 
-    Joint limits are ignored, and so is friction unless ``friction_speed`` is given. A `Simulator`
-    has both, with joints that come to rest for good, but its steps are of first order.
+    Springs act. Joint limits are ignored, and so is friction unless ``friction_speed`` is given. A
+    `Simulator` has both, with joints that come to rest for good, but its steps are of first order.
     StateError is raised if the motion becomes infinite.
 
     Parameters
@@ -156,13 +158,15 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
     t = finite_array('t', t, (None,))
     if len(t) < 2 or np.any(np.diff(t) <= 0.0):
         raise StateError(f't must be two or more increasing times, got {shown(t)}')
-    torque = _torque_function(model, torque, t)
+    torque, has_springs = _torque_function(model, torque, t), bool(model.stiffness.any())
     if friction_speed is not None:
         friction_speed = number('friction_speed', friction_speed, 0.0)
 
     def rates(time: float, q: np.ndarray, x: np.ndarray) -> np.ndarray:
         v = x[:model.nv]    # x holds v, and the work of the torques
         tau = finite_vector(model, 'torque', torque(time, q, v))
+        if has_springs:
+            tau = tau - springs(model, normalize(model, q))
         if friction_speed is not None:
             tau = tau - friction(model, v, direction(v, friction_speed), v)
         return np.append(workspace.forward_dynamics(q, v, tau), v @ tau)

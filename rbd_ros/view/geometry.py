@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of links, read from the URDF: meshes, primitives, or boxes of inertia."""
+"""The shapes of links, read from URDF or MJCF: meshes, primitives, or boxes of inertia."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from typing import Any, NamedTuple, TYPE_CHECKING
 import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import RbdError, UrdfError
+from rbd_ros.model.description import Link
+from rbd_ros.model.files.mjcf import compile_mjcf, is_mjcf
 from rbd_ros.model.files.urdf_document import placement
 from rbd_ros.model.files.xml_elements import decode, Element, parse
+from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose
 from rbd_ros.view.ellipsoids import BOX, inertia_solid
@@ -46,28 +49,80 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
     Parameters
     ----------
     model, text
-        The robot and its URDF.
+        The robot and its URDF or MJCF.
     folder : Path, optional
         Folder of the URDF file, for relative file names of meshes.
     package_path : sequence of path-like
         Folders that contain packages, for meshes at package://.
 
     """
+    if is_mjcf(text):
+        return mjcf_geometry(model, compile_mjcf(text))
     trimesh = _trimesh()
     root = parse(decode(text))
     elements = {element.get('name'): element for element in root.iterchildren('link')}
     reader = _Reader(MeshFinder(folder, package_path), root)
-    shapes = {}
+    shapes: dict[int, bytes] = {}
     for k, link in enumerate(model.links):
         scene = trimesh.Scene()
         if link.name in elements:
             reader.add_link(scene, Element(elements[link.name], f"link '{link.name}'"))
-        if not scene.geometry and link.mass > 0.0:
-            axes, size = inertia_solid(link, BOX)
-            _add(scene, trimesh.creation.box(size), pose(axes, link.com), BLUE)
-        if scene.geometry:
-            shapes[k] = scene.export(file_type='glb')
+        _finish(scene, k, link, shapes)
     return Geometry(shapes, reader.notes())
+
+
+def _finish(scene: Scene, k: int, link: Link, shapes: dict[int, bytes]) -> None:
+    """Add link k to ``shapes``, drawn by its inertia if its scene is empty."""
+    if not scene.geometry and link.mass > 0.0:
+        axes, size = inertia_solid(link, BOX)
+        _add(scene, _trimesh().creation.box(size), pose(axes, link.com), BLUE)
+    if scene.geometry:
+        shapes[k] = scene.export(file_type='glb')
+
+
+def mjcf_geometry(model: Model, compiled: Any) -> Geometry:
+    """
+    Return the shapes of a robot read from MJCF.
+
+    A link is drawn by its geoms of the groups 0 to 2, which MuJoCo's viewer shows, or by all if it
+    has none of these. Planes and height fields are left out.
+
+    """
+    import mujoco
+
+    m, scenes = compiled, {}
+    for body in range(m.nbody):
+        geoms = range(m.body_geomadr[body], m.body_geomadr[body] + m.body_geomnum[body])
+        name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_BODY, body) or f'body_{body}'
+        scene = scenes[name] = _trimesh().Scene()
+        for g in [g for g in geoms if m.geom_group[g] <= 2] or geoms:
+            mesh = _mjcf_shape(m, g, mujoco.mjtGeom(m.geom_type[g]).name)
+            color = m.mat_rgba[m.geom_matid[g]] if m.geom_matid[g] >= 0 else m.geom_rgba[g]
+            if mesh is not None:
+                _add(scene, mesh, pose(quaternion_matrix(np.roll(m.geom_quat[g], -1)),
+                                       m.geom_pos[g]), tuple(map(float, color)))
+    shapes: dict[int, bytes] = {}
+    for k, link in enumerate(model.links):
+        _finish(scenes.get(link.name) or _trimesh().Scene(), k, link, shapes)
+    return Geometry(shapes, ())
+
+
+def _mjcf_shape(m: Any, g: int, kind: str) -> Any:
+    """Return the mesh of geom g, or None for kinds that are not drawn."""
+    trimesh, (x, y, z) = _trimesh(), m.geom_size[g]
+    if kind == 'mjGEOM_MESH':
+        k = m.geom_dataid[g]
+        return trimesh.Trimesh(
+            m.mesh_vert[m.mesh_vertadr[k]:m.mesh_vertadr[k] + m.mesh_vertnum[k]],
+            m.mesh_face[m.mesh_faceadr[k]:m.mesh_faceadr[k] + m.mesh_facenum[k]])
+    creation = trimesh.creation
+    makers = {
+        'mjGEOM_BOX': lambda: creation.box((2.0 * x, 2.0 * y, 2.0 * z)),
+        'mjGEOM_SPHERE': lambda: creation.icosphere(radius=x),
+        'mjGEOM_ELLIPSOID': lambda: creation.icosphere().apply_scale((x, y, z)),
+        'mjGEOM_CYLINDER': lambda: creation.cylinder(x, 2.0 * y),
+        'mjGEOM_CAPSULE': lambda: creation.capsule(2.0 * y, x)}
+    return makers[kind]() if kind in makers else None
 
 
 def _trimesh() -> Any:

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Efforts along trajectories, by Pinocchio, and how much slower they must be."""
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
 import rbd_ros
 from rbd_ros.analysis import trajectory_efforts
-from rbd_ros.model import with_friction
+from rbd_ros.model import with_friction, with_springs
 from robots import example_urdf, load_quietly
 
 URDF = example_urdf('ur5_robot.urdf')
@@ -47,6 +49,21 @@ def test_efforts_are_those_of_pinocchio_whatever_is_left_out(arm, given):
     assert np.allclose(found.velocity, v, atol=1e-9)
     assert np.allclose(found.acceleration, a, atol=1e-7)
     assert np.allclose(found.effort, torques(q, v, a), atol=1e-6 if given != 'qva' else ROUNDING)
+
+
+def test_springs_are_in_it_unless_left_out(arm):
+    stiffness, reference = np.linspace(5.0, 30.0, 6), np.linspace(-1.0, 0.5, 6)
+    sprung = with_springs(arm, stiffness=stiffness, spring_reference=reference)
+    time = np.linspace(0.0, 1.0, 21)
+    q, v, a = motion(arm.nv, time)
+    expected = torques(q, v, a)
+    assert np.allclose(trajectory_efforts(sprung, time, q, v, a).effort,
+                       expected + stiffness * (q - reference), atol=ROUNDING)
+    assert np.allclose(trajectory_efforts(sprung, time, q, v, a, springs=False).effort, expected,
+                       atol=ROUNDING)
+    # At rest springs need their torque, however slow the motion is.
+    weak = replace(sprung, effort_limit=np.full(6, 1.0))
+    assert trajectory_efforts(weak, time, q, v, a).time_scale == np.inf
 
 
 def test_friction_is_in_it_unless_left_out(arm):

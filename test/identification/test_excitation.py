@@ -21,6 +21,8 @@ DIFFERENCES = 1e-3
 # Of the gradient: differences of values that are sums of inverse squares of singular values.
 GRADIENT = 1e-3
 SHARE = 0.9
+# N m/rad and rad.
+SPRINGS = np.array([[10.0, 15.0, 10.0, 3.0, 2.0, 4.0], [0.5, -1.0, 1.0, 0.2, 0.5, -0.4]])
 # Of the search, fewer than by default.
 STEPS = 60
 
@@ -103,13 +105,14 @@ def test_limits_hold_even_if_the_search_looks_at_few_times(monkeypatch):
 
 
 def test_efforts_bind_where_they_are_small():
-    model = ur5()
+    model = rbd_ros.model.with_springs(ur5(), stiffness=SPRINGS[0], spring_reference=SPRINGS[1])
     # N m; to hold the arm outstretched the shoulder needs about 60.
     limits = excitation_limits(model, effort=[45.0, 60.0, 40.0, 9.0, 9.0, 9.0], share=1.0)
     motion = excite(model, limits, duration=10.0, harmonics=5, steps=STEPS).motion
     q, v, a = motion.at(motion.times(500.0))
     tau = np.array([rbd_ros.inverse_dynamics(model, *state) for state in zip(q, v, a)])
     tau += np.array([rbd_ros.friction_torques(model, one) for one in v])
+    tau += SPRINGS[0] * (q - SPRINGS[1])
     used = np.max(np.abs(tau), axis=0) / limits.effort
     assert np.all(used <= 1.0)
     assert np.max(used) > 0.8
@@ -213,6 +216,7 @@ def near_all_limits(model, basis, seed):
     q, v, a = motion.at(np.linspace(0.0, motion.period, 500))
     tau = np.array([rbd_ros.inverse_dynamics(model, *state) for state in zip(q, v, a)])
     tau += model.damping * v + model.effort_offset
+    tau += model.stiffness * (q - model.spring_reference)
     # What jumps with the direction, whichever that is.
     jumps = (model.friction + model.stribeck_friction + np.abs(model.friction_asymmetry)
              + np.abs(model.damping_asymmetry) * np.max(np.abs(v), axis=0) / 0.9)
@@ -222,8 +226,9 @@ def near_all_limits(model, basis, seed):
 
 
 def smooth_drives(model):
-    """Return a robot with friction, none of which jumps or has a corner."""
+    """Return a robot with springs, and with friction that neither jumps nor has a corner."""
     none, some = np.zeros(model.nv), np.full(model.nv, 3.0)
+    model = rbd_ros.model.with_springs(model, stiffness=10.0 * some, spring_reference=some)
     return rbd_ros.model.with_friction(model, damping=some, effort_offset=-some, friction=none,
                                        friction_asymmetry=none, stribeck_friction=none,
                                        damping_asymmetry=none)
@@ -263,7 +268,7 @@ def test_the_criterion_leaves_room_for_friction_in_both_directions():
     for q_s, v_s, a_s in zip(q, v, a):
         tau = rbd_ros.inverse_dynamics(model, q_s, v_s, a_s)
         room = limits.effort - np.abs(tau + rbd_ros.friction_torques(model, v_s))
-        assert np.all(room >= criterion.effort_margin(tau, v_s) * (
+        assert np.all(room >= criterion.effort_margin(*np.array([[q_s], [v_s], [a_s]]))[0] * (
             limits.effort - model.friction - model.stribeck_friction - model.friction_asymmetry
             - model.damping_asymmetry * limits.velocity) - EXACT)
 

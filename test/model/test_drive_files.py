@@ -13,7 +13,7 @@ from robots import all_example_urdfs, load_quietly, random_tree
 import yaml
 
 DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stribeck_friction',
-         'stribeck_velocity', 'effort_offset', 'armature')
+         'stribeck_velocity', 'effort_offset', 'stiffness', 'spring_reference', 'armature')
 
 
 def with_random_drives(model, seed):
@@ -21,13 +21,13 @@ def with_random_drives(model, seed):
     rng = np.random.default_rng(seed)
 
     def drive(joint):
-        damping, friction, stribeck, speed, armature = 10.0 ** rng.uniform(-9.0, 3.0,
-                                                                           (5, joint.nv))
-        share = rng.uniform(-1.0, 1.0, (3, joint.nv))
+        damping, friction, stribeck, speed, stiffness, armature = 10.0 ** rng.uniform(
+            -9.0, 3.0, (6, joint.nv))
+        share = rng.uniform(-1.0, 1.0, (4, joint.nv))
         if any(one.mimic for one in model.joints):
             stribeck = 0.0 * stribeck
         values = (damping, share[0] * damping, friction, share[1] * friction, stribeck, speed,
-                  share[2], armature)
+                  share[2], stiffness, share[3], armature)
         return {label: tuple(x.tolist()) for label, x in zip(DRIVE, values)}
     return rebuild(model, joints=[replace(joint, **drive(joint)) for joint in model.joints])
 

@@ -415,7 +415,7 @@ def test_twists_of_a_free_body_are_its_own():
     ({'xyz': (0, 'a', 0)}, "'j': its xyz must be 3"),
     ({'axis': (0, 1)}, "'j': its axis must be 3"),
     ({'damping': (1, 2)}, "'j': its damping must be 3"), ({'lower': np.nan}, "'j': its lower"),
-    ({'stiffness': 3.0}, "'j': there is no 'stiffness', only lower"),
+    ({'rigidity': 3.0}, "'j': there is no 'rigidity', only lower"),
     ({'mimic': 'k'}, "'j': mimic must be a joint, a multiplier and an offset"),
     ({'pitch': 'x'}, "'j': its pitch must be one finite")])
 def test_builder_names_the_argument_that_it_rejects(change, message):

@@ -15,6 +15,7 @@ from urdf_texts import ARM, changed, INERTIAL
 
 # -- Nothing ignored silently. --------------------------------------------------------------------
 
+
 @pytest.mark.parametrize('old, new, message', [
     ('version="1.2"', 'version="7.0"', 'version="7.0" is not known'),
     ('<link name="a"/>', '<bogus/><link name="a"/>', '<bogus> in <robot> is ignored'),

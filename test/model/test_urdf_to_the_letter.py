@@ -219,7 +219,7 @@ def test_a_changed_origin_replaces_its_quaternion(tmp_path):
     model = load_urdf_string(text)
     link = model.links[1]
     from dataclasses import replace
-    from rbd_ros.model.model import rebuild
+    from rbd_ros.model.constraints import rebuild
     heavier = rebuild(model, links=(model.links[0], replace(link, mass=2.0)))
     save_urdf(heavier, tmp_path / 'r.urdf', source=text)
     again = load_urdf(tmp_path / 'r.urdf').links[1]

@@ -142,7 +142,7 @@ class ModeMachine(RuleBasedStateMachine):
         self.report = Report()
         self.commands, self.watch = EffortCommands(self.settings), CommandWatch()
         self.modes = ControlModes(
-            LawSettings(False, 0.02, EffortConvention(), 'withhold', 0.5, True), self.gains,
+            LawSettings(False, 0.02, False, EffortConvention(), 'withhold', 0.5, True), self.gains,
             clocks, self.commands, self.report,
             SimpleNamespace(warning=lambda text, *_: self.logged.append(text)), self.hear)
         self.statuses, self.asked = {}, 0

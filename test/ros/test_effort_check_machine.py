@@ -10,6 +10,7 @@ from hypothesis.stateful import rule, RuleBasedStateMachine
 import numpy as np
 from rbd_ros import gravity_torques, with_gravity, Workspace
 from rbd_ros.control import EffortConvention
+from rbd_ros.model import with_springs
 from rbd_ros.ros.robot.effort_check import EffortCheck
 from robots import random_tree
 
@@ -17,6 +18,10 @@ from robots import random_tree
 LONG, MANY, REST = 0.5, 20, 0.01
 MODELS = [with_gravity(random_tree(seed, 3, kinds=('revolute',)), (0.0, 0.0, -9.81))
           for seed in (1, 2)]
+# The torques that hold the springs of the second one at q = 0.5.
+HOLDING = np.array([40.0, -30.0, 60.0])
+MODELS[1] = with_springs(MODELS[1], stiffness=[40.0, 30.0, 20.0],
+                         spring_reference=[-0.5, 1.5, -2.5])
 
 
 class CheckMachine(RuleBasedStateMachine):
@@ -58,6 +63,8 @@ class CheckMachine(RuleBasedStateMachine):
             robot.stamp = Time(sec=int(self.now), nanosec=round(1e9 * (self.now % 1.0)))
             q = np.full(nv, 0.5)
             effort = share * gravity_torques(robot.model, q)
+            if robot.model is MODELS[1]:
+                effort = effort + np.sign(share) ** 2 * HOLDING
             robot.states = SimpleNamespace(q=q, v=np.full(nv, speed), effort=effort)
             self.one.note(robot)
             if not self.judged:
@@ -74,6 +81,8 @@ class CheckMachine(RuleBasedStateMachine):
         if len(self.rest) >= MANY and self.now - self.rest[0][0] >= LONG:
             self.judged = True
             mean = np.mean([one for _, one in self.rest], axis=0)
+            if self.robot.model is MODELS[1]:
+                mean = mean - HOLDING
             g = gravity_torques(self.robot.model, np.full(self.robot.model.nv, 0.5))
             errors = [np.linalg.norm(mean - g), np.linalg.norm(mean), np.linalg.norm(mean + g)]
             assert bool(self.one.finding) == (

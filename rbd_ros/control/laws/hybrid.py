@@ -38,9 +38,9 @@ class Hybrid(Controller):
 
         a = a_r + kd (v_r - v) + kp (q_r - q)
 
-    and the accelerations of the free joints under their torques tau_r less friction: the motion of
-    the free joints does not disturb the others. A free joint that its friction can bring to rest
-    within `REST_WINDOW`, and hold there, is computed as resting.
+    and the accelerations of the free joints under their torques tau_r less friction and springs:
+    the motion of the free joints does not disturb the others. A free joint that its friction can
+    bring to rest within `REST_WINDOW`, and hold there, is computed as resting.
 
     Reference: Kim (33) and his hybrid dynamics; corrected acceleration: Lynch and Park (11.35).
 
@@ -94,15 +94,16 @@ class Hybrid(Controller):
         a : ndarray, shape (model.nv,), rad/s^2 or m/s^2
             Commanded for joints that follow, resulting for free joints.
         tau : ndarray, shape (model.nv,), N m or N
-            Without friction for joints that follow; less friction for free joints.
+            Without friction and springs for joints that follow; less these for free joints.
 
         """
         q, v = self._workspace.check(q=q, v=v)
         a = reference.a + self._kd * (reference.v - v) + self._kp * self._error(q, reference)
+        tau = reference.tau - self._springs(q)
         if self._friction_speed is None:
-            return self._workspace.hybrid_dynamics(q, v, a, reference.tau, self._prescribed)
+            return self._workspace.hybrid_dynamics(q, v, a, tau, self._prescribed)
         flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
-        tau = reference.tau - flowing
+        tau = tau - flowing
         free = np.flatnonzero(~self._prescribed)
         if len(free):
             # Dry friction averaged over REST_WINDOW: sliding, or whatever stops the joint.
@@ -117,4 +118,6 @@ class Hybrid(Controller):
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
         _, tau = self.solve(q, v, reference)
-        return np.where(self._prescribed, tau + self._friction(reference.v), reference.tau)
+        # `update` adds the torques of springs, but those of free joints are given.
+        return np.where(self._prescribed, tau + self._friction(reference.v),
+                        reference.tau - self._springs(q))

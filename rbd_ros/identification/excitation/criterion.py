@@ -12,6 +12,7 @@ from rbd_ros.analysis.friction_regressors import friction_regressor
 from rbd_ros.errors import StateError
 from rbd_ros.identification.excitation.fourier_series import RestBasis
 from rbd_ros.model.model import Model
+from rbd_ros.model.springs import springs
 
 DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')  # Regressor columns of the drives.
 ROUNDING = 1e-7  # Smaller pivots of QR, relative to the largest, are rounding errors.
@@ -104,10 +105,15 @@ class Criterion:
         return float(np.linalg.cond(Y.reshape(-1, Y.shape[2])))
 
     # -- Limits. ----------------------------------------------------------------------------------
-    def effort_margin(self, tau: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the distances of torques plus friction to the limits, relative to the limits."""
+    def _effort_shares(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Return the efforts, with friction and springs, relative to their limits."""
         model = self._model
-        return 1.0 - np.abs(tau + model.damping * v + model.effort_offset) / self._effort
+        return (batch.inverse_dynamics(model, q, v, a) + springs(model, q)
+                + model.damping * v + model.effort_offset) / self._effort
+
+    def effort_margin(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Return the distances of efforts to their limits, relative to the limits."""
+        return 1.0 - np.abs(self._effort_shares(q, v, a))
 
     def margin(self, x: np.ndarray) -> float:
         """Return the least relative distance to a limit; negative outside."""
@@ -116,7 +122,7 @@ class Criterion:
         margin = [1.0 - np.abs(q - self._middle) / self._half, 1.0 - np.abs(v) / limits.velocity,
                   1.0 - np.abs(a) / limits.acceleration]
         if min(float(np.min(one)) for one in margin) > 0.0:
-            margin.append(self.effort_margin(batch.inverse_dynamics(self._model, q, v, a), v))
+            margin.append(self.effort_margin(q, v, a))
         return min(float(np.min(one)) for one in margin)
 
     # -- Value and gradient. ----------------------------------------------------------------------
@@ -149,14 +155,13 @@ class Criterion:
             value -= float(np.mean(np.log1p(-z * z)))
             derivatives.append(2.0 * z / (1.0 - z * z) / (size * z.size))
         by_q, by_v, by_a = derivatives
-        z = (batch.inverse_dynamics(model, q, v, a) + model.damping * v
-             + model.effort_offset) / self._effort
+        z = self._effort_shares(q, v, a)
         if np.max(np.abs(z)) >= 1.0:
             return np.inf, z, z, z
         value -= float(np.mean(np.log1p(-z * z)))
         by_tau = (2.0 * z / (1.0 - z * z) / (self._effort * z.size))[:, None, :]
         tau_by = batch.inverse_dynamics_derivatives(model, q, v, a)
-        by_q += (by_tau @ tau_by.by_position)[:, 0]
+        by_q += (by_tau @ tau_by.by_position)[:, 0] + by_tau[:, 0] * model.stiffness
         by_v += (by_tau @ tau_by.by_velocity)[:, 0] + by_tau[:, 0] * model.damping
         by_a += (by_tau @ tau_by.by_input)[:, 0]
         return value, by_q, by_v, by_a

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros import batch
 from rbd_ros._internal.text import listed
-from rbd_ros.dynamics import friction_torques
+from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.excitation.criterion import Criterion, Limits
 from rbd_ros.identification.excitation.fourier_series import FourierSeries, RestBasis
@@ -200,7 +200,7 @@ def _initial_motion(model: Model, criterion: Criterion, basis: RestBasis, limits
     poses = middle + half * rng.uniform(-0.5, 0.5, (POSES, model.nv))
     poses[0] = middle               # preferred
     still = np.zeros_like(poses)
-    margin = criterion.effort_margin(batch.inverse_dynamics(model, poses, still, still), still)
+    margin = criterion.effort_margin(poses, still, still)
     least_margin = np.min(margin, axis=1)
     comfortable = least_margin > 4.0 * MIN_EFFORT_MARGIN
     pose = int(np.argmax(comfortable if np.any(comfortable) else least_margin))
@@ -224,7 +224,8 @@ def _within_limits(model: Model, limits: Limits, basis: RestBasis, x: np.ndarray
     t = np.arange(0.0, 1.0, 1.0 / (CHECK_REFINEMENT * len(basis.q))) * basis.period
     while True:
         q, v, a = basis.series(x).at(t)
-        tau = batch.inverse_dynamics(model, q, v, a) + friction_torques(model, v)
+        tau = (batch.inverse_dynamics(model, q, v, a) + friction_torques(model, v)
+               + spring_torques(model, q))
         if (np.all((q >= limits.lower) & (q <= limits.upper))
                 and np.all(np.abs(v) <= limits.velocity)
                 and np.all(np.abs(a) <= limits.acceleration)

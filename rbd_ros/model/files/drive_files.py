@@ -37,6 +37,8 @@ _MEANINGS = {
     'stribeck_friction': 'added near rest, N m or N',
     'stribeck_velocity': 'speed at which it has fallen to 1/e, rad/s or m/s',
     'effort_offset': 'effort at which the joint exerts no torque, N m or N',
+    'stiffness': 'of a spring, N m/rad or N/m',
+    'spring_reference': 'coordinate at which it exerts no torque, rad or m',
     'armature': 'rotor inertia, reflected to the joint side, kg m^2 or kg'}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from rbd_ros import spring_torques
 from rbd_ros._internal.setting import Setting
 from rbd_ros.control import EffortConvention, friction_compensation
 from rbd_ros.ros.commands.effort_commands import EffortCommands
@@ -59,7 +60,7 @@ def compensates_itself(convention: EffortConvention) -> str:
 
 
 class CompensationSettings(NamedTuple):
-    """The parameters of gravity and friction compensation."""
+    """The parameters of the compensation of gravity, friction and springs."""
 
     friction: Annotated[bool, Setting(
         False, 'Whether ~/effort_commands compensate friction and effort offsets, too; only '
@@ -67,11 +68,14 @@ class CompensationSettings(NamedTuple):
     friction_dead_band: Annotated[float, Setting(
         0.02, 'Largest velocity error for which friction compensation never drives a joint; '
         'slower joints are not compensated.', 'rad/s or m/s', 0.0, 10.0, changeable=True)]
+    springs: Annotated[bool, Setting(
+        False, 'Whether ~/effort_commands and ~/gravity_torques include the torques that hold the '
+        'springs of the joints; M, C and g do not.', changeable=True)]
     effort_convention: EffortConvention
 
 
 class Compensation(Law):
-    """Gravity torques, and friction if it is compensated, for `commands`."""
+    """Gravity torques, and friction and springs if they are compensated, for `commands`."""
 
     def __init__(self, settings: CompensationSettings, commands: EffortCommands) -> None:
         self._settings, self._commands = settings, commands
@@ -83,7 +87,7 @@ class Compensation(Law):
 
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 reset: bool) -> np.ndarray | str:
-        """Return gravity and friction torques; see `Law`."""
+        """Return torques of gravity, friction and springs; see `Law`."""
         settings, efforts = self._settings, terms.g
         friction = settings.friction and v is not None
         if friction != self._with_friction:
@@ -95,6 +99,8 @@ class Compensation(Law):
             efforts = efforts + friction_compensation(
                 robot.model, np.zeros(robot.model.nv) if v is None else v,
                 dead_band=settings.friction_dead_band)
+        if settings.springs:
+            efforts = efforts + spring_torques(robot.model, robot.states.q)
         # These efforts contain no Coriolis torques, so none are subtracted.
         return settings.effort_convention.subtract_onboard_compensation(
             efforts, terms.g, np.zeros_like(terms.g))

@@ -112,7 +112,7 @@ class ControlModes(ReferenceReceiver, Law):
         settings = self._settings
         return make_controller(control, Circumstances(
             model, task_link, q, settings.friction if friction is None else friction,
-            settings.friction_dead_band))
+            settings.friction_dead_band, settings.springs))
 
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 reset: bool) -> np.ndarray | str:

@@ -46,7 +46,9 @@ def make_controller(settings: ControlSettings, given: Circumstances) -> Controll
             values[name] = None
         elif gain.per:
             values[name] = settings.per_velocity(model, values[name])
-    return law.from_gains(given, **values)
+    controller = law.from_gains(given, **values)
+    controller.compensates_springs = given.springs
+    return controller
 
 
 def tolerances(settings: ControlSettings, law: Controller, task_link: str) -> Tolerances:

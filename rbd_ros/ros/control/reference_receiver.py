@@ -31,6 +31,7 @@ class LawSettings(NamedTuple):
 
     friction: bool
     friction_dead_band: float
+    springs: bool
     effort_convention: EffortConvention
     missing_velocity: str
     state_timeout: float

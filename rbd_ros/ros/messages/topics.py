@@ -54,7 +54,7 @@ VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RAT
 LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, EXTERNAL_WRENCH)
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')    # The rows and columns of task-space matrices
 # Topics with one number per joint, and their terms.
-VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
+VECTORS = {'~/gravity_torques': 'holding', '~/coriolis_torques': 'coriolis_torques',
            '~/gravity_torques_rate': 'g_dot', EXTERNAL_TORQUES: 'external_torques'}
 # Topics with a matrix: the term, and the names of rows and columns if they are not the joints.
 MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),

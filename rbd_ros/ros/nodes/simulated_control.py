@@ -53,7 +53,7 @@ def gains(model: Model, q: np.ndarray) -> dict[str, Any]:
     """
     M = mass_matrix(model, q)
     carried, alone = np.diag(M), 1.0 / np.diag(np.linalg.inv(M))
-    return {'friction': True, 'control_joints': list(model.velocity_names),
+    return {'friction': True, 'springs': True, 'control_joints': list(model.velocity_names),
             'gravity_damping': with_damping(model, TOLERATED_DELAY).damping.tolist(),
             'pd_gravity.stiffness': (SPRING_RATE ** 2 * carried).tolist(),
             'pd_gravity.damping': (2.0 * SPRING_RATE * carried).tolist(),

@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from rbd_ros import RbdError, SingularError
+from rbd_ros import RbdError, SingularError, spring_torques
 from rbd_ros._internal.setting import Setting
 from rbd_ros.control import EffortConvention
 from rbd_ros.kernels.jit.compiled import KernelNotReady
@@ -54,6 +54,7 @@ class PublishingSettings(NamedTuple):
     state_timeout: float
     missing_velocity: str
     effort_convention: EffortConvention
+    springs: bool
     marker_rate: Annotated[float, Setting(
         30.0, 'Largest rate of the markers; 0: no markers.', 'Hz', 0.0, 1000.0, changeable=True)]
     condition_limit: Annotated[float, Setting(
@@ -190,7 +191,9 @@ class Publishing:
         else:
             terms = robot.workspace.all_terms(q, v, factorization=settings.coriolis_factorization)
         self._report.compute_times.append(perf_counter() - start)
-        values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v)
+        values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v, holding=terms.g)
+        if settings.springs:
+            values['holding'] = terms.g + spring_torques(robot.model, q)
         # Commands are sent at once, the rest in a row, which is faster: the sending code stays in
         # the processor's caches.
         ready: list[tuple[str, bytes]] = []
@@ -278,7 +281,8 @@ class Publishing:
                 self._why_no_c_rate = 'joint states have no efforts'
             else:
                 try:
-                    a = robot.workspace.forward_dynamics(q, v, effort)
+                    a = robot.workspace.forward_dynamics(
+                        q, v, effort - spring_torques(robot.model, q))
                 except SingularError as error:
                     self._why_no_c_rate = str(error)
             values.update(zip(MatricesDot._fields, robot.workspace.matrices_dot(q, v, a)))

@@ -3,6 +3,7 @@
 """Check whether the measured efforts of a robot at rest match their convention."""
 
 import numpy as np
+from rbd_ros import spring_torques
 from rbd_ros.control.effort_convention import convention_mismatch
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.robot import Robot
@@ -57,7 +58,8 @@ class EffortCheck:
             names = robot.model.velocity_names
             constants = robot.convention.constants_of_states(names)
             self.finding = convention_mismatch(
-                robot.convention, names, constants * self._sum / self._count,
+                robot.convention, names,
+                constants * self._sum / self._count - spring_torques(robot.model, states.q),
                 robot.workspace.gravity_torques(states.q))
             self._done = True
             if self.finding:

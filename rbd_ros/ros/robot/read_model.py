@@ -9,21 +9,21 @@ import warnings
 
 import numpy as np
 from rbd_ros import (
-    load_urdf_string, Model, ModelError, ModelWarning, with_floating_base, with_locked_joints,
-    with_payload)
+    Model, ModelError, ModelWarning, with_floating_base, with_locked_joints, with_payload)
 from rbd_ros._internal.text import listed
 from rbd_ros.model import with_free_joints
+from rbd_ros.model.files.any_format import load_text
 from rbd_ros.model.files.drive_files import with_named_drives
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 
 
-def load_quietly(urdf: str, **options: Any) -> Model:
-    """Return the model of a URDF without Python warnings, which its ``warnings`` repeat."""
+def load_quietly(text: str, **options: Any) -> Model:
+    """Return the model of a description without Python warnings; its ``warnings`` repeat them."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ModelWarning)
-        return load_urdf_string(urdf, **options)
+        return load_text(text, **options)
 
 
 def gravity_in_root(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:
@@ -68,7 +68,7 @@ def per_velocity(model: Model, numbers: Sequence[float], joints: Sequence[str],
 
 
 def read_model(text: str, settings: RobotSettings) -> Model:
-    """Return the robot of a URDF, changed as the parameters ask; raise ModelError if invalid."""
+    """Return the robot of a description, changed as the parameters ask, or raise ModelError."""
     model = load_quietly(text, gravity=gravity_in_root(settings.gravity, settings.mounting_rpy),
                          strict=settings.strict_urdf, max_joints=settings.max_joints)
     if settings.floating_base and base_joint(model) is None:

@@ -21,6 +21,8 @@ _DRIVES = {
     'stribeck_velocity': ('Speed at which 1/e of drives.stribeck_friction is left.',
                           'rad/s or m/s'),
     'effort_offset': ('Effort of the drive at zero torque.', 'N m or N'),
+    'stiffness': ('Stiffness of springs.', 'N m/rad or N/m'),
+    'spring_reference': ('Coordinate at which a spring exerts no torque.', 'rad or m'),
     'armature': ('Rotor inertia, reflected to the joint side (times the squared gear ratio).',
                  'kg m^2 or kg')}
 

@@ -23,6 +23,7 @@ class TrajectorySettings(NamedTuple):
     """The parameters that efforts of trajectories depend on."""
 
     friction: bool
+    springs: bool
     effort_convention: EffortConvention
 
 
@@ -54,7 +55,8 @@ class TrajectoryService:
             v, a = (_rows(points, name, partial(order.read, name))
                     if any(len(getattr(point, name)) for point in points) else None
                     for name in ('velocities', 'accelerations'))
-            found = trajectory_efforts(model, time, q, v, a, friction=settings.friction)
+            found = trajectory_efforts(model, time, q, v, a, friction=settings.friction,
+                                       springs=settings.springs)
             convention, still = settings.effort_convention, np.zeros_like(found.velocity)
             g = batch.inverse_dynamics(model, q, still, still)
             coriolis = batch.inverse_dynamics(model, q, found.velocity, still) - g

@@ -1,0 +1,52 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Read robots from descriptions in any supported format: URDF, xacro or MJCF."""
+
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+
+import numpy.typing as npt
+from rbd_ros.errors import ModelError
+from rbd_ros.model.files.mjcf import is_mjcf, load_mjcf
+from rbd_ros.model.files.urdf import load_urdf, load_urdf_string, read_file
+from rbd_ros.model.files.xacro_files import SUFFIX
+from rbd_ros.model.model import Model, STANDARD_GRAVITY
+
+
+def is_mjcf_file(path: str | PathLike[str]) -> bool:
+    """Return whether a file is MJCF; raise UrdfError if it cannot be read."""
+    return Path(path).suffix != SUFFIX and is_mjcf(read_file(path))
+
+
+def load_file(path: str | PathLike[str], *, floating_base: bool = False,
+              gravity: npt.ArrayLike | None = None, strict: bool = False,
+              xacro_arguments: Iterable[str] = ()) -> Model:
+    """Return the robot of a file; arguments are those of `load_urdf` and `load_mjcf`."""
+    if not xacro_arguments and is_mjcf_file(path):
+        return _checked(load_mjcf(path, gravity=gravity, strict=strict), floating_base)
+    return load_urdf(path, floating_base=floating_base, strict=strict,
+                     gravity=STANDARD_GRAVITY if gravity is None else gravity,
+                     xacro_arguments=xacro_arguments)
+
+
+def load_text(text: str, *, floating_base: bool = False, gravity: npt.ArrayLike | None = None,
+              strict: bool = False, max_joints: int | None = None) -> Model:
+    """Return the robot of a text; arguments are those of `load_urdf` and `load_mjcf`."""
+    if is_mjcf(text):
+        model = _checked(load_mjcf(text, gravity=gravity, strict=strict), floating_base)
+        if max_joints is not None and len(model.joints) > max_joints:
+            raise ModelError(f'the robot has {len(model.joints)} joints, max_joints is '
+                             f'{max_joints}: simplify it, or raise max_joints')
+        return model
+    return load_urdf_string(text, floating_base=floating_base, strict=strict,
+                            gravity=STANDARD_GRAVITY if gravity is None else gravity,
+                            max_joints=max_joints)
+
+
+def _checked(model: Model, floating_base: bool) -> Model:
+    """Return a robot read from MJCF; raise ModelError if it should float but cannot."""
+    if floating_base and not any(joint.kind == 'free' for joint in model.joints):
+        raise ModelError(f"robot '{model.name}' has a fixed base: MJCF itself says which bodies "
+                         'float; add a <freejoint/> to its first body')
+    return model

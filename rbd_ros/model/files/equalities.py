@@ -1,0 +1,130 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Equalities of MuJoCo: linear ones as couplings of joints, and the loops that others close."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from rbd_ros.model.joints import Mimic, quaternion_matrix
+from rbd_ros.model.se3 import pose
+
+
+class Loop(NamedTuple):
+    """Two frames that an equality joins; placements (4, 4) are in the frames of their links."""
+
+    name: str
+    kind: str   # 'point': their origins coincide; 'weld': their axes, too
+    link_a: str
+    link_b: str
+    placement_a: np.ndarray
+    placement_b: np.ndarray
+
+
+def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
+                    equalities: Sequence[str], refuse: Callable[[str, str], None]
+                    ) -> dict[int, Mimic | float]:
+    """
+    Return the couplings of a compiled model by the index of the joint that follows.
+
+    A float is the position of a joint that an equality fixes. Loops, and equalities that are not
+    linear or couple more than two joints, are passed to ``refuse``.
+
+    """
+    found: dict[int, Mimic | float] = {}
+    leader_of: dict[int, int] = {}
+    for k in np.flatnonzero(m.eq_active0).tolist():
+        name = f"equality '{equalities[k]}'"
+        if loop := read_loop(m, k, bodies, equalities[k]):
+            refuse(f"{name}, a loop of '{loop.link_a}' and '{loop.link_b}',", 'equality')
+            continue
+        linear = _linear(m, k)
+        if linear is None:
+            refuse(name, 'equality')
+            continue
+        if isinstance(linear, str):
+            refuse(f'{name}, a polynomial of higher degree,', 'nonlinear')
+            continue
+        terms, constant = linear
+        pairs = [(one, [*set(terms) - {one}]) for one in terms]
+        for follower, others in pairs:
+            if len(terms) <= 2 and follower not in found and not any(
+                    _leads_to(leader_of, other, follower) for other in others):
+                break
+        else:
+            refuse(f'{name}, which couples joints that other equalities couple or more than two,',
+                   'equality')
+            continue
+        at = constant / terms[follower]
+        if others:
+            leader_of[follower] = others[0]
+            found[follower] = Mimic(joints[others[0]], -terms[others[0]] / terms[follower], at)
+        else:
+            found[follower] = at
+    return found
+
+
+def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Loop | None:
+    """Return the loop that equality k closes, None if it is neither ``connect`` nor ``weld``."""
+    from mujoco import mjtEq, mjtObj
+
+    kind = mjtEq(m.eq_type[k])
+    if kind not in (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD):
+        return None
+    ids, data = (int(m.eq_obj1id[k]), int(m.eq_obj2id[k])), m.eq_data[k]
+    if m.eq_objtype[k] == mjtObj.mjOBJ_SITE:
+        placements = [pose(quaternion_matrix(np.roll(m.site_quat[i], -1)), m.site_pos[i])
+                      for i in ids]
+        ids = tuple(int(m.site_bodyid[i]) for i in ids)
+    elif kind == mjtEq.mjEQ_CONNECT:
+        # The anchor in the axes of both bodies.
+        placements = [pose(np.eye(3), data[:3]), pose(np.eye(3), data[3:6])]
+    else:
+        # The anchor in the second body, its place in the first one, and the axes of the second.
+        placements = [pose(quaternion_matrix(np.roll(data[6:10], -1)), data[3:6]),
+                      pose(np.eye(3), data[:3])]
+    return Loop(name, 'point' if kind == mjtEq.mjEQ_CONNECT else 'weld',
+                bodies[ids[0]], bodies[ids[1]], *placements)
+
+
+def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:
+    """Return whether a chain of leaders from a joint reaches another."""
+    while joint != wanted and joint in leader_of:
+        joint = leader_of[joint]
+    return joint == wanted
+
+
+def _linear(m: Any, k: int) -> tuple[dict[int, float], float] | str | None:
+    """
+    Return coefficients c by joint, and constant d, of equality k: sum c q = d.
+
+    'nonlinear' if it is a polynomial of higher degree; None if it is no equation in joint
+    coordinates.
+
+    """
+    from mujoco import mjtEq, mjtWrap
+
+    kind, first, second = m.eq_type[k], int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
+    if kind == mjtEq.mjEQ_JOINT:
+        sides = [({j: 1.0}, float(m.qpos0[m.jnt_qposadr[j]])) for j in (first, second) if j >= 0]
+    elif kind == mjtEq.mjEQ_TENDON:
+        sides = []
+        for tendon in (first, second):
+            if tendon >= 0:
+                own = slice(m.tendon_adr[tendon], m.tendon_adr[tendon] + m.tendon_num[tendon])
+                if np.any(m.wrap_type[own] != mjtWrap.mjWRAP_JOINT):
+                    return None
+                sides.append((dict(zip(m.wrap_objid[own].tolist(), m.wrap_prm[own].tolist())),
+                              float(m.tendon_length0[tendon])))
+    else:
+        return None
+    # x - x_0 = a + b (y - y_0) + ...; without a second side, x - x_0 = a.
+    a, b, *higher = m.eq_data[k, :5].tolist()
+    if len(sides) == 2 and any(higher):
+        return 'nonlinear'
+    terms, constant = dict(sides[0][0]), sides[0][1] + a
+    for other, start in sides[1:]:
+        constant -= b * start
+        for j, coefficient in other.items():
+            terms[j] = terms.get(j, 0.0) - b * coefficient
+    return {j: x for j, x in terms.items() if x}, constant

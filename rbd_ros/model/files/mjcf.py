@@ -1,0 +1,349 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Reads models from MJCF: MuJoCo compiles the document, and its bodies and joints are copied.
+
+MuJoCo itself resolves includes, defaults, classes, frames and inertias of shapes. A body with
+several joints becomes a chain of links without mass. Springs, friction, armature and limits become
+those of joints, keyframes their named configurations, linear couplings mimics; elements that links
+and joints cannot express are refused by name, or ignored on request. Contacts and actuators are no
+part of a model.
+
+"""
+
+from collections.abc import Callable, Collection
+from math import inf
+from os import PathLike
+import re
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros._internal.mujoco_package import import_mujoco
+from rbd_ros._internal.text import listed
+from rbd_ros.errors import ModelError, UrdfError
+from rbd_ros.model.description import Link
+from rbd_ros.model.files.equalities import read_equalities
+from rbd_ros.model.files.urdf import read_file
+from rbd_ros.model.files.xml_elements import decode
+from rbd_ros.model.joints import Joint, Mimic, quaternion_matrix
+from rbd_ros.model.model import build_model, fix, Model
+from rbd_ros.model.se3 import exp, pose
+from rbd_ros.model.steps import quaternion_of_matrix
+
+# Kinds of elements that links and joints cannot express: the entries of `ignore`.
+IGNORABLE = ('actuator', 'equality', 'flex', 'fluid', 'free joint', 'muscle', 'nonlinear',
+             'plugin', 'tendon')
+KINDS = {'mjJNT_FREE': 'free', 'mjJNT_BALL': 'spherical', 'mjJNT_SLIDE': 'prismatic',
+         'mjJNT_HINGE': 'revolute'}
+# Arrays of a compiled model that have no effect if a flag is set.
+DISABLED = {
+    'GRAVITY': ('opt.gravity', 'body_gravcomp'), 'SPRING': ('jnt_stiffness', 'tendon_stiffness'),
+    'DAMPER': ('dof_damping', 'tendon_damping', 'actuator_damping'),
+    'EQUALITY': ('eq_active0',), 'FRICTIONLOSS': ('dof_frictionloss', 'tendon_frictionloss'),
+    'LIMIT': ('jnt_limited', 'tendon_limited'),
+    'CONSTRAINT': ('eq_active0', 'dof_frictionloss', 'tendon_frictionloss', 'jnt_limited',
+                   'tendon_limited')}
+
+# Raises ModelError, or notes that an element (first) of an ignorable kind (second) is left out.
+Refuse: TypeAlias = Callable[[str, str], None]
+
+
+class Names(NamedTuple):
+    """The names of the elements of a compiled model; nameless ones have a number."""
+
+    body: list[str]
+    joint: list[str]
+    actuator: list[str]
+    tendon: list[str]
+    equality: list[str]
+    key: list[str]
+
+
+def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = None,
+              strict: bool = False, ignore: Collection[str] = ()) -> Model:
+    """
+    Read a robot from MJCF, MuJoCo's format.
+
+    Velocities and efforts of free joints are in the body's axes, angular first, and quaternions
+    are x, y, z, w, as everywhere in rbd_ros. Keyframes are in ``model.configurations``.
+
+    Parameters
+    ----------
+    source : str or path-like
+        A file, or the text of a document.
+    gravity : array_like, shape (3,), optional
+        Acceleration of gravity in the world, m/s^2; default: that of the document.
+    strict : bool
+        Reject inertias that no body can have, robots without links, and what is otherwise left
+        out with a warning: ``gravcomp``, and ranges of ball joints and tendons.
+    ignore : collection of str
+        Kinds of elements to leave out, although they act on the robot: some of ``'actuator'``
+        (rotors of actuators that act on no single joint), ``'equality'`` (loops), ``'flex'``,
+        ``'fluid'``, ``'free joint'`` (armature or dry friction of its translation),
+        ``'muscle'``, ``'nonlinear'`` (springs, dampers and couplings), ``'plugin'`` (of bodies)
+        and ``'tendon'`` (springs, friction and armature).
+
+    Raises
+    ------
+    ModelError
+        If MuJoCo is missing or refuses the document, or the robot has an element that links and
+        joints cannot express; the message names it.
+
+    """
+    if isinstance(ignore, str) or not set(ignore) <= set(IGNORABLE):
+        raise ModelError(f'ignore must be a list of some of {", ".join(IGNORABLE)}, got '
+                         f'{ignore!r}')
+    compiled = compile_mjcf(source)
+    name, links, joints, notes, omissions = read_mjcf(compiled, ignore)
+    if strict and omissions:
+        raise ModelError(omissions[0])
+    return build_model(name, links, joints, strict=strict, notes=notes + omissions,
+                       gravity=compiled.opt.gravity.copy() if gravity is None else gravity)
+
+
+def is_mjcf(text: str | bytes) -> bool:
+    """Return whether the root element of a document is that of MJCF."""
+    try:
+        text = decode(text)
+    except UrdfError:
+        return False
+    # One regular expression for all comments would backtrack exponentially.
+    at, ink = 0, re.compile(r'\S|\Z')
+    while text.startswith('<!--', at := next(ink.finditer(text, at)).start()):
+        at = text.find('-->', at) + 3
+        if at < 3:
+            return False
+    return bool(re.compile(r'<mujoco[\s/>]').match(text, at))
+
+
+def compile_mjcf(source: str | bytes | PathLike[str]) -> Any:
+    """Return MuJoCo's model of a file or text; raise ModelError if MuJoCo refuses it."""
+    mujoco = import_mujoco('reading MJCF', 'rbd_ros[mjcf]')
+    is_text = isinstance(source, bytes) or (isinstance(source, str)
+                                            and source.lstrip('\ufeff \t\r\n').startswith('<'))
+    text: Any = source if is_text else read_file(source)    # type: ignore[arg-type]
+    if not is_mjcf(text):
+        raise ModelError('the outermost element is not <mujoco>: this is not MJCF' if is_text
+                         else f'{source!s} is not MJCF: its outermost element is not <mujoco>')
+    try:
+        compiled = (mujoco.MjModel.from_xml_string(decode(text)) if is_text
+                    else mujoco.MjModel.from_xml_path(str(source)))
+    except (ValueError, mujoco.FatalError) as error:
+        raise ModelError(f'MuJoCo refuses the description: {error}') from None
+    for flag, arrays in DISABLED.items():
+        if compiled.opt.disableflags & getattr(mujoco.mjtDisableBit, f'mjDSBL_{flag}'):
+            for label in arrays:
+                holder = compiled.opt if label.startswith('opt.') else compiled
+                getattr(holder, label.removeprefix('opt.'))[:] = 0
+    return compiled
+
+
+def read_mjcf(m: Any, ignore: Collection[str]
+              ) -> tuple[str, list[Link], list[Joint], list[str], list[str]]:
+    """Return name, links, joints, what is left out on request, and what without being asked."""
+    import mujoco
+
+    notes: list[str] = []
+
+    def refuse(element: str, kind: str) -> None:
+        if kind not in ignore:
+            raise ModelError(f'{element} cannot be expressed by links and joints; '
+                             f"ignore=['{kind}'] leaves it out")
+        notes.append(f'{element} is ignored')
+
+    names = Names(*(_names(m, mujoco, kind) for kind in Names._fields))
+    _refuse_inexpressible(m, names, refuse)
+    couplings = read_equalities(m, names.body, names.joint, names.equality, refuse)
+    rotors = _rotors(m, names, refuse)
+    links, joints = [Link(names.body[0])], []
+    for body in range(1, m.nbody):
+        name, parent = names.body[body], names.body[m.body_parentid[body]]
+        placement = pose(_rotation(m.body_quat[body]), m.body_pos[body])
+        ids = range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body])
+        for j in ids:
+            joint = _joint(m, j, names, placement, couplings.get(j), rotors)
+            # A joint's frame is at its anchor; the body's frame may be elsewhere.
+            anchor = np.zeros(3) if joint.kind == 'free' else m.jnt_pos[j]
+            is_body = j == ids[-1] and not anchor.any()
+            child = name if is_body else f'{name}/{names.joint[j]}'
+            if not is_body:
+                links.append(Link(child, is_virtual=True))
+            joint = Joint(**{**vars(joint), 'parent': parent, 'child': child})
+            coupling = couplings.get(j)
+            joints.append(fix(joint, (coupling,)) if isinstance(coupling, float) else joint)
+            parent, placement = child, pose(np.eye(3), -anchor)
+        if parent != name:
+            joints.append(Joint(f'{name}/frame', 'fixed', parent, name, placement))
+        R = _rotation(m.body_iquat[body])
+        links.append(Link(name, float(m.body_mass[body]), m.body_ipos[body].copy(),
+                          R @ np.diag(m.body_inertia[body]) @ R.T))
+    return (m.names.split(b'\0', 1)[0].decode() or 'robot', links, joints, notes,
+            _omissions(m, names))
+
+
+def _names(m: Any, mujoco: Any, kind: str) -> list[str]:
+    """Return the unique names of all elements of a kind."""
+    count = {'body': m.nbody, 'joint': m.njnt, 'actuator': m.nu, 'tendon': m.ntendon,
+             'equality': m.neq, 'key': m.nkey}[kind]
+    given = [mujoco.mj_id2name(m, getattr(mujoco.mjtObj, f'mjOBJ_{kind.upper()}'), k)
+             for k in range(count)]
+    result = []
+    for k, name in enumerate(given):
+        name = name or f'{kind}_{k}'
+        while not given[k] and name in given:
+            name += '_'
+        result.append(name)
+    return result
+
+
+def _rotation(quaternion: np.ndarray) -> np.ndarray:
+    """Return the rotation matrix of a quaternion in MuJoCo's order, w first."""
+    return quaternion_matrix(np.roll(quaternion, -1))
+
+
+# -- Joints. --------------------------------------------------------------------------------------
+
+def _joint(m: Any, j: int, names: Names, placement: np.ndarray, coupling: Mimic | float | None,
+           rotors: np.ndarray) -> Joint:
+    """Return joint j, without its links; ``placement`` is that of the body in the parent."""
+    import mujoco
+
+    kind = KINDS[mujoco.mjtJoint(m.jnt_type[j]).name]
+    nq, nv = {'free': (7, 6), 'spherical': (4, 3)}.get(kind, (1, 1))
+    dof, at = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
+    own, stiffness = slice(dof, dof + nv), float(m.jnt_stiffness[j])
+    armature = m.dof_armature[own] + rotors[0, j]
+    damping, friction = m.dof_damping[own] + rotors[1, j], m.dof_frictionloss[own].copy()
+    if kind == 'free':
+        # MuJoCo's six entries are equal. `_refuse_inexpressible` has named those cleared.
+        armature[3:] = friction[3:] = 0.0
+    positions = {name: _position(kind, m.key_qpos[k, at:at + nq])
+                 for k, name in enumerate(names.key)}
+    reference = _position(kind, m.qpos_spring[at:at + nq])
+    if nq > 1:
+        # MuJoCo's reference of ball joints is the unit quaternion.
+        R = quaternion_matrix(reference[:4])
+        reference = (*_rotation_vector(R), *reference[4:])
+    fields: dict[str, Any] = {
+        'damping': tuple(damping.tolist()), 'friction': tuple(friction.tolist()),
+        'armature': tuple(armature.tolist()), 'stiffness': (stiffness,) * nv,
+        'spring_reference': reference if stiffness else (), 'configurations': positions}
+    if kind == 'free':
+        # q is the pose in the world.
+        return Joint(names.joint[j], kind, '', '', np.eye(4), **fields)
+    placement = placement @ pose(np.eye(3), m.jnt_pos[j])
+    if kind == 'spherical':
+        return Joint(names.joint[j], kind, '', '', placement, **fields)
+    # At q = qpos0, not at 0, the frame is the one in the document.
+    axis, zero = m.jnt_axis[j].copy(), m.qpos0[at]
+    screw = np.array([*axis, 0, 0, 0] if kind == 'revolute' else [0, 0, 0, *axis])
+    lower, upper = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-inf, inf)
+    return Joint(names.joint[j],
+                 'continuous' if kind == 'revolute' and not m.jnt_limited[j] else kind, '', '',
+                 placement @ exp(-zero * screw), axis, lower=(lower,), upper=(upper,),
+                 effort=(_effort_limit(m, j),),
+                 mimic=coupling if isinstance(coupling, Mimic) else None, **fields)
+
+
+def _position(kind: str, qpos: np.ndarray) -> tuple[float, ...]:
+    """Return q of a joint for its part of MuJoCo's qpos."""
+    if kind in ('free', 'spherical'):
+        *p, w, x, y, z = qpos.tolist()
+        return (x, y, z, w, *p)
+    return (float(qpos[0]),)
+
+
+def _rotation_vector(R: np.ndarray) -> np.ndarray:
+    """Return the rotation vector of a rotation matrix, at most pi long."""
+    x = quaternion_of_matrix(R)
+    sine = np.linalg.norm(x[:3])
+    return x[:3] * (2.0 * np.arctan2(sine, x[3]) / sine) if sine else np.zeros(3)
+
+
+def _actuators(m: Any, j: int) -> list[int]:
+    """Return the actuators that act on joint j alone."""
+    from mujoco import mjtTrn
+
+    # NumPy's integers are equal to MuJoCo's enumerators, but not the other way round.
+    return [k for k in range(m.nu) if m.actuator_trnid[k, 0] == j and mjtTrn(
+        m.actuator_trntype[k]) in (mjtTrn.mjTRN_JOINT, mjtTrn.mjTRN_JOINTINPARENT)]
+
+
+def _effort_limit(m: Any, j: int) -> float:
+    """Return the largest effort that the actuators of joint j can exert, N m or N."""
+    from mujoco import mjtBias, mjtDyn, mjtGain
+
+    limit = max(map(abs, m.jnt_actfrcrange[j])) if m.jnt_actfrclimited[j] else inf
+    total = 0.0
+    for k in _actuators(m, j):
+        force = max(map(abs, m.actuator_forcerange[k])) if m.actuator_forcelimited[k] else inf
+        if (m.actuator_ctrllimited[k] and m.actuator_gaintype[k] == mjtGain.mjGAIN_FIXED
+                and m.actuator_biastype[k] == mjtBias.mjBIAS_NONE
+                and m.actuator_dyntype[k] == mjtDyn.mjDYN_NONE):
+            force = min(force, abs(m.actuator_gainprm[k, 0])
+                        * max(map(abs, m.actuator_ctrlrange[k])))
+        total += abs(m.actuator_gear[k, 0]) * force
+    return float(min(limit, total)) if total else limit
+
+
+def _rotors(m: Any, names: Names, refuse: Refuse) -> np.ndarray:
+    """Return armature and damping (2, joints) that actuators add to their joints."""
+    from mujoco import mjtJoint
+
+    result, known = np.zeros((2, m.njnt)), set()
+    for j in range(m.njnt):
+        if mjtJoint(m.jnt_type[j]) in (mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE):
+            for k in _actuators(m, j):
+                known.add(k)
+                result[:, j] += m.actuator_gear[k, 0] ** 2 * np.array(
+                    [m.actuator_armature[k], m.actuator_damping[k]])
+    for k in np.flatnonzero((m.actuator_armature != 0.0) | (m.actuator_damping != 0.0)).tolist():
+        if k not in known:
+            refuse(f"the armature or damping of actuator '{names.actuator[k]}'", 'actuator')
+    return result
+
+
+def _omissions(m: Any, names: Names) -> list[str]:
+    """Return notes about parts of a description that do not change M, C, g and passive torques."""
+    from mujoco import mjtJoint
+
+    def some(labels: list[str], which: np.ndarray) -> str:
+        return listed([labels[k] for k in np.flatnonzero(which)])
+    found = {
+        'gravcomp of the bodies {} is left out: gravity torques are not reduced by it':
+            some(names.body, m.body_gravcomp),
+        'the ranges of the ball joints {} are left out':
+            some(names.joint, (m.jnt_type == mjtJoint.mjJNT_BALL) & (m.jnt_limited != 0)),
+        'the ranges of the tendons {} are left out': some(names.tendon, m.tendon_limited)}
+    return [text.format(which) for text, which in found.items() if which]
+
+
+def _refuse_inexpressible(m: Any, names: Names, refuse: Refuse) -> None:
+    """Refuse elements other than equalities that links and joints cannot express."""
+    from mujoco import mjtBias, mjtJoint
+
+    if m.opt.density or m.opt.viscosity:
+        refuse('the fluid (option density or viscosity)', 'fluid')
+    if m.nflex:
+        refuse('the deformable body (flex)', 'flex')
+    for k in np.flatnonzero(m.body_plugin >= 0).tolist():
+        refuse(f"the plugin of body '{names.body[k]}'", 'plugin')
+    for j, joint in enumerate(names.joint):
+        dof = m.jnt_dofadr[j]
+        if m.jnt_type[j] == mjtJoint.mjJNT_FREE and (
+                m.dof_armature[dof:dof + 3].any() or m.dof_frictionloss[dof:dof + 3].any()):
+            refuse(f"armature or frictionloss of free joint '{joint}'", 'free joint')
+        if (m.jnt_stiffnesspoly[j].any() or m.dof_dampingpoly[dof].any() or m.jnt_springyield[j]
+                or m.jnt_plasticadr[j] >= 0):
+            refuse(f"the nonlinear spring or damping of joint '{joint}'", 'nonlinear')
+    for k, actuator in enumerate(names.actuator):
+        if m.actuator_biastype[k] == mjtBias.mjBIAS_MUSCLE:
+            refuse(f"muscle '{actuator}'", 'muscle')
+        if m.actuator_dampingpoly[k].any():
+            refuse(f"the nonlinear damping of actuator '{actuator}'", 'nonlinear')
+    for k, tendon in enumerate(names.tendon):
+        if any(np.any(values[k]) for values in (
+                m.tendon_stiffness, m.tendon_damping, m.tendon_frictionloss, m.tendon_armature,
+                m.tendon_stiffnesspoly, m.tendon_dampingpoly)):
+            refuse(f"the spring, friction or armature of tendon '{tendon}'", 'tendon')
