@@ -40,7 +40,7 @@ def test_hinge_turns_about_its_axes():
         assert np.allclose(T[:3, 2], rotation_from_rpy(rpy) @ axis, atol=ROUNDING)
 
 
-@pytest.mark.parametrize('axis', [(0, 0, 1), (0, 0, -3), (0, 0, 1e-300), (1e200, 0, 0),
+@pytest.mark.parametrize('axis', [(0, 0, 1), (0, 0, -3), (0, 0, 1e-300), (1.5e308, 1.5e308, 0),
                                   (1e-9, 0, 1), (-1e-9, 1e-9, -1)])
 def test_hinges_have_any_axis(axis):
     text = HINGE.replace('0 2 0', ' '.join(map(str, axis))).replace('0.1 0.2 0.3', '0 0 0')
@@ -67,6 +67,13 @@ def test_types_without_axes_keep_their_frames(name, kind):
     assert found['kind'] == kind and np.array_equal(found['placement_a'], np.eye(4))
     assert np.array_equal(found['placement_b'],
                           pose(rotation_from_rpy((0.3, 0.2, 0.1)), (1, 0, 0)))
+
+
+def test_origins_may_have_quaternions():
+    (found,) = read('<constraint name="c" type="link"><parent link="a"/><child link="b"/>'
+                    '<child_origin xyz="1 2 3" quat_xyzw="0 0 2 2"/></constraint>')
+    assert np.allclose(found['placement_b'],
+                       pose(rotation_from_rpy((0.0, 0.0, 0.5 * np.pi)), (1, 2, 3)), atol=ROUNDING)
 
 
 def test_rod_has_a_length():
@@ -118,6 +125,8 @@ def test_what_is_written_is_read(kind, seed):
     ('<child link="b"/>', '<child link="b"/><origin/>', 'it has <origin>'),
     ('<child link="b"/>', '<child link="b"/><length value="1"/>', 'it has <length>'),
     ('rpy="0 0 1"', 'yaw="1"', '<child_origin> has the attribute yaw, which is not known'),
+    ('rpy="0 0 1"', 'quat_xyzw="0 0 0 0"', "constraint 'pin': its quat_xyzw must be"),
+    ('rpy="0 0 1"', 'rpy="0 0 1" quat_xyzw="0 0 0 1"', 'has both rpy and quat_xyzw'),
     ('link="b"', 'link="b" xyz="0 0 0"', '<child> has the attribute xyz'),
     ('name="pin"', 'name="pin" kind="point"', '<constraint> has the attribute kind'),
     ('0 2 0', '0 0 0', 'its <parent_axis> is zero'),

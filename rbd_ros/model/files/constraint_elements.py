@@ -27,6 +27,7 @@ from typing import Any, Protocol
 from lxml import etree
 import numpy as np
 from rbd_ros.errors import UrdfError
+from rbd_ros.model.files.urdf_document import rotation as origin_rotation
 from rbd_ros.model.files.xml_elements import Element
 from rbd_ros.model.se3 import pose, rotation, rotation_from_rpy, rpy_from_rotation
 
@@ -34,8 +35,9 @@ from rbd_ros.model.se3 import pose, rotation, rotation_from_rpy, rpy_from_rotati
 TYPES = {'spherical': 'point', 'revolute': 'revolute', 'link': 'weld', 'distance': 'distance'}
 # Types of the proposal that have no kind here, and what to do instead.
 _OTHERS = ('prismatic', 'universal')
-_CHILDREN = {'parent': ('link',), 'parent_origin': ('xyz', 'rpy'), 'parent_axis': ('xyz',),
-             'child': ('link',), 'child_origin': ('xyz', 'rpy'), 'child_axis': ('xyz',),
+_ORIGIN = ('xyz', 'rpy', 'quat_xyzw')
+_CHILDREN = {'parent': ('link',), 'parent_origin': _ORIGIN, 'parent_axis': ('xyz',),
+             'child': ('link',), 'child_origin': _ORIGIN, 'child_axis': ('xyz',),
              'length': ('value',)}
 _ZERO, _X = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
 
@@ -106,9 +108,12 @@ def _placement(constraint: Element, end: str, axis: tuple[float, ...] | None) ->
     """Return the pose of the frame at one end, with its z axis along an axis if there is one."""
     tag = f'{end}_origin'
     origin = constraint.child(tag)
-    T = np.eye(4) if origin is None else pose(
-        rotation_from_rpy(_finite(origin, tag, 'rpy', _ZERO)),
-        _finite(origin, tag, 'xyz', _ZERO))
+    T = np.eye(4)
+    if origin is not None:
+        R = origin_rotation(origin, []) if origin.has('quat_xyzw') else None
+        if R is None:
+            R = rotation_from_rpy(_finite(origin, tag, 'rpy', _ZERO))
+        T = pose(R, _finite(origin, tag, 'xyz', _ZERO))
     if axis is not None:
         T[:3, :3] = T[:3, :3] @ _turn_z_to(np.array(axis))
     return T

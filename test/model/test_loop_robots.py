@@ -1,0 +1,231 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The robots with loops in urdf/ are sound, and closed forms and the oracle agree on them."""
+
+import warnings
+
+import loop_closed_forms as closed_forms
+from loop_robots import (document, loop_robot, MOTORS, moved_motors, palletizer_with_mimics, URDF,
+                         without_constraints)
+import loops_oracle
+import numpy as np
+import pytest
+import rbd_ros
+from robots import relative_error
+
+ROBOTS = list(MOTORS)
+# Closing: a few times the rounding of positions of up to 2 m.
+CLOSED = 1e-12
+# Accelerations and torques, after solutions of small systems whose condition is below 1e3.
+SOLUTIONS = 1e-9
+# Central differences of the fourth order with steps of 1e-3.
+DIFFERENCES = 1e-8
+
+
+def derivative(function, x, h=1e-3):
+    """Return the derivative by central differences of the fourth order."""
+    return (8.0 * (function(x + h) - function(x - h)) - function(x + 2.0 * h)
+            + function(x - 2.0 * h)) / (12.0 * h)
+
+
+def random_angles(oracle, rng):
+    """Return random angles of the motors, within their limits."""
+    lower = np.maximum(oracle.tree.lower[oracle.independent], -3.0)
+    upper = np.minimum(oracle.tree.upper[oracle.independent], 3.0)
+    return rng.uniform(lower, upper)
+
+
+def assert_joints(oracle, q, expected):
+    """Assert that joints are where a closed form says, up to whole turns."""
+    for name, x in expected.items():
+        found = q[oracle.tree.position_names.index(name)]
+        assert closed_forms.wrapped(found - x) == pytest.approx(0.0, abs=CLOSED), name
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_files_have_only_the_warnings_that_passive_joints_cause(name):
+    text = (URDF / f'{name}.urdf').read_text()
+    assert all(len(line) < 100 for line in text.splitlines())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        without_constraints(document(name))
+        rbd_ros.load_urdf_string(text, strict=True)
+    assert all('effort limit 0' in str(one.message) or '<constraint>' in str(one.message)
+               for one in caught)
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_motors_are_the_joints_with_an_effort_and_determine_all(name):
+    oracle = loop_robot(name)
+    tree = oracle.tree
+    motors = [one for one, effort in zip(tree.velocity_names, tree.effort_limit) if effort > 0.0]
+    assert motors == MOTORS[name]
+    q = np.zeros(tree.nq)
+    assert oracle.gap(q) < 1e-15
+    assert oracle.null_space(q).shape[1] == len(motors)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        q = moved_motors(oracle, random_angles(oracle, rng))
+        rest = np.setdiff1d(range(tree.nv), oracle.independent)
+        sizes = np.linalg.svd(oracle.jacobian(q)[:, rest], compute_uv=False)
+        assert sizes[len(rest) - 1] > 0.01 * sizes[0]
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_motors_hold_the_arm_and_the_payload(name):
+    oracle = loop_robot(name)
+    limit, rng = oracle.tree.effort_limit[oracle.independent], np.random.default_rng(1)
+    for _ in range(5):
+        q = moved_motors(oracle, random_angles(oracle, rng))
+        M, g = oracle.reduced(q, np.zeros(len(limit)))
+        assert np.all(np.linalg.eigvalsh(M) > 0.0)
+        assert np.all(np.abs(g) < 0.4 * limit)
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_forward_dynamics_is_that_of_pinocchio(name):
+    oracle, rng = loop_robot(name), np.random.default_rng(2)
+    q = moved_motors(oracle, random_angles(oracle, rng))
+    v = oracle.G(q) @ rng.normal(size=len(oracle.independent))
+    tau = rng.normal(size=oracle.tree.nv)
+    a, _ = oracle.forward_dynamics(q, v, tau)
+    mu = 1e-12 if name == 'delta' else 1e-8     # redundant equations need more damping
+    expected = loops_oracle.pinocchio_forward_dynamics(oracle, q, v, tau, mu=mu, iterations=1000)
+    assert relative_error(a, expected) < SOLUTIONS
+
+
+# -- Four-bar. ------------------------------------------------------------------------------------
+@pytest.mark.parametrize('crank', [0.0, 0.8, 2.5, -1.0, -2.4])
+def test_four_bar_is_that_of_freudenstein(crank):
+    oracle = loop_robot('four_bar')
+    q = moved_motors(oracle, [crank], steps=20)
+    assert_joints(oracle, q, closed_forms.four_bar_joints(crank))
+    v, a = 3.0, -5.0
+    rocker = oracle.tree.velocity_names.index('rocker')
+    _, velocity, acceleration = closed_forms.freudenstein(crank + 0.5 * np.pi, v, a)
+    G = oracle.G(q)
+    assert (G @ [v])[rocker] == pytest.approx(velocity, abs=SOLUTIONS)
+    assert (G @ [a] + oracle.gamma(q, G @ [v]))[rocker] == pytest.approx(acceleration,
+                                                                         abs=1e-8)
+
+
+@pytest.mark.parametrize('theta', [0.3, 1.6, 4.0])
+def test_freudenstein_is_consistent(theta):
+    # theta(t) = theta + 2 t - 1.5 t^2
+    def rocker(t):
+        return closed_forms.freudenstein(theta + 2.0 * t - 1.5 * t * t, 2.0 - 3.0 * t, -3.0)
+    phi, velocity, acceleration = rocker(0.0)
+    assert derivative(lambda t: rocker(t)[0], 0.0) == pytest.approx(velocity, abs=DIFFERENCES)
+    assert derivative(lambda t: rocker(t)[1], 0.0) == pytest.approx(acceleration,
+                                                                    abs=10 * DIFFERENCES)
+    coupler = (closed_forms.GROUND + closed_forms.C * closed_forms.direction(phi)
+               - closed_forms.A * closed_forms.direction(theta))
+    assert np.hypot(*coupler) == pytest.approx(closed_forms.B, abs=CLOSED)
+
+
+# -- Slider-crank. --------------------------------------------------------------------------------
+@pytest.fixture
+def slider_crank():
+    """Return the closed form for the numbers in the file."""
+    links = {link.name: link for link in loop_robot('slider_crank').tree.links}
+    return closed_forms.SliderCrank(*(
+        (link.mass, np.hypot(link.com[0], link.com[2]), link.inertia[1, 1])
+        for link in (links['crank_link'], links['rod_link'], links['slider_link'])))
+
+
+@pytest.mark.parametrize('crank', [0.0, 1.2, 3.0, -0.7, -2.0])
+def test_slider_crank_has_one_equation_of_motion(slider_crank, crank):
+    oracle = loop_robot('slider_crank')
+    theta, v = crank + 0.5 * np.pi, 4.0
+    q = moved_motors(oracle, [crank], steps=20)
+    assert_joints(oracle, q, slider_crank.joints(crank))
+    M, bias = oracle.reduced(q, np.array([v]))
+    _, g = oracle.reduced(q, np.zeros(1))
+    assert M[0, 0] == pytest.approx(slider_crank.mass(theta), rel=SOLUTIONS)
+    assert g[0] == pytest.approx(slider_crank.gravity_torque(theta), abs=SOLUTIONS)
+    assert (bias - g)[0] == pytest.approx(0.5 * slider_crank.mass_derivative(theta) * v ** 2,
+                                          abs=SOLUTIONS)
+
+
+@pytest.mark.parametrize('theta', [0.2, 1.9, -2.5])
+def test_slider_crank_is_consistent(slider_crank, theta):
+    assert derivative(slider_crank.mass, theta) == pytest.approx(
+        slider_crank.mass_derivative(theta), abs=DIFFERENCES)
+    R, rod, m = closed_forms.R, closed_forms.ROD, slider_crank.rod
+
+    def height(x):      # the slider's is constant
+        return (slider_crank.crank[0] * slider_crank.crank[1] * np.sin(x)
+                + m[0] * R * np.sin(x) * (1.0 - m[1] / rod))
+    assert 9.81 * derivative(height, theta) == pytest.approx(slider_crank.gravity_torque(theta),
+                                                             abs=DIFFERENCES)
+    x = slider_crank.slider_position(theta)
+    assert np.hypot(x - R * np.cos(theta), R * np.sin(theta)) == pytest.approx(rod, abs=CLOSED)
+
+
+# -- Five-bar. ------------------------------------------------------------------------------------
+@pytest.mark.parametrize('motors', [(0.0, 0.0), (0.5, -0.8), (-0.6, 0.3), (1.0, 0.2)])
+def test_five_bar_is_where_two_circles_meet(motors):
+    oracle = loop_robot('five_bar')
+    q = moved_motors(oracle, motors, steps=20)
+    assert_joints(oracle, q, closed_forms.five_bar_joints(motors))
+    _, tool = closed_forms.five_bar_tool(motors)
+    assert np.allclose(oracle.poses(q)['tool'][[0, 2], 3], tool, rtol=0.0, atol=CLOSED)
+    J = rbd_ros.world_jacobian(oracle.tree, q, 'tool')[[3, 5]] @ oracle.G(q)
+    assert np.allclose(J, closed_forms.five_bar_jacobian(motors), rtol=0.0, atol=SOLUTIONS)
+
+
+def test_five_bar_is_consistent():
+    motors = np.array([0.4, -0.3])
+    elbows, tool = closed_forms.five_bar_tool(motors)
+    for elbow, lower in zip(elbows, closed_forms.LOWER):
+        assert np.hypot(*(tool - elbow)) == pytest.approx(np.hypot(*lower), abs=CLOSED)
+    J = np.column_stack([derivative(lambda x, e=e: closed_forms.five_bar_tool(motors + x * e)[1],
+                                    0.0) for e in np.eye(2)])
+    assert np.allclose(J, closed_forms.five_bar_jacobian(motors), rtol=0.0, atol=DIFFERENCES)
+
+
+# -- Palletizer. ----------------------------------------------------------------------------------
+@pytest.mark.parametrize('seed', range(3))
+def test_palletizer_is_that_with_mimics(seed):
+    oracle, mimics = loop_robot('palletizer'), palletizer_with_mimics()
+    rng, motors = np.random.default_rng(seed), MOTORS['palletizer']
+    order = [mimics.velocity_names.index(name) for name in motors]
+    assert sorted(motors) == sorted(mimics.velocity_names)
+    angles, v, a = random_angles(oracle, rng), rng.normal(size=4), rng.normal(size=4)
+    q, (q_m, v_m, a_m) = moved_motors(oracle, angles), np.zeros((3, 4))
+    q_m[order], v_m[order], a_m[order] = angles, v, a
+    assert relative_error(oracle.inverse_dynamics(q, v, a),
+                          rbd_ros.inverse_dynamics(mimics, q_m, v_m, a_m)[order]) < SOLUTIONS
+    assert relative_error(oracle.reduced(q, v)[0],
+                          rbd_ros.mass_matrix(mimics, q_m)[np.ix_(order, order)]) < SOLUTIONS
+    poses = dict(zip(mimics.link_names, rbd_ros.forward_kinematics(mimics, q_m)))
+    for link, T in oracle.poses(q).items():
+        assert np.allclose(T, poses[link], rtol=0.0, atol=CLOSED), link
+    # The wrist stays level, and G is constant: all its entries are 0, 1 or -1.
+    assert np.allclose(oracle.poses(q)['wrist_link'][:3, 2], [0.0, 0.0, 1.0], atol=CLOSED)
+    assert np.allclose(oracle.G(q), np.round(oracle.G(q)), rtol=0.0, atol=SOLUTIONS)
+    assert np.max(np.abs(oracle.gamma(q, oracle.G(q) @ v))) < SOLUTIONS
+
+
+# -- Delta. ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize('position', [(0.0, 0.0, -0.6), (0.1, -0.05, -0.7), (-0.2, 0.1, -0.65),
+                                      (0.05, 0.2, -0.8)])
+def test_delta_is_where_three_spheres_meet(position):
+    oracle = loop_robot('delta')
+    q = moved_motors(oracle, closed_forms.delta_motors(position))
+    assert np.allclose(oracle.poses(q)['platform'][:3, 3], position, rtol=0.0, atol=CLOSED)
+    assert_joints(oracle, q, closed_forms.delta_platform(np.array(position)))
+    rows = [oracle.tree.velocity_names.index(f'platform_{axis}') for axis in 'xyz']
+    assert np.allclose(oracle.G(q)[rows], closed_forms.delta_jacobian(np.array(position)),
+                       rtol=0.0, atol=SOLUTIONS)
+
+
+def test_delta_is_consistent():
+    position = np.array([0.1, 0.15, -0.7])
+    inverse = np.column_stack([
+        derivative(lambda x, e=e: closed_forms.delta_motors(position + x * e), 0.0)
+        for e in np.eye(3)])
+    assert np.allclose(inverse @ closed_forms.delta_jacobian(position), np.eye(3),
+                       rtol=0.0, atol=10 * DIFFERENCES)
+    assert np.allclose(closed_forms.delta_motors([0.0, 0.0, -closed_forms.HEIGHT]), 0.0,
+                       atol=CLOSED)
