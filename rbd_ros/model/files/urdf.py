@@ -3,9 +3,8 @@
 """
 Reads models from URDF.
 
-lxml parses the document, `urdf_document` reduces it to kinematics and inertias, urdf_parser_py
-reads these, and the model is built from its object. (Given the whole document, urdf_parser_py
-would reject robots for mistakes in colours, transmissions or Gazebo elements.)
+lxml parses the document, `urdf_document` reads its kinematics and inertias as an object of
+urdf_parser_py, from which the model is built, and `urdf_contents` names what is not used.
 
 """
 
