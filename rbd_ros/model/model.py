@@ -178,12 +178,13 @@ class Model:
     @property
     def configurations(self) -> dict[str, np.ndarray]:
         """Return q, (nq,), of the keyframes of the description, by name."""
-        names = dict.fromkeys(name for joint, _, _ in self.moving_joints
+        joints = self.unconstrained.moving_joints
+        names = dict.fromkeys(name for joint, _, _ in joints
                               for name in joint.configurations)
         return {name: np.concatenate([
             joint.configurations.get(name, np.eye(joint.nq)[3] if joint.nq > joint.nv
                                      else np.zeros(joint.nq))
-            for joint, _, _ in self.moving_joints]) for name in names}
+            for joint, _, _ in joints]) for name in names}
 
     def link_index(self, name: str) -> int:
         """Return the index of a link; raise ModelError if there is none of that name."""

@@ -154,9 +154,6 @@ def test_inactive_equalities_and_disabled_forces_have_no_effect():
 
 SPRING = '<tendon><fixed name="cord" {}><joint joint="one" coef="2"/></fixed></tendon>'
 REFUSED = {
-    'connect': (pair('<connect name="loop" body1="one_body" anchor="0 0 0"/>'),
-                "equality 'loop', a loop of 'one_body' and 'world',", 'equality'),
-    'weld': (pair('<weld name="glue" body1="one_body"/>'), "equality 'glue'", 'equality'),
     'polynomial': (pair('<joint name="cam" joint1="one" joint2="two" polycoef="0 1 1"/>'),
                    "equality 'cam', a polynomial", 'nonlinear'),
     'three joints': (pair('<tendon name="sum" tendon1="t"/>', FIXED.replace(
