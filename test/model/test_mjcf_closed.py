@@ -42,7 +42,7 @@ def limb(name, joint, pos, quat, mass, inside=''):
 
 # A leg as Cassie's: springs in shin and heel, a rod with a ball joint between thigh and heel, and
 # a crank that turns the foot by another rod.
-LEG = f"""<mujoco model="leg"><compiler angle="radian"/><worldbody><body name="pelvis"><freejoint
+LEG = """<mujoco model="leg"><compiler angle="radian"/><worldbody><body name="pelvis"><freejoint
  name="base"/><inertial mass="10" pos=".05 0 .03" diaginertia=".08 .07 .06"/>""" + limb(
     'thigh', '<joint name="yaw" axis="1 0 0"/><joint name="hip" axis="0 0 1"/>', '0 .1 0',
     '.7 .1 .7 .1', 3, limb(

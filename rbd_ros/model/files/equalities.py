@@ -80,7 +80,7 @@ def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Constraint | 
         placements = [pose(quaternion_matrix(np.roll(data[6:10], -1)), data[3:6]),
                       pose(np.eye(3), data[:3])]
     return Constraint(name, 'point' if kind == mjtEq.mjEQ_CONNECT else 'weld',
-                      bodies[ids[0]], bodies[ids[1]], *placements)
+                      bodies[ids[0]], bodies[ids[1]], placements[0], placements[1])
 
 
 def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:
