@@ -187,8 +187,9 @@ def test_fault_29_what_is_no_tree_is_refused_naming_links(elements, message):
         load_urdf_string(robot(*elements))
 
 
-def test_fault_30_a_link_with_two_parents_is_refused_by_name():
-    with pytest.raises(UrdfError, match="'c' has two parents, 'a' and 'b'"):
+def test_fault_30_a_link_with_two_parents_is_refused_and_the_remedy_named():
+    with pytest.raises(UrdfError, match=r"'c' has two parents, 'a' and 'b', .*keep one of "
+                       "the joints 'j' and 'k', and replace the other by a constraint"):
         load_urdf_string(robot(link('a'), link('b'), link('c'), joint('i', 'a', 'b'),
                                joint('j', 'a', 'c'), joint('k', 'b', 'c')))
 

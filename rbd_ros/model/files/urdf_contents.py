@@ -13,7 +13,7 @@ _ROTOR, _GEAR = 'drake:rotor_inertia', 'drake:gear_ratio'
 # Attributes and children of each element that are used, or that do not affect dynamics.
 _KNOWN = {tag: (frozenset(attributes.split()), frozenset(children.split()))
           for tag, attributes, children in (
-    ('robot', 'name version', ' '.join(('link joint sensor', *DECORATION))),
+    ('robot', 'name version', ' '.join(('link joint constraint sensor', *DECORATION))),
     ('link', 'name type', 'inertial visual collision contact surface self_filter sensor '
      'collision_checking self_collision_checking'),
     ('inertial', '', 'origin mass inertia'),
@@ -25,8 +25,9 @@ _KNOWN = {tag: (frozenset(attributes.split()), frozenset(children.split()))
     ('limit', ' '.join(('lower upper effort velocity', *NEW_LIMITS)), ''),
     ('dynamics', 'damping friction', ''),
     ('mimic', 'joint multiplier offset', ''))}
-# Elements that close loops, which are named but not used.
-LOOPS = ('constraint', 'loop_joint', 'drake:ball_constraint', 'drake:linear_bushing_rpy')
+# Elements that close loops, which are named but not used; see `constraint_elements` for those
+# that are.
+LOOPS = ('loop_joint', 'drake:ball_constraint', 'drake:linear_bushing_rpy')
 _XML = '{http://www.w3.org/'
 
 
@@ -55,7 +56,7 @@ def ignored_contents(root: etree._Element) -> list[str]:
             elif isinstance(tag, str):      # no comment
                 tag = tag_of(child)
                 if tag in LOOPS:
-                    add(f'<{tag}> is not used: it closes a loop, and the model is the tree',
+                    add(f'<{tag}> is not used: it closes a loop; use a <constraint> instead',
                         element)
                 elif tag not in children and not tag.startswith('xacro:'):
                     add(f'<{printable(tag, 80)}> in <{element.tag}> is not used: it is not known',
@@ -76,7 +77,7 @@ def ignored_contents(root: etree._Element) -> list[str]:
                         'revolute and prismatic joints have such limits', limit)
     for gazebo in root.iterchildren('gazebo'):
         if gazebo.find('joint') is not None:
-            add('<joint> in <gazebo> is not used: it closes a loop, and the model is the tree',
+            add('<joint> in <gazebo> is not used: it closes a loop; use a <constraint> instead',
                 gazebo)
         if gazebo.find('springStiffness') is not None:
             add('<springStiffness> in <gazebo> is not used', gazebo)
