@@ -18,16 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros._internal.text import listed
 from rbd_ros.analysis import jacobians  # noqa: F401, declares methods that are called here
-import rbd_ros.dynamics     # noqa: F401, as do these
+import rbd_ros.dynamics
 from rbd_ros.errors import StateError
 from rbd_ros.kernels import contacts as kernels
+from rbd_ros.kernels.link_jacobians import jacobians_and_biases
 import rbd_ros.kinematics   # noqa: F401
-from rbd_ros.model.arguments import finite_array, finite_vector, mask, Wrenches
+from rbd_ros.model.arguments import finite_array, mask, Wrenches
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.contacts import (ConstrainedDynamics, ConstrainedInverseDynamics, Contact,
                                         ContactBuffers, ContactCheck, LastContacts)
+from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.quantity import quantity
 from rbd_ros.workspace.workspace import Workspace, workspace_of
 
@@ -38,14 +40,23 @@ IMBALANCE = 1e-8
 RANK = 1e-10
 
 
-def _constrained_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                          contacts: Sequence[Contact], *,
-                          external_wrenches: Wrenches | None = None) -> ConstrainedDynamics:
-    found = w._kept(LastContacts).of(w.model, contacts)
-    M, b = w.mass_matrix(q), w.bias_torques(q, v, external_wrenches)
+def _write_frames(w: Workspace, q: ArrayLike, v: ArrayLike, found: ContactBuffers) -> None:
+    """Write the Jacobian, Jdot v and the pose of each contact's link."""
+    if not isinstance(w, CoupledMethods):
+        if not jacobians_and_biases(w.robot, w._screws, q, v, found.link_rows, found.frames):
+            w._explain(q=q, v=v)
+        return
     for link, J, rate, T in found.places:
         J[:], T[:] = w.world_jacobian(q, link)
         rate[:] = w.world_jacobian_dot_v(q, v, link)
+
+
+def _constrained_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                          contacts: Sequence[Contact], *,
+                          external_wrenches: Wrenches | None = None) -> ConstrainedDynamics:
+    found = w._kept(LastContacts).of(w, contacts)
+    M, b = w.mass_matrix(q), w.bias_torques(q, v, external_wrenches)
+    _write_frames(w, q, v, found)
     status = kernels.constrained_dynamics(
         M, b, w._kept(w._carriers), found.frames, found.table, v, tau, *found.work, found.a,
         found.wrenches)
@@ -66,10 +77,10 @@ def constrained_dynamics(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLik
     The velocities of contacts do not change, whatever they are: after a touchdown, v must be that
     after the impact, in which J v = 0. Positions drift if accelerations are integrated.
 
-    Contacts may be redundant, such as four points of one foot, or the contact of a link that cannot
-    move. Accelerations are unique nevertheless; of the wrenches that explain them, those with the
-    smallest sum of squares (N m and N) are returned. Redundant contacts that contradict each other,
-    which needs v with J v other than 0, are satisfied in the sense of least squares.
+    Contacts may be redundant, such as four points of one foot, or the contact of a link that no
+    joint moves. Accelerations are unique nevertheless; of the wrenches that explain them, those
+    with the smallest sum of squares (N m and N) are returned. Redundant contacts can contradict
+    each other if J v is not 0; they are then satisfied in the sense of least squares.
 
     Reference: Gauss's principle; Featherstone (2008), (8.4); the limit of proximal iterations, as
     in Carpentier, Budhiraja and Mansard (2021).
@@ -103,25 +114,19 @@ def _motors(w: WorkspaceBase) -> np.ndarray:
     return np.array([name not in base for name in w.model.velocity_names], bool)
 
 
-def _jacobian(w: Workspace, q: ArrayLike, found: ContactBuffers) -> np.ndarray:
-    """Return J^T (nv, equations) of contacts."""
-    for link, J, _, T in found.places:
-        J[:], T[:] = w.world_jacobian(q, link)
-    kernels.contact_jacobian(found.frames, found.table, found.transposed)
-    return found.transposed[:, :-1]
-
-
 def _constrained_inverse_dynamics(
         w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Sequence[Contact], *,
         actuated: ArrayLike | None = None, wrench_weights: ArrayLike | None = None,
         torque_weights: ArrayLike | None = None,
         external_wrenches: Wrenches | None = None) -> ConstrainedInverseDynamics:
-    model, found = w.model, w._kept(LastContacts).of(w.model, contacts)
+    model, found = w.model, w._kept(LastContacts).of(w, contacts)
     motors = w._kept(_motors) if actuated is None else mask(model, 'actuated', actuated)
     largest = np.abs(w.bias_torques(q, v, external_wrenches)).max(initial=0.0)
     tau = w.inverse_dynamics(q, v, a, external_wrenches).copy()
-    largest, J_T, held = (max(largest, np.abs(tau).max(initial=0.0)), _jacobian(w, q, found),
-                           found.held)
+    largest = max(largest, np.abs(tau).max(initial=0.0))
+    _write_frames(w, q, v, found)
+    kernels.contact_jacobian(found.frames, found.table, found.transposed)
+    J_T, held = found.transposed[:, :found.equations], found.held
     # J^T f = tau without motors: the shortest f, and directions that change nothing.
     U, s, V_T = np.linalg.svd(J_T[~motors])
     rank = int(np.sum(s > RANK * s[0])) if s.size else 0
@@ -235,7 +240,7 @@ def check_contacts(model: Model, q: ArrayLike, contacts: Sequence[Contact],
 
     """
     w = workspace_of(model)
-    found = w._kept(LastContacts).of(model, contacts)
+    found = w._kept(LastContacts).of(w, contacts)
     wrenches = finite_array('wrenches', wrenches, (len(found.contacts), 6))
     return tuple(_check(contact, w.world_jacobian(q, contact.link)[1], wrench)
                  for contact, wrench in zip(found.contacts, wrenches))

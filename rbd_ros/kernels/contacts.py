@@ -27,15 +27,15 @@ the same. Condition numbers are not squared.
 import math
 
 from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import element, set_element, set_entry
 from rbd_ros.kernels.task_space import factor_mass_matrix
 from rbd_ros.kernels.vectors import add_cross, cross
 
 # An equation depends on others if, without their part, its column of X is shorter than this
 # fraction of the longest column. Rounding leaves about 1e-15.
 DEPENDENT = 1e-10
-# Rows of the frame of a contact: its link's Jacobian, Jdot v and pose. Rows of `work`.
+# Rows of the frame of a contact: its link's Jacobian, Jdot v and pose.
 BIAS, POSE, FRAME_ROWS = 6, 7, 11
-ALONG, FACTORS, DIAGONAL, FACTORS_OF_T, DIAGONAL_OF_T, RATE, WORK_ROWS = range(7)
 
 
 @helper
@@ -83,113 +83,114 @@ def write_rates(frames, table, v, rate):
 
 
 @helper
-def whiten(L, ahead, A):
+def whiten(L, ahead, lanes):
     """Replace A by L^-T A."""
     for i in range(len(L) - 1, -1, -1):
         inverse = 1.0 / L[i, i]
-        for c in range(A.shape[1]):
-            A[i, c] *= inverse
-        j = ahead[i]
-        while j >= 0:
-            factor = L[i, j]
-            for c in range(A.shape[1]):
-                A[j, c] -= factor * A[i, c]
-            j = ahead[j]
+        for c in range(lanes.shape[1]):
+            x = inverse * element(lanes, i, c)
+            set_element(lanes, i, c, x)
+            j = ahead[i]
+            while j >= 0:
+                set_element(lanes, j, c, element(lanes, j, c) - L[i, j] * x)
+                j = ahead[j]
 
 
 @helper
-def reflect(A, k, columns, along, factors, diagonal):
+def reflect(A, lanes, k, u, squares):
     """
-    Make column k of A zero below the diagonal by a Householder reflection.
+    Make column k of A zero below the diagonal by a Householder reflection 1 - u u^T.
 
-    The reflection 1 - factor u u^T is applied to the columns after k; u replaces column k.
+    Writes u, and the squared lengths of all columns below row k.
 
     """
     square = 0.0
     for e in range(k, len(A)):
-        square += A[e, k] * A[e, k]
-    length, pivot = math.sqrt(square), A[k, k]
-    factors[k] = 1.0 / (length * (length + abs(pivot)))
-    diagonal[k] = -math.copysign(length, pivot)
-    A[k, k] = pivot + math.copysign(length, pivot)
-    for c in range(k + 1, columns):
-        along[c] = 0.0
+        u[e] = A[e, k]
+        square += u[e] * u[e]
+    length = math.sqrt(square)
+    scale = 1.0 / math.sqrt(length * (length + abs(u[k])))
+    u[k] += math.copysign(length, u[k])
     for e in range(k, len(A)):
-        u = A[e, k]
-        for c in range(k + 1, columns):
-            along[c] += u * A[e, c]
-    for e in range(k, len(A)):
-        u = factors[k] * A[e, k]
-        for c in range(k + 1, columns):
-            A[e, c] -= u * along[c]
+        u[e] *= scale
+    for c in range(lanes.shape[1]):
+        along = u[k] * element(lanes, k, c)
+        for e in range(k + 1, len(A)):
+            along = along + u[e] * element(lanes, e, c)
+        set_element(lanes, k, c, element(lanes, k, c) - u[k] * along)
+        square = 0.0 * along
+        for e in range(k + 1, len(A)):
+            x = element(lanes, e, c) - u[e] * along
+            set_element(lanes, e, c, x)
+            square = square + x * x
+        set_entry(squares, c, square)
 
 
 @helper
-def reflect_back(A, rank, factors, last):
-    """Replace column ``last`` of A by Q times that column."""
+def reflect_back(U, rank, x):
+    """Replace x by Q x."""
     for k in range(rank - 1, -1, -1):
         along = 0.0
-        for e in range(k, len(A)):
-            along += A[e, k] * A[e, last]
-        along *= factors[k]
-        for e in range(k, len(A)):
-            A[e, last] -= along * A[e, k]
+        for e in range(k, len(x)):
+            along += U[k, e] * x[e]
+        for e in range(k, len(x)):
+            x[e] -= along * U[k, e]
 
 
 @helper
-def triangularize(A, order, work):
-    """Factorize all columns of A but the last, with pivots, to Q R; return the rank."""
-    along, equations, most = work[ALONG], len(order), 0.0
+def triangularize(A, lanes, order, U, squares, square_lanes):
+    """Factorize the columns in ``order`` of A, with pivots, to Q R; return the rank."""
+    most, equations = 0.0, len(order)
+    for c in range(lanes.shape[1]):
+        square = 0.0 * element(lanes, 0, c)
+        for e in range(len(A)):
+            square = square + element(lanes, e, c) * element(lanes, e, c)
+        set_entry(square_lanes, c, square)
     for c in range(equations):
         order[c] = c
+        most = max(most, squares[c])
     for k in range(min(len(A), equations)):
         # The longest of the columns that remain is next.
-        for c in range(k, equations):
-            along[c] = 0.0
-        for e in range(k, len(A)):
-            for c in range(k, equations):
-                along[c] += A[e, c] * A[e, c]
         best = k
         for c in range(k + 1, equations):
-            if along[c] > along[best]:
+            if squares[c] > squares[best]:
                 best = c
-        most = max(most, along[best])
-        if not along[best] > DEPENDENT * DEPENDENT * most:
+        if not squares[best] > DEPENDENT * DEPENDENT * most:
             return k
         if best != k:
             order[k], order[best] = order[best], order[k]
             for e in range(len(A)):
                 A[e, k], A[e, best] = A[e, best], A[e, k]
-        reflect(A, k, equations + 1, along, work[FACTORS], work[DIAGONAL])
+        reflect(A, lanes, k, U[k], square_lanes)
     return min(len(A), equations)
 
 
 @helper
-def solve(A, rank, order, work, B):
-    """Replace the last column of A, Q^T w_0, by Q^T w, and column ``rank`` of B by P^T f."""
-    last, diagonal = len(order), work[DIAGONAL]
+def solve(A, rank, order, B, B_lanes, V, square_lanes, rate, w, f):
+    """Write w and P^T f, given R and Q^T w_0 in A; B and V are buffers."""
+    last = len(order)
     for c in range(last):
-        for k in range(rank):
-            B[c, k] = A[k, c] if c > k else diagonal[k] if c == k else 0.0
-        B[c, rank] = work[RATE, order[c]]
+        for k in range(last):
+            B[c, k] = A[k, c] if k < rank and k <= c else 0.0
+        B[c, last] = rate[order[c]]
     for k in range(rank):
-        reflect(B, k, rank + 1, work[ALONG], work[FACTORS_OF_T], work[DIAGONAL_OF_T])
-    # Q_r^T w, from the last row of T to the first.
-    T = work[DIAGONAL_OF_T]
+        reflect(B, B_lanes, k, V[k], square_lanes)
+    # Q_r^T w, from the last row of T to the first, and T^-T Q_r^T (w - w_0).
+    for i in range(len(A)):
+        w[i] = A[i, last]
     for k in range(rank - 1, -1, -1):
-        x = B[k, rank]
+        x = B[k, last]
         for c in range(k + 1, rank):
-            x -= B[k, c] * B[c, rank]
-        B[k, rank] = x / T[k]
-    # f
+            x -= B[k, c] * w[c]
+        w[k] = x / B[k, k]
     for k in range(rank):
-        x, A[k, last] = B[k, rank] - A[k, last], B[k, rank]
+        x = w[k] - A[k, last]
         for c in range(k):
-            x -= B[c, k] * B[c, rank]
-        B[k, rank] = x / T[k]
+            x -= B[c, k] * f[c]
+        f[k] = x / B[k, k]
     for c in range(rank, last):
-        B[c, rank] = 0.0
-    reflect_back(B, rank, work[FACTORS_OF_T], rank)
+        f[c] = 0.0
+    reflect_back(V, rank, f)
 
 
 @helper
@@ -210,42 +211,47 @@ def contact_jacobian(frames, table, A):
 
 
 @kernel
-def constrained_dynamics(M, b, ahead, frames, table, v, tau, L, A, B, order, work, a, wrenches):
+def constrained_dynamics(M, b, ahead, frames, table, v, tau, L, A, A_lanes, U, B, B_lanes, V,
+                         squares, square_lanes, order, work, a, wrenches):
     """
     Write the accelerations a (nv,) and the wrenches (contacts, 6) on the robot.
 
     ``frames`` (contacts, FRAME_ROWS, width) are of the contacts' links, in the axes of the root.
-    A row of ``table`` has a point of the link and 1 if its rotation is held, too, else 0. ``ahead``
-    is as for `factor_mass_matrix`. L (nv, nv), A (nv, m + 1), B (m, m + 1), the integers ``order``
-    (m,) and ``work`` (WORK_ROWS, m + 1) are buffers, for m equations. Returns 1 + the number of
-    independent equations; 0 if a number is not finite; or minus 1 + the first velocity that moves
-    no inertia.
+    A row of ``table`` has a point of the link, and 1 if its rotation is held too, else 0.
+    ``ahead`` is as for `factor_mass_matrix`. The others are buffers for m equations: L (nv, nv), A
+    (nv, more than m), U (m, nv), B (m, more than m), V (m, m), squares (as many as A has columns),
+    the integers ``order`` (m,), and work (4, the larger of m and nv); arrays ``*_lanes`` are the
+    same memory. Returns 1 + the number of independent equations; 0 if a number is not finite; or
+    minus 1 + the first velocity that moves no inertia.
 
     """
     n, last = len(M), len(order)
+    w, rate, f, ordered = work[0, :n], work[1, :last], work[2, :last], work[3, :last]
     if len(v) != n or len(tau) != n:
         return 0
+    if n == 0:
+        return 1
     singular = factor_mass_matrix(M, ahead, L)
     if singular > 0:
         return -singular
     write_jacobian(frames, table, A)
-    write_rates(frames, table, v, work[RATE])
+    write_rates(frames, table, v, rate)
     for i in range(n):
         A[i, last] = tau[i] - b[i]
-    whiten(L, ahead, A)
-    rank = triangularize(A, order, work)
-    solve(A, rank, order, work, B)
-    reflect_back(A, rank, work[FACTORS], last)
+    whiten(L, ahead, A_lanes)
+    rank = triangularize(A, A_lanes, order, U, squares, square_lanes)
+    solve(A, rank, order, B, B_lanes, V, square_lanes, rate, w, ordered)
+    reflect_back(U, rank, w)
     total = 0.0
     for i in range(n):
-        x, j = A[i, last], ahead[i]
+        x, j = w[i], ahead[i]
         while j >= 0:
             x -= L[i, j] * a[j]
             j = ahead[j]
         a[i] = x / L[i, i]
         total += a[i]
     for c in range(last):
-        work[RATE, order[c]] = B[c, rank]
-        total += B[c, rank]
-    write_wrenches(table, work[RATE], wrenches)
+        f[order[c]] = ordered[c]
+        total += ordered[c]
+    write_wrenches(table, f, wrenches)
     return 1 + rank if math.isfinite(total) else 0

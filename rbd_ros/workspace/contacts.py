@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts, their buffers in a workspace, and the results of the functions that take them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from rbd_ros._internal.text import shown
 from rbd_ros.errors import StateError
-from rbd_ros.kernels.contacts import BIAS, FRAME_ROWS, POSE, WORK_ROWS
-from rbd_ros.model.arguments import choice, finite_array, number
-from rbd_ros.model.model import Model
+from rbd_ros.kernels.contacts import BIAS, FRAME_ROWS, POSE
+from rbd_ros.kernels.jit.compiled import real_array
+from rbd_ros.kernels.lanes.lanes import zeros_for_lanes
+from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns
+from rbd_ros.model.arguments import choice, finite_array
 from rbd_ros.model.se3 import pose
-from rbd_ros.workspace.base import WorkspaceBase
+from rbd_ros.workspace.coupled import CoupledMethods
+from rbd_ros.workspace.workspace import Workspace
 
 CONTACT_KINDS = ('point', 'surface')
 ORTHONORMAL = 1e-6      # largest deviation of R R^T from 1
@@ -32,25 +33,26 @@ class Contact:
     kind : {'point', 'surface'}
         A point, whose three coordinates are held, such as the foot of a quadruped; or a surface
         that cannot turn either, such as the sole of a humanoid.
-    placement : array_like, shape (3,) or (4, 4)
-        Position, m, or pose of the contact's frame in the link's frame. The z axis of a surface is
-        normal to it and points from the ground into the robot.
-    normal : array_like, shape (3,)
-        Of the ground at a point, in the axes of the root, towards the robot; of any length.
+    placement : ndarray, shape (4, 4)
+        Pose of the contact's frame in the link's frame, given as such or as a position (3,), m.
+        The z axis of a surface is normal to it and points from the ground into the robot.
+    normal : ndarray, shape (3,)
+        Unit normal of the ground at a point, in the axes of the root, towards the robot; given at
+        any length.
     friction : float
-        Coefficient of Coulomb friction; infinite where slip is not to be checked.
-    half_size : array_like, shape (2,)
-        Half the extent of a surface along its x and y axes, m; infinite if it is not to be checked
-        whether it tilts or turns.
+        Coefficient of Coulomb friction; infinite (the default) if slip need not be checked.
+    half_size : tuple of float
+        Half the extent of a surface along its x and y axes, m; infinite (the default) if tilting
+        and turning need not be checked.
 
     """
 
     link: str
     kind: str = 'point'
-    placement: ArrayLike = field(default_factory=lambda: np.eye(4))
-    normal: ArrayLike = (0.0, 0.0, 1.0)
+    placement: np.ndarray = field(default_factory=lambda: np.eye(4))
+    normal: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     friction: float = inf
-    half_size: ArrayLike = (inf, inf)
+    half_size: tuple[float, float] = (inf, inf)
 
     def __post_init__(self) -> None:
         where = f"contact of link '{self.link}'"
@@ -61,33 +63,24 @@ class Contact:
         R = placement[:3, :3]
         if (np.abs(R @ R.T - np.eye(3)).max() > ORTHONORMAL or np.linalg.det(R) < 0.0
                 or np.any(placement[3] != (0.0, 0.0, 0.0, 1.0))):
-            raise StateError(f'placement of the {where} must be a pose: a rotation, a position, and '
-                             f'0, 0, 0, 1 below, got {shown(self.placement)}')
+            raise StateError(f'placement of the {where} must be a position or a pose, got '
+                             f'{shown(self.placement)}')
         normal = finite_array(f'normal of the {where}', self.normal, (3,))
-        length = float(np.linalg.norm(normal))
+        length = np.linalg.norm(normal)
+        half_size = real_array(self.half_size)
+        if half_size is None or half_size.shape != (2,) or not np.all(half_size > 0.0):
+            raise StateError(f'half_size of the {where} must be two positive lengths, got '
+                             f'{shown(self.half_size)}')
+        friction = real_array(self.friction)
+        if friction is None or friction.shape != () or not friction >= 0.0:
+            raise StateError(f'friction of the {where} must be a number of at least 0, got '
+                             f'{shown(self.friction)}')
         if length == 0.0:
             raise StateError(f'normal of the {where} must not be zero')
-        sizes = [_or_infinite(f'half_size of the {where}', x)
-                 for x in _two(f'half_size of the {where}', self.half_size)]
-        if min(sizes) == 0.0:
-            raise StateError(f'half_size of the {where} must not be zero: use a point')
-        friction = _or_infinite(f'friction of the {where}', self.friction)
         for label, value in (('placement', placement), ('normal', normal / length),
-                             ('friction', friction), ('half_size', tuple(sizes))):
+                             ('friction', float(friction)),
+                             ('half_size', tuple(half_size.tolist()))):
             object.__setattr__(self, label, value)
-
-
-def _or_infinite(label: str, value: object) -> float:
-    """Return a number that is not negative."""
-    return inf if isinstance(value, float) and value == inf else number(label, value, 0.0)
-
-
-def _two(label: str, values: object) -> Sequence[object]:
-    try:
-        x, y = values       # type: ignore[misc]
-    except (TypeError, ValueError):
-        raise StateError(f'{label} must be two numbers, got {shown(values)}') from None
-    return x, y
 
 
 class ContactCheck(NamedTuple):
@@ -129,7 +122,8 @@ class ConstrainedInverseDynamics(NamedTuple):
 class ContactBuffers:
     """The contacts of the last call, and buffers for their Jacobians and the kernel."""
 
-    def __init__(self, model: Model, contacts: tuple[Contact, ...]) -> None:
+    def __init__(self, w: Workspace, contacts: tuple[Contact, ...]) -> None:
+        model = w.model
         for contact in contacts:
             if not isinstance(contact, Contact):
                 raise StateError('contacts must be a sequence of Contact, got '
@@ -139,7 +133,10 @@ class ContactBuffers:
         self.table = np.array([[*contact.placement[:3, 3], contact.kind == 'surface']
                                for contact in contacts]).reshape(-1, 4)
         self.frames = np.zeros((len(contacts), FRAME_ROWS, max(n, 6)))
-        # Link, and where its Jacobian, its Jdot v and its pose are written.
+        # As kernels for trees read them; coupled coordinates have none.
+        self.link_rows = np.array([] if isinstance(w, CoupledMethods) else [
+            w._link_row(contact.link)[0] for contact in contacts]).reshape(-1, 14)
+        # Links, and where their Jacobian, Jdot v and pose are written.
         self.places = [(contact.link, block[:BIAS, :n], block[BIAS, :6], block[POSE:, :4])
                        for contact, block in zip(contacts, self.frames)]
         # Which entries of the wrenches are unknown, as indices of all entries.
@@ -147,25 +144,28 @@ class ContactBuffers:
         held[:, :3] = self.table[:, 3:]
         self.held = np.flatnonzero(held)
         m = self.equations = len(self.held)
-        self.transposed = np.zeros((n, m + 1))      # J^T, and a column that the kernel uses
-        self.work = (np.zeros((n, n)), self.transposed, np.zeros((m + 1, m + 1))[:m],
-                     np.zeros(m, np.int64), np.zeros((WORK_ROWS, m + 1)))
+        # J^T, with columns that the kernel needs, and the same memory as lanes; its other buffers.
+        self.transposed, lanes = lanes_of_columns(n, m + 1)
+        squares = zeros_for_lanes(lanes.shape[1:])
+        self.work = (np.zeros((n, n)), self.transposed, lanes, np.zeros((m, n)),
+                     *lanes_of_columns(m, m + 1), np.zeros((m, m)), squares.reshape(-1), squares,
+                     np.zeros(m, np.int64), np.zeros((4, max(m, n))))
         self.a, self.wrenches = np.zeros(n), np.zeros((len(contacts), 6))
 
 
 class LastContacts:
     """Holds the buffers of the contacts that were last used."""
 
-    def __init__(self, w: WorkspaceBase) -> None:
-        self.buffers = ContactBuffers(w.model, ())
+    def __init__(self, w: Workspace) -> None:
+        self.buffers = ContactBuffers(w, ())
 
-    def of(self, model: Model, contacts: object) -> ContactBuffers:
+    def of(self, w: Workspace, contacts: object) -> ContactBuffers:
         """Return the buffers of contacts, which are new if others were used last."""
         try:
-            given = tuple(contacts)     # type: ignore[arg-type]
+            given: tuple[Any, ...] = tuple(contacts)    # type: ignore[arg-type]
         except TypeError:
             raise StateError('contacts must be a sequence of Contact, got '
                              f'{shown(contacts)}') from None
         if given != self.buffers.contacts:
-            self.buffers = ContactBuffers(model, given)
+            self.buffers = ContactBuffers(w, given)
         return self.buffers
