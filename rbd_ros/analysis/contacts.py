@@ -90,7 +90,7 @@ def constrained_dynamics(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLik
     model, q, v, tau
         Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N,
         which for a floating base is usually zero in the first six entries.
-    contacts : sequence of Contact
+    contacts : list or tuple of Contact
         Any number. Reuse the same objects in a control loop.
     external_wrenches : mapping of str to array_like, optional
         Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
@@ -190,7 +190,7 @@ def constrained_inverse_dynamics(
     ----------
     model, q, v, a
         Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
-    contacts : sequence of Contact
+    contacts : list or tuple of Contact
         Any number. Reuse the same objects in a control loop.
     actuated : array_like of bool, shape (nv,), optional
         Which velocities a motor drives; by default all but those of free joints.

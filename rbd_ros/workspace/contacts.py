@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts, their buffers in a workspace, and the results of the functions that take them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import shown
@@ -126,8 +127,7 @@ class ContactBuffers:
         model = w.model
         for contact in contacts:
             if not isinstance(contact, Contact):
-                raise StateError('contacts must be a sequence of Contact, got '
-                                 f'{shown(contact)} in it')
+                raise StateError(f'contacts must be a list of Contact, got {shown(contact)} in it')
             model.link_index(contact.link)
         n, self.contacts = model.nv, contacts
         self.table = np.array([[*contact.placement[:3, 3], contact.kind == 'surface']
@@ -159,13 +159,10 @@ class LastContacts:
     def __init__(self, w: Workspace) -> None:
         self.buffers = ContactBuffers(w, ())
 
-    def of(self, w: Workspace, contacts: object) -> ContactBuffers:
+    def of(self, w: Workspace, contacts: Sequence[Contact]) -> ContactBuffers:
         """Return the buffers of contacts, which are new if others were used last."""
-        try:
-            given: tuple[Any, ...] = tuple(contacts)    # type: ignore[arg-type]
-        except TypeError:
-            raise StateError('contacts must be a sequence of Contact, got '
-                             f'{shown(contacts)}') from None
-        if given != self.buffers.contacts:
+        if not isinstance(contacts, (list, tuple)):
+            raise StateError(f'contacts must be a list of Contact, got {shown(contacts)}')
+        if self.buffers.contacts != (given := tuple(contacts)):
             self.buffers = ContactBuffers(w, given)
         return self.buffers
