@@ -107,6 +107,9 @@ def test_a_contact_given_twice_shares_its_wrench(talos):
     assert relative_error(twice.wrenches[1], once.wrenches[1]) < EXACT
     for k in (0, 2):
         assert relative_error(twice.wrenches[k], 0.5 * once.wrenches[0]) < EXACT
+    # Nothing of the last call is left.
+    again = constrained_dynamics(talos.model, q, v, tau, [left, right, left])
+    assert np.array_equal(again.wrenches, twice.wrenches)
 
 
 def test_four_points_of_a_foot_hold_as_its_sole_does(talos):
