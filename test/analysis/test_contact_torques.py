@@ -12,8 +12,8 @@ from robots import relative_error
 from scipy.optimize import linprog
 from standing_robots import balance, EXACT, flat, rows_of, SOLE, stance
 
-# -- Inverse dynamics. ---------------------------------------------------------------------------
 
+# -- Inverse dynamics. ---------------------------------------------------------------------------
 def test_standing_forces_carry_the_weight_below_the_centre_of_mass(talos):
     q, soles = stance(talos)
     zero = np.zeros(talos.model.nv)

@@ -10,8 +10,8 @@ from rbd_ros.analysis import (check_contacts, constrained_dynamics, constrained_
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
 from standing_robots import balance, corners, dense_dynamics, EXACT, flat, rows_of, SOLE
 
-# -- Forward dynamics. ---------------------------------------------------------------------------
 
+# -- Forward dynamics. ---------------------------------------------------------------------------
 @pytest.mark.parametrize('seed', range(3))
 def test_accelerations_and_wrenches_match_pinocchio(standing, seed):
     q, v, tau = standing.state(seed)
@@ -53,6 +53,9 @@ def test_moving_contacts_of_all_joints_match_dense_equations(seed, mimics):
         got = constrained_dynamics(model, q, v, tau, given, external_wrenches=wrenches)
         assert relative_error(got.a, a) < EXACT
         assert relative_error(flat(given, got.wrenches), f) < EXACT
+        inverse = constrained_inverse_dynamics(model, q, v, a, given,
+                                               torque_weights=np.ones(model.nv))
+        assert balance(model, q, v, a, given, inverse) < EXACT
 
 
 def test_contacts_stay_where_they_are(standing):
@@ -96,7 +99,6 @@ def test_a_wrench_on_a_foot_is_taken_by_the_ground(talos):
 
 
 # -- Redundant contacts. -------------------------------------------------------------------------
-
 def test_a_contact_given_twice_shares_its_wrench(talos):
     q, v, tau = talos.state(2)
     left, right = talos.contacts
@@ -161,7 +163,6 @@ def test_contacts_that_no_joint_moves_exert_nothing():
 
 
 # -- Use. ----------------------------------------------------------------------------------------
-
 def test_workspaces_take_other_contacts_at_each_call(anymal):
     q, v, tau = anymal.state(10)
     workspace = rbd_ros.Workspace(anymal.model)
