@@ -109,6 +109,10 @@ def test_impossible_accelerations_are_refused(anymal):
     a = constrained_dynamics(anymal.model, q, v, tau, feet).a
     got = constrained_inverse_dynamics(anymal.model, q, v, a, feet)
     assert balance(anymal.model, q, v, a, feet, got) < EXACT
+    J, _ = rows_of(anymal.model, q, v, feet)
+    h = rbd_ros.inverse_dynamics(anymal.model, q, v, a)
+    f = np.linalg.pinv(J[:, :6].T, rcond=1e-9) @ h[:6]      # of rank 5
+    assert relative_error(flat(feet, got.wrenches), f) < 1e-8
     a[:3] += 0.01
     with pytest.raises(rbd_ros.StateError, match=r'cannot produce the acceleration a: no motor '
                        r"exerts .* at 'base_w.'"):

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward dynamics with contacts: against Pinocchio and dense equations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.analysis import (check_contacts, constrained_dynamics, constrained_inverse_dynamics,
                               Contact)
+from rbd_ros.model.model import rebuild
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
 from standing_robots import balance, corners, dense_dynamics, EXACT, flat, rows_of, SOLE
 
@@ -133,6 +136,21 @@ def test_four_points_of_a_foot_hold_as_its_sole_does(talos):
     a, wrenches = talos.pin_dynamics(q, v, tau, [*points, right], mu=1e-7, most=100)
     assert relative_error(got.a, a) < EXACT
     assert relative_error(got.wrenches, wrenches) < 1e-6     # rounding over its mu
+
+
+@pytest.mark.filterwarnings('ignore::rbd_ros.ModelWarning')
+@pytest.mark.parametrize('scale', [1e-14, 1e6])
+def test_equations_are_redundant_whatever_the_mass(talos, scale):
+    q, v, tau = talos.state(12)
+    contacts = [*corners('left_sole_link', 0.1, 0.06), *talos.contacts]
+    scaled = rebuild(talos.model, links=[replace(
+        link, mass=scale * link.mass, inertia=scale * link.inertia)
+        for link in talos.model.links])
+    expected = constrained_dynamics(talos.model, q, v, tau, contacts)
+    got = constrained_dynamics(scaled, q, v, scale * tau, contacts)
+    assert got.redundant == expected.redundant == 12
+    assert relative_error(got.a, expected.a) < EXACT
+    assert relative_error(got.wrenches, scale * expected.wrenches) < 1e-8
 
 
 def test_contradicting_contacts_are_satisfied_in_the_least_squares_sense(talos):
