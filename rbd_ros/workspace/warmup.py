@@ -62,7 +62,8 @@ def call(workspace: Workspace, name: str, **options: object) -> Callable[[], obj
     values = {**dict.fromkeys(('v', 'a', 'tau', 'v_r', 'a_r'), v), 'q': q, 'link': 'link',
               'motion': np.concatenate((q, v, v)), 'variation': Variation(),
               'prescribed': np.zeros(model.nv, bool), 'M': np.eye(model.nv),
-              'condition_limit': 2e3, 'length': 1.0,
+              'contacts': (), 'actuated': np.ones(model.nv, bool), 'condition_limit': 2e3,
+              'length': 1.0,
               # Uses the kernels of the Christoffel form, too.
               'factorization': 'body', **options}
     return partial(method, **{label: values[label] for label in signature(method).parameters

@@ -18,6 +18,7 @@ N, LINK = MODEL.nv, MODEL.link_names[-1]
 X = np.linspace(0.1, 0.4, N)
 STATES = np.tile(X, (3, 1))
 PI = rbd_ros.model.inertial_parameters(MODEL)
+CONTACTS = [analysis.Contact(LINK, 'surface')]
 SIX = np.arange(1.0, 7.0)
 
 
@@ -94,6 +95,11 @@ FUNCTIONS = [
     (analysis.momentum_regressor, {'q': X, 'v': X}),
     (analysis.energy_regressor, {'q': X, 'v': X}),
     (rbd_ros.task_space_dynamics, {'q': X, 'v': X, 'link': LINK}),
+    (analysis.constrained_dynamics, {'q': X, 'v': X, 'tau': X, 'contacts': CONTACTS}),
+    (analysis.constrained_inverse_dynamics,
+     {'q': X, 'v': X, 'a': X, 'contacts': CONTACTS, 'actuated': X > 0.0,
+      'wrench_weights': np.ones((1, 6)), 'torque_weights': X}),
+    (analysis.check_contacts, {'q': X, 'contacts': CONTACTS, 'wrenches': np.ones((1, 6))}),
     (analysis.kinetic_energy, {'q': X, 'v': X}),
     (analysis.potential_energy, {'q': X}),
     (analysis.energy, {'q': X, 'v': X}),
@@ -163,6 +169,9 @@ ALLOWED = {('with_payload', 'inertia', 'None'), ('with_friction', 'damping', 'No
            ('trajectory_efforts', 'a', 'None'),
            ('random_configuration', 'rng', 'None'),
            ('hybrid_dynamics', 'prescribed', 'truth values'),
+           *(('constrained_inverse_dynamics', name, 'None')
+             for name in ('actuated', 'wrench_weights', 'torque_weights')),
+           ('constrained_inverse_dynamics', 'actuated', 'truth values'),
            ('hybrid_dynamics_derivatives', 'prescribed', 'truth values')}
 # Words for arguments in messages where they are part of something larger.
 CALLED = {'com': 'centre of mass'}
