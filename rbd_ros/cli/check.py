@@ -53,7 +53,8 @@ def describe(model: Model) -> Iterator[str]:
         resistance = ''.join(
             f', {label} {x:.4g} {of}' for label, x, of in (
                 ('damping', model.damping[k], f'{effort} s/{unit}'),
-                ('friction', model.friction[k], effort)) if x)
+                ('friction', model.friction[k], effort),
+                ('armature', model.armature[k], 'kg m^2' if unit == 'rad' else 'kg')) if x)
         yield (f'{k:5d}  {name:32s} {model.lower[k]:8.4g} ... {model.upper[k]:<8.4g} {unit:4s}'
                f'velocity {model.velocity_limit[k]:.4g} {unit}/s, '
                f'effort {model.effort_limit[k]:.4g} {effort}{resistance}' + ''.join(
