@@ -79,12 +79,6 @@ def parse(text: str, *, comments: bool = False) -> etree._Element:
         for element in [*root.iter(root.tag.partition('}')[0] + '}*')]:
             if element.prefix is None:
                 element.tag = etree.QName(element).localname
-    return root
-
-
-def parse(text: str, *, comments: bool = False) -> etree._Element:
-    """Return the root of a decoded URDF, without default namespace, optionally with comments."""
-    root = parse_xml(text, comments=comments)
     if root.tag != 'robot':
         raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>'
                         + _OTHER_FORMATS.get(root.tag, ''))
