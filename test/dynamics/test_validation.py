@@ -63,6 +63,7 @@ FUNCTIONS = [
     (rbd_ros.coriolis_matrix, {'q': X, 'v': X}),
     (rbd_ros.all_terms, {'q': X, 'v': X}),
     (rbd_ros.friction_torques, {'v': X, 'smooth': 0.1}),
+    (rbd_ros.spring_torques, {'q': X}),
     (rbd_ros.forward_kinematics, {'q': X}),
     (rbd_ros.body_jacobian, {'q': X, 'link': LINK}),
     (rbd_ros.world_jacobian, {'q': X, 'link': LINK}),
@@ -117,6 +118,7 @@ FUNCTIONS = [
     (rbd_ros.model.inconsistent_bodies, {'pi': PI}),
     (rbd_ros.model.with_inertial_parameters, {'pi': PI}),
     (rbd_ros.model.with_friction, {'damping': X, 'friction': X}),
+    (rbd_ros.model.with_springs, {'stiffness': X, 'spring_reference': X}),
     (rbd_ros.with_armature, {'armature': X}),
     (rbd_ros.model.with_drive_parameters, {'parameters': np.repeat(X, 3)}),
     (rbd_ros.with_gravity, {'gravity': np.ones(3)}),
@@ -163,7 +165,8 @@ FUNCTIONS = [
 ]
 # Where None stands for a default, and a function or a mask for what it is.
 ALLOWED = {('with_payload', 'inertia', 'None'), ('with_friction', 'damping', 'None'),
-           ('with_friction', 'friction', 'None'), ('friction_regressor', 'a', 'None'),
+           ('with_friction', 'friction', 'None'), ('with_springs', 'stiffness', 'None'),
+           ('with_springs', 'spring_reference', 'None'), ('friction_regressor', 'a', 'None'),
            ('normal_equations', 'weights', 'None'), ('regressor_factor', 'weights', 'None'),
            ('simulate', 'torque', 'function'), ('trajectory_efforts', 'v', 'None'),
            ('trajectory_efforts', 'a', 'None'),
@@ -355,7 +358,8 @@ def test_results_belong_to_the_caller(function, arguments):
     assert found or function.__name__ in ('kinetic_energy', 'potential_energy', 'energy',
                                           'inconsistent_bodies', 'with_inertial_parameters',
                                           'with_gravity', 'with_payload', 'with_friction',
-                                          'with_armature', 'with_drive_parameters')
+                                          'with_armature', 'with_drive_parameters',
+                                          'with_springs')
     kept = [x.copy() for x in found]
     others = {name: 0.7 * x if isinstance(x, np.ndarray) and x.dtype == float else x
               for name, x in arguments.items()}

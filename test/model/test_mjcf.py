@@ -5,6 +5,7 @@
 import io
 import json
 from pathlib import Path
+import sys
 import warnings
 
 import numpy as np
@@ -254,6 +255,12 @@ def test_unknown_kinds_to_ignore_are_refused():
         load_mjcf(TREE, ignore='equality')
     with pytest.raises(rbd_ros.ModelError, match='everything'):
         load_mjcf(TREE, ignore=['everything'])
+
+
+def test_without_mujoco_the_extra_to_install_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'mujoco', None)
+    with pytest.raises(rbd_ros.ModelError, match=r"pip install 'rbd_ros\[mjcf\]'"):
+        load_mjcf(TREE)
 
 
 def test_mjcf_is_recognized():
