@@ -75,13 +75,21 @@ def difference(model: Model, Q_0: ArrayLike, Q_1: ArrayLike, *, out: np.ndarray 
 def _compute(model: Model, outputs: Outputs, states: dict[str, np.ndarray],
              many: Callable[..., np.ndarray], one: Callable[..., np.ndarray], out: object,
              threads: int | None, progress: Progress | None) -> np.ndarray:
-    """Return the results of ``many``, and for states where these are not finite, of ``one``."""
+    """
+    Return the results of ``many``, and for states where these are not finite, of ``one``.
+
+    All states of robots with closed loops are computed by ``one``.
+
+    """
     first, second = states.values()
     (result,), _ = results_of(model, outputs, states, len(first), out)
 
     def work(start: int, stop: int) -> None:
-        with np.errstate(all='ignore'):
-            found = many(first[start:stop], second[start:stop])
+        if model.loops is not None:
+            found = np.full((stop - start, result.shape[1]), np.nan)
+        else:
+            with np.errstate(all='ignore'):
+                found = many(first[start:stop], second[start:stop])
         for k in np.flatnonzero(~np.all(np.isfinite(found), axis=1)):
             try:
                 found[k] = one(first[start + k], second[start + k])

@@ -53,7 +53,7 @@ def forward_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, Tau: ArrayLike, *
                      threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """Return the accelerations that the torques Tau produce, for each of many states."""
     check_model(model)
-    if model.coordinates.is_identity:
+    if model.coordinates.is_identity or model.loops is not None:
         return solve(model, FORWARD, (Q, V, Tau), out, threads, progress,
                      external_wrenches=external_wrenches)[0]
     problem = problem_of(model, FORWARD, (Q, V, Tau), external_wrenches)
@@ -106,7 +106,7 @@ def _solve_hybrid(problem: Problem, prescribed: np.ndarray, arrays: Sequence[np.
                   progress: Progress | None) -> None:
     """Write the accelerations and torques of states with the same mask."""
     problem = problem._replace(given=Given((), {'prescribed': prescribed}, prescribed))
-    if problem.model.coordinates.is_identity:
+    if problem.model.coordinates.is_identity or problem.model.loops is not None:
         compute(len(problem.states[0]), lambda start, stop: problem.fill(arrays, raw, start, stop),
                 threads, progress)
     else:
@@ -155,7 +155,7 @@ def forward_dynamics_derivatives(
         threads: int | None = None, progress: Progress | None = None) -> Derivatives:
     """Return the derivatives of the accelerations with respect to q, v and tau of many states."""
     check_model(model)
-    if model.coordinates.is_identity:
+    if model.coordinates.is_identity or model.loops is not None:
         return Derivatives(*solve(model, DERIVATIVES, (Q, V, Tau), out, threads, progress,
                                   external_wrenches=external_wrenches))
     problem = problem_of(model, DERIVATIVES, (Q, V, Tau), external_wrenches)

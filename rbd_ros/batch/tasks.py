@@ -4,7 +4,7 @@
 Run kernels for many states in pieces, and report errors.
 
 Kernels vectorize over states. If one of these cannot be computed, they are computed one by one
-with methods of `Workspace`, whose errors name the cause.
+with methods of `Workspace`, whose errors name the cause; so are states of robots with closed loops.
 
 """
 
@@ -110,6 +110,8 @@ class Problem(NamedTuple):
 
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
+        if self.model.loops is not None:
+            return self._one_by_one(start, stop)
         workspace, outputs = tree_workspace(self.model), self.task.outputs
         shapes = outputs.shapes(self.model, workspace._nv)
         raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
@@ -120,6 +122,16 @@ class Problem(NamedTuple):
                  else outputs.mapped(coordinates.G, blocks))
         for k, values in apart:
             for part, value in zip(parts, values):
+                part[k - start] = value
+        return parts
+
+    def _one_by_one(self, start: int, stop: int) -> Sequence[np.ndarray]:
+        """Return the results of a few states of a robot with closed loops, whose G differ."""
+        outputs = self.task.outputs
+        parts = outputs.cut(*(np.empty((stop - start, *shape))
+                              for shape in outputs.shapes(self.model, self.model.nv)))
+        for k in range(start, stop):
+            for part, value in zip(parts, self.alone(k)):
                 part[k - start] = value
         return parts
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots with closed loops, and robots made from others by new links, joints or gravity."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
@@ -48,7 +48,19 @@ def with_constraints(model: Model, constraints: Sequence[Constraint],
 
     """
     check_model(model)
-    tree = model.unconstrained
+    return closed_tree(model.unconstrained, constraints, independent)
+
+
+def closed_tree(tree: Model, constraints: Sequence[Constraint],
+                independent: Sequence[str] | None = None,
+                passive: Collection[str] | None = None) -> Model:
+    """
+    Return a tree with constraints, as `with_constraints` does.
+
+    Of independent joints that are not given, the velocities named by ``passive`` come last; None
+    stands for those with an effort limit of 0.
+
+    """
     if not constraints:
         return tree
     links = {name: k for k, name in enumerate(tree.link_names)}
@@ -61,8 +73,9 @@ def with_constraints(model: Model, constraints: Sequence[Constraint],
     if rank == tree.nv:
         raise ModelError(f"the constraints of robot '{tree.name}' leave no degree of freedom: "
                          'remove one of ' + listed([one.name for one in constraints]))
-    own = (_chosen(tree, J, rank) if independent is None
-           else _given(tree, J, rank, independent))
+    own = (_chosen(tree, J, rank, tree.effort_limit == 0.0 if passive is None else np.array(
+        [name in passive for name in tree.velocity_names])) if independent is None
+        else _given(tree, J, rank, independent))
     return _constrained(tree, replace(loops, neutral=q), own)
 
 
@@ -101,9 +114,9 @@ def _regular_equations(tree: Model, loops: Loops, q: np.ndarray) -> np.ndarray:
     return best
 
 
-def _chosen(tree: Model, J: np.ndarray, rank: int) -> list[int]:
+def _chosen(tree: Model, J: np.ndarray, rank: int, passive: np.ndarray) -> list[int]:
     """Return the velocities that are left when columns of J are chosen by pivoting."""
-    left, passive = J.copy(), tree.effort_limit == 0.0
+    left = J.copy()
     dependent: list[int] = []
     enough = RANK_TOLERANCE ** 0.5 * np.linalg.norm(J, 2)
     for _ in range(rank):
@@ -160,8 +173,9 @@ def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
 
 
 def rebuild(model: Model, *, links: Sequence[Link] | None = None,
-            joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None) -> Model:
-    """Return the robot with other links, joints or gravity; known warnings are not repeated."""
+            joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None,
+            constraints: Sequence[Constraint] | None = None) -> Model:
+    """Return the robot with other parts or gravity; known warnings are not repeated."""
     check_model(model)
     tree = build_tree(model.name, model.links if links is None else links,
                       model.joints if joints is None else joints,
@@ -174,6 +188,8 @@ def rebuild(model: Model, *, links: Sequence[Link] | None = None,
         links_of = {name: k for k, name in enumerate(tree.link_names)}
         loops = make_loops(model.constraints, links_of, tree.tree, tree.coordinates)
         return _constrained(tree, replace(loops, neutral=model.loops.neutral), own)
-    names = [name for name in model.velocity_names if name in tree.velocity_names]
-    same = len(names) == model.nv and tree.nv == model.unconstrained.nv
-    return with_constraints(tree, model.constraints, names if same else None)
+    # As far as they can, the same joints stay independent.
+    passive = {*model.unconstrained.velocity_names} - {*model.velocity_names}
+    same = tree.velocity_names == model.unconstrained.velocity_names and constraints is None
+    return closed_tree(tree, model.constraints if constraints is None else constraints,
+                       model.velocity_names if same else None, passive)

@@ -59,7 +59,8 @@ def with_friction(model: Model, *, damping: Values | None = None,
     damping, damping_asymmetry, friction, friction_asymmetry : mapping or array_like, optional
         For each named joint a number, or one per velocity. Or an array (model.nv,), to which the
         robot's attribute is then equal: mimics have no friction of their own then, that of their
-        leader includes it. Coefficients that are not given stay.
+        leader includes it, and with closed loops joints that depend on others keep theirs.
+        Coefficients that are not given stay.
     stribeck_friction, stribeck_velocity, effort_offset : mapping or array_like, optional
         In the same way.
 
@@ -93,7 +94,7 @@ def with_springs(model: Model, *, stiffness: Values | None = None,
 def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
     """Return the robot with other `DRIVE` coefficients by name, each as for `with_friction`."""
     check_model(model)
-    own = {joint.name: v for joint, _, v in model.moving_joints}
+    own = {joint.name: v for joint, _, v in model.unconstrained.moving_joints}
     joints = model.joints
     for label, values in coefficients.items():
         if isinstance(values, Mapping):
@@ -110,6 +111,10 @@ def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
                    for joint in joints if joint.name in values}
         else:
             array = finite_vector(model, label, values)
+            if model.loops is not None:     # joints that depend on others keep theirs
+                whole = np.array(getattr(model.unconstrained, label))
+                whole[model.loops.order[-model.nv:]] = array
+                array = whole
             new = {joint.name: array[own[joint.name]] if joint.name in own else np.zeros(joint.nv)
                    for joint in joints}
         changes: dict[str, dict[str, Any]] = {

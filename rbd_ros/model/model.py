@@ -71,7 +71,8 @@ class Model:
     mass : float
         Total mass of all links, kg.
     moving_joints : tuple of (Joint, slice, slice)
-        The joints that have coordinates of their own, with their slices of q and v.
+        The joints that have coordinates of their own, with their slices of q and v. With closed
+        loops, those whose velocities are all independent; all are in those of `unconstrained`.
     tree, coordinates : Tree, Coordinates
         The arrays of the kernels, and the map from q and v to them: mimics have no coordinates
         of their own.
@@ -177,14 +178,18 @@ class Model:
 
     @property
     def configurations(self) -> dict[str, np.ndarray]:
-        """Return q, (nq,), of the keyframes of the description, by name."""
-        joints = self.unconstrained.moving_joints
-        names = dict.fromkeys(name for joint, _, _ in joints
-                              for name in joint.configurations)
+        """
+        Return q, (nq,), of the keyframes of the description, by name.
+
+        `normalize` closes the loops of a robot that has some.
+
+        """
+        moving = self.unconstrained.moving_joints
+        names = dict.fromkeys(name for joint, _, _ in moving for name in joint.configurations)
         return {name: np.concatenate([
             joint.configurations.get(name, np.eye(joint.nq)[3] if joint.nq > joint.nv
                                      else np.zeros(joint.nq))
-            for joint, _, _ in joints]) for name in names}
+            for joint, _, _ in moving]) for name in names}
 
     def link_index(self, name: str) -> int:
         """Return the index of a link; raise ModelError if there is none of that name."""
@@ -195,8 +200,10 @@ class Model:
                              + listed(self.link_names)) from None
 
     def __repr__(self) -> str:
-        return (f"<Model '{self.name}': {len(self.links)} links, {self.nv} degrees of freedom, "
-                f'{self.mass:.6g} kg>')
+        count = len(self.constraints)
+        closed = f"{count} constraint{'s' * (count > 1)}, " if count else ''
+        return (f"<Model '{self.name}': {len(self.links)} links, {closed}{self.nv} degrees of "
+                f'freedom, {self.mass:.6g} kg>')
 
 
 def check_model(model: object) -> None:

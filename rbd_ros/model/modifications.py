@@ -91,11 +91,12 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
     ----------
     model, positions : Model, mapping of str to float or array_like
         Coordinates of the joints to lock, rad and m. Their mimics are locked accordingly and must
-        not be named.
+        not be named. With closed loops, any joint may be named; as far as they can, the
+        independent joints stay independent.
 
     """
     require_joints(model, positions, Mapping)
-    own = {joint.name for joint, _, _ in model.moving_joints}
+    own = {joint.name for joint, _, _ in model.unconstrained.moving_joints}
     values = {}
     for name, value in positions.items():
         joint = next(joint for joint in model.joints if joint.name == name)
@@ -127,7 +128,8 @@ def with_free_joints(model: Model, names: Collection[str]) -> Model:
     ----------
     model, names : Model, sequence of str
         The joints that stay free, not mimics. The others are locked at their neutral position;
-        lock them elsewhere first with `with_locked_joints`.
+        lock them elsewhere first with `with_locked_joints`. With closed loops, joints that depend
+        on others move with these.
 
     """
     require_joints(model, names)
@@ -136,9 +138,10 @@ def with_free_joints(model: Model, names: Collection[str]) -> Model:
         if name in followers:
             raise ModelError(f"joint '{name}' mimics '{followers[name][0]}': name that one "
                              'instead')
-    at_rest = neutral(model)
-    return with_locked_joints(model, {joint.name: at_rest[q] for joint, q, _ in model.moving_joints
-                                      if joint.name not in names})
+    at_rest, own = neutral(model), model.independent_joints
+    return with_locked_joints(model, {
+        joint.name: at_rest[q] for joint, q, _ in model.unconstrained.moving_joints
+        if joint.name in own and joint.name not in names})
 
 
 def subtree(model: Model, link: str) -> Model:
@@ -148,8 +151,8 @@ def subtree(model: Model, link: str) -> Model:
     Parameters
     ----------
     model, link : Model, str
-        The new root. Joints of the part must not mimic others outside it. Gravity, given in the
-        root's frame, keeps its components.
+        The new root. Joints of the part must not mimic others outside it, nor constraints lead
+        there. Gravity, given in the root's frame, keeps its components.
 
     """
     check_model(model)
@@ -164,7 +167,14 @@ def subtree(model: Model, link: str) -> Model:
         if joint.mimic and joint.mimic.joint not in names:
             raise ModelError(f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not in "
                              f"the part beyond '{link}': lock it first")
-    return rebuild(model, links=[one for one in model.links if one.name in kept], joints=joints)
+    constraints = [one for one in model.constraints if {one.link_a, one.link_b} & kept]
+    for one in constraints:
+        if not {one.link_a, one.link_b} <= kept:
+            raise ModelError(f"constraint '{one.name}' joins links '{one.link_a}' and "
+                             f"'{one.link_b}', of which one is not in the part beyond '{link}': "
+                             'remove it first with with_constraints')
+    return rebuild(model, links=[one for one in model.links if one.name in kept], joints=joints,
+                   constraints=constraints)
 
 
 def with_floating_base(model: Model, name: str = 'base') -> Model:

@@ -1,0 +1,123 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""`rbd_ros.batch` gives robots with closed loops what plain functions give them."""
+
+from closed_robots import closed_robot
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import analysis, batch, StateError
+from rbd_ros.model import inertial_parameters
+from rbd_ros.model.closure import equations_and_gaps
+
+STATES = 7
+
+
+@pytest.fixture(params=['four_bar', 'delta', 'balls', 'mimics and balls'])
+def states(request):
+    model, _, q, v, _, _ = closed_robot(request.param)
+    rng = np.random.default_rng(0)
+    Q = np.array([rbd_ros.integrate(model, q, v, 0.01 * k) for k in range(STATES)])
+    return model, Q, *rng.normal(size=(3, STATES, model.nv))
+
+
+def same(found, expected):
+    if not isinstance(found, tuple):
+        found, expected = (found,), [(one,) for one in expected]
+    for x, y in zip(found, zip(*expected, strict=True), strict=True):
+        assert np.array_equal(x, np.array(y))
+
+
+def test_every_function_is_that_of_one_state(states):
+    model, Q, V, A, Tau = states
+    link = model.link_names[-1]
+    arguments = {'Q': Q, 'V': V, 'A': A, 'Tau': Tau}
+    calls = {
+        'all_terms': 'Q V', 'body_jacobian': 'Q link', 'center_of_mass': 'Q',
+        'centroidal_momentum_matrix': 'Q', 'centroidal_momentum_matrix_dot': 'Q V',
+        'com_jacobian': 'Q', 'com_jacobian_dot': 'Q V', 'forward_kinematics': 'Q',
+        'gravity_torques': 'Q', 'inverse_dynamics': 'Q V A',
+        'inverse_dynamics_derivatives': 'Q V A', 'jacobian_dot': 'Q V link',
+        'torque_regressor': 'Q V A', 'world_jacobian': 'Q link', 'world_jacobian_dot': 'Q V link',
+        'forward_dynamics': 'Q V Tau', 'forward_dynamics_derivatives': 'Q V Tau'}
+    assert {*calls} == {*batch.functions.__all__, 'forward_dynamics',
+                        'forward_dynamics_derivatives'}
+    for name, labels in calls.items():
+        own = [arguments[label] for label in labels.split() if label != 'link']
+        rest = (link,) if 'link' in labels else ()
+        plain = getattr(rbd_ros, name, None) or getattr(analysis, name)
+        found = getattr(batch, name)(model, *own, *rest)
+        same(found, [plain(model, *state, *rest) for state in zip(*own)])
+        again = getattr(batch, name)(model, *own, *rest, threads=2)
+        same(again, [plain(model, *state, *rest) for state in zip(*own)])
+        out = getattr(batch, name)(model, *own, *rest, out=found)
+        assert out is found or out[0] is found[0]
+        nothing = getattr(batch, name)(model, *(x[:0] for x in own), *rest)
+        for x, y in zip(nothing if isinstance(nothing, tuple) else [nothing],
+                        found if isinstance(found, tuple) else [found]):
+            assert x.shape == (0, *y.shape[1:])
+
+
+def test_hybrid_dynamics(states):
+    model, Q, V, A, Tau = states
+    rng = np.random.default_rng(1)
+    for masks in (rng.random(model.nv) < 0.5, rng.random((STATES, model.nv)) < 0.5):
+        found = batch.hybrid_dynamics(model, Q, V, A, Tau, masks)
+        same(found, [rbd_ros.hybrid_dynamics(model, *state) for state in zip(
+            Q, V, A, Tau, np.broadcast_to(masks, V.shape))])
+
+
+def test_external_wrenches(states):
+    model, Q, V, A, Tau = states
+    link = model.link_names[-1]
+    W = np.random.default_rng(2).normal(size=(STATES, 6))
+    for name, states in (('inverse_dynamics', (Q, V, A)), ('forward_dynamics', (Q, V, Tau))):
+        same(getattr(batch, name)(model, *states, external_wrenches={link: W}),
+             [getattr(rbd_ros, name)(model, *state, external_wrenches={link: w})
+              for w, *state in zip(W, *states)])
+
+
+def test_products_and_least_squares(states):
+    model, Q, V, A, X = states
+    pi = inertial_parameters(model)
+    Y = np.array([rbd_ros.torque_regressor(model, *state) for state in zip(Q, V, A)])
+    assert np.allclose(batch.torque_regressor_product(model, Q, V, A, pi), Y @ pi, rtol=1e-10)
+    assert np.allclose(batch.torque_regressor_transposed_product(model, Q, V, A, X),
+                       np.einsum('sjp,sj->sp', Y, X), rtol=1e-10)
+    weights = np.linspace(1.0, 2.0, model.nv)
+    found = batch.normal_equations(model, Q, V, A, X, weights=weights)
+    scale = np.abs(found.matrix).max()
+    assert np.allclose(found.matrix, np.einsum('sjp,j,sjr->pr', Y, weights, Y),
+                       atol=1e-12 * scale)
+    assert np.allclose(found.vector, np.einsum('sjp,j,sj->p', Y, weights, X), rtol=1e-9,
+                       atol=1e-12 * scale)
+    R = batch.regressor_factor(model, Q, V, A, X, weights=weights)
+    assert np.allclose(R[:-1, :-1].T @ R[:-1, :-1], found.matrix, atol=1e-12 * scale)
+
+
+def test_steps(states):
+    model, Q, V, _, _ = states
+    moved = batch.integrate(model, Q, V, 0.01)
+    same(moved, [rbd_ros.integrate(model, *state, 0.01) for state in zip(Q, V)])
+    same(batch.difference(model, Q, moved),
+         [rbd_ros.difference(model, *state) for state in zip(Q, moved)])
+
+
+def test_errors_name_the_state(states):
+    model, Q, V, A, _ = states
+    opened = Q.copy()
+    J = np.abs(equations_and_gaps(model.loops, Q[3])[0]).max(axis=0)
+    tree = model.unconstrained
+    opened[3] = rbd_ros.integrate(tree, Q[3], np.eye(tree.nv)[np.argmax(J)], 1e-3)
+    for call in (lambda: batch.inverse_dynamics(model, opened, V, A),
+                 lambda: batch.all_terms(model, opened, V),
+                 lambda: batch.forward_dynamics(model, opened, V, A),
+                 lambda: batch.normal_equations(model, opened, V, A, A)):
+        with pytest.raises(StateError, match=r"state 3: the loops of robot '.*' are open"):
+            call()
+    V = V.copy()
+    V[5, 0] = np.nan
+    with pytest.raises(StateError, match='state 5: v of '):
+        batch.inverse_dynamics(model, Q, V, A)
+    with pytest.raises(StateError, match='state 5: '):
+        batch.integrate(model, Q, V, 0.01)
