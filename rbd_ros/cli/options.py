@@ -16,6 +16,7 @@ from rbd_ros.cli.parser import UsageError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.files.any_format import is_mjcf_file, load_file
+from rbd_ros.model.files.constraint_files import load_constraints
 from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.files.mjcf import compile_mjcf
 from rbd_ros.model.files.urdf import read_file
@@ -40,6 +41,9 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
     """Add the options of `load_robot`, those with a flag on request."""
     parser.add_argument('urdf', help='URDF, xacro or MJCF file of the robot')
     add_xacro(parser)
+    parser.add_argument('--constraints', metavar='FILE',
+                        help='YAML file with constraints that close loops, or with the names of '
+                             'the independent joints')
     parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
                         help="gravity in the root link's frame, m/s^2 (default: 0 0 -9.81, or "
                              'that of an MJCF file)')
@@ -65,6 +69,8 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
         more['gravity'] = options.gravity
     model = load_file(options.urdf, xacro_arguments=options.xacro_args,
                       floating_base=getattr(options, 'floating_base', False), **more)
+    if options.constraints is not None:
+        model = load_constraints(model, options.constraints)
     if lock := dict(getattr(options, 'lock', [])):
         q = neutral(model)
         for joint, at, _ in model.moving_joints:
