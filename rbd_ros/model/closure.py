@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from rbd_ros.errors import StateError
 from rbd_ros.kernels import closed_loops
-from rbd_ros.model.loops import Loops
+from rbd_ros.model.loops import all_involved, Loops
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import moved, random_of_tree, step_between, with_unit_quaternions
 
@@ -26,15 +26,15 @@ CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot foll
 def equations_and_gaps(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return J for all velocities of the unconstrained robot, and the gaps, m and rad."""
     n = len(loops.order)
-    equations, _ = _evaluate(replace(loops, order=np.arange(n), nv=n), q)
+    equations, _ = _evaluate(replace(loops, order=np.arange(n), involved=all_involved(n), nv=n), q)
     return equations[:-1, :n], equations[:-1, n + 1]
 
 
 def _evaluate(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     arrays = loops.arrays()
     closed_loops.loop_map(loops.robot.copy(), loops.screws, loops.table,
-                          loops.coordinates.columns, loops.order, loops.coordinates.position(q),
-                          *arrays)
+                          loops.coordinates.columns, loops.order, loops.involved,
+                          loops.coordinates.position(q), *arrays)
     return arrays
 
 

@@ -14,7 +14,7 @@ from rbd_ros.model.closure import close_nearby, equations_and_gaps, gap_in_words
 from rbd_ros.model.coordinates import ClosedCoordinates
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
-from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops
+from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops, with_independent
 from rbd_ros.model.model import build_tree, Model
 from rbd_ros.model.steps import moved, neutral_of_tree, random_of_tree
 
@@ -158,8 +158,7 @@ def _given(tree: Model, J: np.ndarray, rank: int, independent: Sequence[str]) ->
 
 
 def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
-    order = np.array([k for k in range(tree.nv) if k not in own] + own)
-    loops = replace(loops, order=order, nv=len(own))
+    loops = with_independent(loops, tree.tree, own)
     place = {k: i for i, k in enumerate(own)}
     moving = tuple((joint, q, slice(place[v.start], place[v.start] + joint.nv))
                    for joint, q, v in tree.moving_joints if {*range(v.start, v.stop)} <= {*own})

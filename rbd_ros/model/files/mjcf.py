@@ -7,8 +7,7 @@ MuJoCo itself resolves includes, defaults, classes, frames and inertias of shape
 several joints becomes a chain of links without mass. Springs, friction, armature and limits become
 those of joints, keyframes their named configurations, linear couplings mimics, ``connect`` and
 ``weld`` constraints; elements that links, joints and constraints cannot express are refused by
-name, or ignored on request. Contacts and actuators are no
-part of a model.
+name, or ignored on request. Contacts and actuators are no part of a model.
 
 """
 
@@ -155,8 +154,6 @@ def read_mjcf(m: Any, ignore: Collection[str]
     Also return what is left out on request, and what without being asked.
 
     """
-    import mujoco
-
     notes: list[str] = []
 
     def refuse(element: str, kind: str) -> None:
@@ -165,7 +162,7 @@ def read_mjcf(m: Any, ignore: Collection[str]
                              f"ignore=['{kind}'] leaves it out")
         notes.append(f'{element} is ignored')
 
-    names = Names(*(_names(m, mujoco, kind) for kind in Names._fields))
+    names = Names(*(element_names(m, kind) for kind in Names._fields))
     _refuse_inexpressible(m, names, refuse)
     couplings, loops = read_equalities(m, names.body, names.joint, names.equality, refuse)
     if 'equality' in ignore:
@@ -201,8 +198,10 @@ def read_mjcf(m: Any, ignore: Collection[str]
             _omissions(m, names))
 
 
-def _names(m: Any, mujoco: Any, kind: str) -> list[str]:
-    """Return the unique names of all elements of a kind."""
+def element_names(m: Any, kind: str) -> list[str]:
+    """Return the unique names of all elements of a kind; nameless ones have a number."""
+    import mujoco
+
     count = {'body': m.nbody, 'joint': m.njnt, 'actuator': m.nu, 'tendon': m.ntendon,
              'equality': m.neq, 'key': m.nkey}[kind]
     given = [mujoco.mj_id2name(m, getattr(mujoco.mjtObj, f'mjOBJ_{kind.upper()}'), k)

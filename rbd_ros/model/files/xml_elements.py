@@ -56,8 +56,8 @@ def decode(text: str | bytes) -> str:
     return re.sub(r'\A<\?xml[^>]*\?>', '', text)
 
 
-def parse(text: str, *, comments: bool = False) -> etree._Element:
-    """Return the root of a decoded URDF, without default namespace, optionally with comments."""
+def parse_xml(text: str, *, comments: bool = False) -> etree._Element:
+    """Return the root of a decoded document, without default namespace."""
     parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
                              remove_comments=not comments, remove_pis=not comments,
                              encoding='utf-8')
@@ -74,6 +74,12 @@ def parse(text: str, *, comments: bool = False) -> etree._Element:
         for element in [*root.iter(root.tag.partition('}')[0] + '}*')]:
             if element.prefix is None:
                 element.tag = etree.QName(element).localname
+    return root
+
+
+def parse(text: str, *, comments: bool = False) -> etree._Element:
+    """Return the root of a decoded URDF, without default namespace, optionally with comments."""
+    root = parse_xml(text, comments=comments)
     if root.tag != 'robot':
         raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>'
                         + _OTHER_FORMATS.get(root.tag, ''))
