@@ -14,7 +14,8 @@ import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.model.arguments import finite_vector
-from rbd_ros.model.configurations import neutral
+from rbd_ros.model.configurations import (
+    closed_along, independent_positions, neutral, normalize)
 from rbd_ros.model.files.any_format import is_mjcf_file, load_file
 from rbd_ros.model.files.constraint_files import load_constraints
 from rbd_ros.model.files.drive_files import load_drives
@@ -87,6 +88,7 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
 
 def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:
     """Print a warning for each joint out of range; q, rad or m: (nq,) or (points, nq)."""
+    model = model.unconstrained
     for joint, at, where in model.moving_joints:
         if joint.nq != joint.nv or (names is not None and joint.name not in names):
             continue
@@ -184,10 +186,20 @@ def two_names(text: str) -> tuple[str, str]:
 
 def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
                  positions: bool = False) -> np.ndarray:
-    """Return q (if ``positions``), v or a, given in order or by name; others are neutral."""
+    """
+    Return q (if ``positions``), v or a, given in order or by name; others are neutral.
+
+    With closed loops, q has the given positions of the independent joints; those of the others
+    are solved, and what is given of them is a guess.
+
+    """
     given = list(given)
     if given and all(name is None for name, _ in given):
-        return finite_vector(model, label, [x for _, x in given], positions=positions)
+        numbers = [x for _, x in given]
+        if positions and model.constraints and len(numbers) == model.nv:
+            return closed_along(model, np.array([numbers]), label)[0]
+        q = finite_vector(model, label, numbers, positions=positions)
+        return normalize(model, q, label) if positions and model.constraints else q
     names = model.position_names if positions else model.velocity_names
     vector = neutral(model) if positions else np.zeros(model.nv)
     for name, x in given:
@@ -195,7 +207,12 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
             raise UsageError(f'{label}: give either all numbers in the order of the model, or '
                              f'NAME={x:g} for each')
         vector[_index(label, name, names)] = x
-    return finite_vector(model, label, vector, positions=positions)
+    vector = finite_vector(model, label, vector, positions=positions)
+    if not positions or not model.constraints:
+        return vector
+    if {name for name, _ in given} <= set(model.velocity_names):
+        return closed_along(model, vector[None, independent_positions(model)], label)[0]
+    return normalize(model, vector, label)
 
 
 def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],
