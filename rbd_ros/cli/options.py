@@ -42,9 +42,7 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
     """Add the options of `load_robot`, those with a flag on request."""
     parser.add_argument('urdf', help='URDF, xacro or MJCF file of the robot')
     add_xacro(parser)
-    parser.add_argument('--constraints', metavar='FILE',
-                        help='YAML file with constraints that close loops, or with the names of '
-                             'the independent joints')
+    add_constraints(parser)
     parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
                         help="gravity in the root link's frame, m/s^2 (default: 0 0 -9.81, or "
                              'that of an MJCF file)')
@@ -59,6 +57,13 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
     if params:
         parser.add_argument('--params', metavar='FILE',
                             help='dynamics.param.yaml with the friction and rotors of the robot')
+
+
+def add_constraints(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a file of constraints."""
+    parser.add_argument('--constraints', metavar='FILE',
+                        help='YAML file with constraints that close loops, or with the names of '
+                             'the independent joints')
 
 
 def add_xacro(parser: argparse.ArgumentParser) -> None:
