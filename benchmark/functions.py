@@ -57,6 +57,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     prescribed, joint = np.arange(model.nv) % 2 == 0, model.moving_joints[-1][0].name
     still, pi = analysis.Variation(), models.inertial_parameters(model)
     loaded = rbd_ros.with_payload(model, tip, 1.0)
+    contact = analysis.Contact(tip, 'surface')
     xml = robot.path.read_text(encoding='utf-8')
     # The same robot in MuJoCo's format.
     mjcf = mujoco.MjSpec.from_string(mujoco_urdf(xml, model))
@@ -130,6 +131,12 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'analysis.centroidal_momentum_matrix_dot': one(
             analysis.centroidal_momentum_matrix_dot, model, q, v),
         'analysis.com_jacobian_dot': one(analysis.com_jacobian_dot, model, q, v),
+        'analysis.check_contacts': one(analysis.check_contacts, model, q, [contact],
+                                       np.ones((1, 6))),
+        'analysis.constrained_dynamics': one(analysis.constrained_dynamics, model, q, v, tau,
+                                             [contact]),
+        'analysis.constrained_inverse_dynamics': one(
+            analysis.constrained_inverse_dynamics, model, q, v, a, [contact]),
         'analysis.coriolis_matrix_derivatives': one(
             analysis.coriolis_matrix_derivatives, model, q, v),
         'analysis.energy': one(analysis.energy, model, q, v),

@@ -21,7 +21,7 @@ from rbd_ros.kernels.composite_bodies import composite_bodies, mass_matrix
 from rbd_ros.kernels.coordinates import (
     dense_hybrid_status, fold_side_by_side, fold_stacked, fold_vector)
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.layout import end, load6, parent, slot
+from rbd_ros.kernels.layout import end, load6, parent, slot, store6
 from rbd_ros.kernels.newton_euler import newton_euler
 from rbd_ros.kernels.newton_euler_derivatives import inverse_dynamics_derivatives
 from rbd_ros.kernels.traversal import forward_pass, V_
@@ -224,9 +224,12 @@ def loop_change_pass(robot, screws, members, group, u, v, w):
     for row in range(len(members)):
         if members[row, 0] == group:
             i, U, W = members[row, 1], ZERO6, ZERO6
+            up = parent(robot, slot(i))
             if members[row, 2] == 1:
-                up = parent(robot, slot(i))
                 U, W = load6(robot, up, U_), load6(robot, up, W_)
+            else:
+                store6(robot, up, U_, ZERO6)
+                store6(robot, up, W_, ZERO6)
             change_of_body(robot, screws, i, U, W, u, v, w)
 
 
