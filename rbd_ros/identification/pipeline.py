@@ -19,12 +19,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from rbd_ros import batch
+from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import RbdError, StateError
 from rbd_ros.identification.reduction import Partial
 from rbd_ros.identification.report import Comparison
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
-from rbd_ros.model.springs import springs
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import read_recording
 from rbd_ros.recordings.samples import Samples
@@ -66,9 +66,11 @@ def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
 
     """
     v = samples.v
-    dry_friction = samples.low_pass(friction(model, v, direction(v, smooth), v))
+    dry_friction = samples.low_pass(
+        friction(model, v, direction(v, smooth), v) if model.loops is None
+        else friction_torques(model, v, smooth=float(np.min(smooth)), q=samples.q))
     return (batch.inverse_dynamics(model, samples.q, v, samples.a) + dry_friction
-            + springs(model, samples.q)), dry_friction
+            + spring_torques(model, samples.q)), dry_friction
 
 
 class Errors(NamedTuple):
