@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbd_ros.errors import StateError
-from rbd_ros.model.arguments import check_model, finite_vector, number, shown
+from rbd_ros.model.arguments import check_model, finite_vector, number, refuse_loops, shown
 from rbd_ros.model.closure import closed, independent_step, moved_closed, random_closed
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import (
@@ -27,6 +27,7 @@ def neutral(model: Model) -> np.ndarray:
 def tree_coordinates(model: Model, q: npt.ArrayLike,
                      *velocities: npt.ArrayLike) -> tuple[np.ndarray, ...]:
     """Return q and any number of velocities or accelerations of all joints, mimics included."""
+    refuse_loops(model, 'rbd_ros.textbook')
     q, velocities = np.asarray(q, float), [np.asarray(x, float) for x in velocities]
     if model.coordinates.is_identity:
         return (q, *velocities)
