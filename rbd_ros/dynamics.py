@@ -22,7 +22,7 @@ from rbd_ros.kernels import batch_dynamics
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.arguments import (
     number, one_or_rows, real_array, rows, split_motion, Wrenches)
-from rbd_ros.model.configurations import normalize
+from rbd_ros.model.configurations import checked
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
@@ -420,7 +420,7 @@ def spring_torques(model: Model, q: ArrayLike) -> np.ndarray:
     """
     array = real_array(q)
     if array is None or array.ndim != 2:
-        return all_springs(model, normalize(model, q))
+        return all_springs(model, checked(model, q))
     Q = rows(model, 'q', array, positions=True)
-    return all_springs(model, Q if model.nq == model.nv or model.loops is not None else
-                       np.reshape([normalize(model, one) for one in Q], Q.shape))
+    return all_springs(model, Q if model.nq == model.nv else
+                       np.reshape([checked(model, one) for one in Q], Q.shape))

@@ -49,6 +49,12 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
         Its name in errors.
 
     """
+    q = checked(model, q, label)
+    return q if model.loops is None else closed(model, q, label)
+
+
+def checked(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
+    """Return q with unit quaternions, without closing loops; arguments as for `normalize`."""
     q = finite_vector(model, label, q, positions=True)
     for joint, i, _ in quaternion_joints(model.unconstrained):
         quaternion = q[i.start:i.start + 4]
@@ -57,7 +63,7 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
             raise StateError(f"the quaternion of joint '{joint.name}' is {quaternion}; it must be "
                              'finite and not zero')
         quaternion /= length
-    return q if model.loops is None else closed(model, q, label)
+    return q
 
 
 def random_configuration(model: Model, rng: np.random.Generator | int) -> np.ndarray:
