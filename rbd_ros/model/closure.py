@@ -90,7 +90,7 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
         total = step @ found[closed_loops.G:, :tree.nv]
         if not np.all(np.isfinite(total)):
             total = np.zeros(tree.nv)
-            total[loops.order[-loops.nv:]] = step
+            total[loops.own] = step
         q = moved(tree, start, total)
     for _ in range(ITERATIONS):
         _, found = _evaluate(loops, q)
@@ -136,7 +136,7 @@ def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS
 def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
     """Return the step (nv,) of the independent joints between configurations (nq,)."""
     assert model.loops is not None
-    return step_between(model.unconstrained, q_0, q_1)[..., model.loops.order[-model.nv:]]
+    return step_between(model.unconstrained, q_0, q_1)[..., model.loops.own]
 
 
 def random_closed(model: Model, rng: np.random.Generator) -> np.ndarray:
