@@ -124,7 +124,7 @@ class Services:
         missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
         if missing:
             raise BadRequest(robot.why_missing(
-                missing, 'the request gives no position, and there is no recent one of'))
+                missing, 'the request gives no position, and ', 'there is no recent one of'))
         return robot.states.q
 
     def _measured_velocity(self, robot: Robot) -> np.ndarray:
