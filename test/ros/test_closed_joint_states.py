@@ -22,7 +22,7 @@ def robot(name):
 
 
 class Mechanism:
-    """A moving robot of which all positions and velocities are known, and the states under test."""
+    """A moving robot whose positions and velocities are known, and the states under test."""
 
     def __init__(self, name, seed=0):
         self.model = robot(name)
@@ -133,17 +133,18 @@ def test_unknown_velocities_are_missing_and_replaced():
 
 
 def test_a_state_that_cannot_be_closed_is_reported_and_recovers():
-    one = Mechanism('five_bar')
-    one.move(0.3)
-    assert one.send(one.model.velocity_names) == []
+    one = Mechanism('slider_crank')
+    one.move(0.5)
+    assert one.send(['slider']) == []
     before = one.states.q.copy()
-    # The hands of both arms are further apart than the elbows reach.
-    assert one.send(one.model.velocity_names, offset=np.array([-1.6, 1.6])) != []
-    assert 'cannot be closed' in one.states.why_open
-    assert 'mm' in one.states.why_open
+    # The crank and the rod are shorter than that.
+    assert one.send(['slider'], offset=1.0) == ['crank', 'rod']
+    assert 'cannot be closed with the measured positions of slider' in one.states.why_open
+    assert ' mm' in one.states.why_open
     assert one.states.q.tolist() == before.tolist()
-    assert one.send(one.model.velocity_names) == []
+    assert one.send(['slider']) == []
     assert not one.states.why_open
+    assert np.max(np.abs(one.states.q - one.q)) < CLOSED
 
 
 def test_a_passive_joint_that_contradicts_the_motors_is_named():

@@ -138,8 +138,8 @@ class Outputs:
         """
         if frame != self._frame:
             self._frame, self._templates = frame, {}
-        key = topic, (topic == CONTACT and values['contact'] or topic == FULL_STATES
-                      and 'velocities' in values)
+        key = topic, (values['contact'] if topic == CONTACT
+                      else topic == FULL_STATES and 'velocities' in values)
         if key not in self._templates:
             self._templates[key] = self._template(*key)
         return self._templates[key].fill(stamp, values)

@@ -111,12 +111,12 @@ class Robot:
             missing = [self.base_joint.name, *missing]
         return missing
 
-    def why_missing(self, missing: Sequence[str], effect: str = 'no outputs: ',
-                    reason: str = 'no recent position of') -> str:
+    def why_missing(self, missing: Sequence[str],
+                    what: str = 'no outputs: no recent position of') -> str:
         """Return a sentence about joints that are `missing`."""
         if self.states.why_open:
-            return effect + self.states.why_open
-        text = f'{effect}{reason} {listed(missing)}'
+            return f'no outputs: {self.states.why_open}'
+        text = f'{what} {listed(missing)}'
         if self.base_joint and self.base_joint.name in missing and self._base_apart is not None:
             text += (f'; odometry arrives, but its stamps are {self._base_apart:.3g} s from those '
                      'of the joint states: synchronise the clocks, or set check_stamps: false')
