@@ -54,7 +54,8 @@ def describe(model: Model) -> Iterator[str]:
             f', {label} {x:.4g} {of}' for label, x, of in (
                 ('damping', model.damping[k], f'{effort} s/{unit}'),
                 ('friction', model.friction[k], effort),
-                ('armature', model.armature[k], 'kg m^2' if unit == 'rad' else 'kg')) if x)
+                ('armature', model.armature[k], 'kg m^2' if unit == 'rad' else 'kg'),
+                ('stiffness', model.stiffness[k], f'{effort}/{unit}')) if x)
         yield (f'{k:5d}  {name:32s} {model.lower[k]:8.4g} ... {model.upper[k]:<8.4g} {unit:4s}'
                f'velocity {model.velocity_limit[k]:.4g} {unit}/s, '
                f'effort {model.effort_limit[k]:.4g} {effort}{resistance}' + ''.join(
@@ -105,12 +106,15 @@ def content(model: Model) -> dict[str, object]:
         'coordinates': [
             {'name': name, 'unit': 'rad' if angular else 'm', **dict(zip(
                 ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction',
-                 'acceleration_limit', 'deceleration_limit', 'jerk_limit'),
+                 'acceleration_limit', 'deceleration_limit', 'jerk_limit', 'stiffness',
+                 'spring_reference'),
                 (float(x) if isfinite(x) else None for x in numbers)))}
             for name, angular, *numbers in zip(
                 model.velocity_names, model.angular, model.lower, model.upper,
                 model.velocity_limit, model.effort_limit, model.damping, model.friction,
-                model.acceleration_limit, model.deceleration_limit, model.jerk_limit)],
+                model.acceleration_limit, model.deceleration_limit, model.jerk_limit,
+                model.stiffness, model.spring_reference)],
+        'configurations': {name: q.tolist() for name, q in model.configurations.items()},
         'joints': [
             {'name': joint.name, 'kind': joint.kind, 'parent': joint.parent, 'child': joint.child,
              'placement': joint.placement.tolist(), 'axis': joint.axis.tolist(),

@@ -77,7 +77,8 @@ def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
 
 JOINT_FIELDS = ('kind', 'parent', 'child', 'mimics', 'multiplier and offset',
                 'position in the parent, m', 'orientation in the parent', 'axis', 'lower limit',
-                'upper limit', 'velocity limit', 'effort limit', 'damping', 'friction', 'armature')
+                'upper limit', 'velocity limit', 'effort limit', 'damping', 'friction', 'armature',
+                'stiffness', 'spring reference')
 
 
 def _joint_fields(joint: Joint) -> tuple[object, ...]:
@@ -86,7 +87,7 @@ def _joint_fields(joint: Joint) -> tuple[object, ...]:
             (mimic.multiplier, mimic.offset) if mimic else (), joint.placement[:3, 3],
             joint.placement[:3, :3], joint.axis if joint.kind != 'fixed' else (),
             joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction,
-            joint.armature)
+            joint.armature, joint.stiffness, joint.spring_reference)
 
 
 def _six_entries(inertia: np.ndarray) -> np.ndarray:

@@ -43,6 +43,8 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
     parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
                         help="gravity in the root link's frame, m/s^2 (default: 0 0 -9.81, or "
                              'that of an MJCF file)')
+    add_list(parser, '--ignore', metavar='KIND',
+             help='kinds of elements of an MJCF file to leave out, such as equality')
     if floating_base:
         parser.add_argument('--floating-base', action='store_true',
                             help='let the root link move freely')
@@ -64,7 +66,8 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
     if options.gravity is not None:
         more['gravity'] = options.gravity
     model = load_file(options.urdf, xacro_arguments=options.xacro_args,
-                      floating_base=getattr(options, 'floating_base', False), **more)
+                      floating_base=getattr(options, 'floating_base', False),
+                      ignore=options.ignore, **more)
     if lock := dict(getattr(options, 'lock', [])):
         q = neutral(model)
         for joint, at, _ in model.moving_joints:

@@ -21,7 +21,7 @@ from rbd_ros.kernels.composite_bodies import composite_bodies, mass_matrix
 from rbd_ros.kernels.coordinates import (
     dense_hybrid_status, fold_side_by_side, fold_stacked, fold_vector)
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.layout import end, load6, parent, slot
+from rbd_ros.kernels.layout import end, load6, parent, slot, store6
 from rbd_ros.kernels.newton_euler import newton_euler
 from rbd_ros.kernels.newton_euler_derivatives import inverse_dynamics_derivatives
 from rbd_ros.kernels.traversal import forward_pass, V_
@@ -56,6 +56,17 @@ def add_rows(X, first, columns, order, involved, found):
             if g != 0.0:
                 for j in range(columns):
                     X[i, j] += g * X[first + d, j]
+
+
+@helper
+def fold_squares(velocities, n, X, folded):
+    """Write G^T X G for the squares in X with the G of mimics; without these, copy X."""
+    if n == len(velocities):
+        for i in range(n):
+            for j in range(X.shape[1]):
+                folded[i, j] = X[i, j]
+    else:
+        fold_side_by_side(velocities, n, X, folded)
 
 
 @helper
@@ -121,7 +132,7 @@ def closed_hybrid_dynamics(robot, screws, loops, velocities, order, involved, q,
         return False
     write_torques(folded, order, involved, found, b)
     mass_matrix(robot, screws, q, tree_M)
-    fold_side_by_side(velocities, n, tree_M, whole)
+    fold_squares(velocities, n, tree_M, whole)
     add_columns(whole, 0, n, order, involved, found)
     add_rows(whole, 0, n, order, involved, found)
     write_independent(whole, 0, order, nv, own, 0, 0)
@@ -213,9 +224,12 @@ def loop_change_pass(robot, screws, members, group, u, v, w):
     for row in range(len(members)):
         if members[row, 0] == group:
             i, U, W = members[row, 1], ZERO6, ZERO6
+            up = parent(robot, slot(i))
             if members[row, 2] == 1:
-                up = parent(robot, slot(i))
                 U, W = load6(robot, up, U_), load6(robot, up, W_)
+            else:
+                store6(robot, up, U_, ZERO6)
+                store6(robot, up, W_, ZERO6)
             change_of_body(robot, screws, i, U, W, u, v, w)
 
 
@@ -282,7 +296,7 @@ def closed_inverse_dynamics_derivatives(
     fine = (tree_torques(robot, screws, velocities, q, found, folded)
             and inverse_dynamics_derivatives(robot, screws, q, found[JOINTS_V, :joints],
                                              found[JOINTS_A, :joints], tree_D))
-    fold_side_by_side(velocities, n, tree_D, D)
+    fold_squares(velocities, n, tree_D, D)
     write_map_changes(robot, screws, loops, velocities, order, involved, q, v, a, equations,
                       found, (J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate, members))
     for e in range(len(involved)):

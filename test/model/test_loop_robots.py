@@ -47,6 +47,7 @@ def test_files_have_only_the_warnings_that_passive_joints_cause(name):
     tree = without_constraints(document(name), strict=True)
     # Passive joints have no motor, which is worth a warning for robots without loops.
     assert len(tree.warnings) == 1 and 'effort limit 0' in tree.warnings[0]
+    assert len(rbd_ros.load_urdf_string(text, strict=True).constraints) > 0
 
 
 @pytest.mark.parametrize('name', ROBOTS)

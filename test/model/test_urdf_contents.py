@@ -91,8 +91,11 @@ def test_prefixes_need_no_declaration_but_other_faults_of_xml_are_rejected():
     assert load_urdf_string(changed(('</robot>', gazebo)), strict=True).nv == 1
     assert load_urdf_string(changed(('</robot>', gazebo), (
         '<robot ', '<robot xmlns:a="some:uri" ')), strict=True).nv == 1
+    assert load_urdf_string('<!-- <robot> --> ' + changed(('</robot>', gazebo))).nv == 1
     with pytest.raises(UrdfError, match='well-formed'):
         load_urdf_string(changed(('</robot>', '<gazebo><a:b></gazebo></robot>')))
+    with pytest.raises(UrdfError, match='well-formed'):
+        load_urdf_string('<sdf><a:b/></sdf>')
     with pytest.raises(UrdfError, match='well-formed'):
         load_urdf_string(changed(('</robot>', gazebo), ('value="1"', 'value="1" value="2"')))
 

@@ -56,20 +56,25 @@ def decode(text: str | bytes) -> str:
     return re.sub(r'\A<\?xml[^>]*\?>', '', text)
 
 
-def parse(text: str, *, comments: bool = False) -> etree._Element:
-    """Return the root of a decoded URDF, without default namespace, optionally with comments."""
+def parse_xml(text: str, *, comments: bool = False) -> etree._Element:
+    """Return the root element of a decoded document, optionally with its comments."""
     parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
                              remove_comments=not comments, remove_pis=not comments,
                              encoding='utf-8')
     try:
         try:
-            root = etree.fromstring(text.encode('utf-8'), parser)
+            return etree.fromstring(text.encode('utf-8'), parser)
         except etree.XMLSyntaxError as error:
             if error.code != etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE:
                 raise
-            root = etree.fromstring(_with_prefixes(text).encode('utf-8'), parser)
+            return etree.fromstring(_with_prefixes(text).encode('utf-8'), parser)
     except (etree.XMLSyntaxError, UnicodeEncodeError, ValueError) as error:
         raise UrdfError(f'the text is not well-formed XML: {error}') from None
+
+
+def parse(text: str, *, comments: bool = False) -> etree._Element:
+    """Return the root of a decoded URDF, without default namespace, optionally with comments."""
+    root = parse_xml(text, comments=comments)
     if root.prefix is None and root.tag.startswith('{'):
         for element in [*root.iter(root.tag.partition('}')[0] + '}*')]:
             if element.prefix is None:
@@ -90,13 +95,16 @@ def parse(text: str, *, comments: bool = False) -> etree._Element:
 
 def _with_prefixes(text: str) -> str:
     """Return a document whose root element declares the prefixes that it uses."""
-    before, tag, after = text.partition('<robot')
+    before = re.match(r'(?:\s|<!--(?:(?!-->).)*-->)*<robot', text, re.DOTALL)
+    if before is None:
+        return text
+    after = text[before.end():]
     declared = re.findall(r'xmlns:([\w.-]+)', after.partition('>')[0])
     used = set(re.findall(r'[\s</]([A-Za-z_][\w.-]*):[A-Za-z_]', after)).difference(
         declared, ('xml', 'xmlns'))
     # Each one makes the parser slower.
     declarations = [f' xmlns:{one}="undeclared:{one}"' for one in sorted(used)[:MOST_PREFIXES]]
-    return ''.join((before, tag, *declarations, after))
+    return ''.join((before.group(), *declarations, after))
 
 
 def tag_of(element: etree._Element) -> str:
