@@ -39,6 +39,15 @@ def _evaluate(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return arrays
 
 
+def velocity_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
+    """Return G of v_tree = G v, or None if the loops are open or singular at q."""
+    _, found = _evaluate(loops, q)
+    gap, status = found[:2, -1].tolist()
+    if status or not gap <= closed_loops.CLOSED:
+        return None
+    return found[closed_loops.G:, :len(loops.order)].T
+
+
 def gap_in_words(loops: Loops, q: np.ndarray) -> str:
     """Return which constraint is open most, and by how much."""
     e, first, texts = equations_and_gaps(loops, q)[1], 0, []
