@@ -16,8 +16,9 @@ from rbd_ros.model.loops import all_involved, Loops
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import moved, random_of_tree, step_between, with_unit_quaternions
 
-# Size of the gaps at which Newton's method ends, and which a result may have, m and rad.
-ACCURACY, ACCEPTED = 1e-13, 1e-10
+# Size of the gaps at which Newton's method ends, and which may be left where numbers of redundant
+# equations are rounded, m and rad.
+ACCURACY, ACCEPTED = 1e-13, 1e-7
 ITERATIONS, LONGEST_STEP = 100, 0.5     # of Newton's method; rad or m
 DRAWS = 1000     # random configurations that are tried
 CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot follow
@@ -63,7 +64,7 @@ def close_nearby(model: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None
         if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):
             return q
         best = min(best, gap)
-        step = np.linalg.lstsq(J, -e, rcond=1e-9)[0]
+        step = np.linalg.lstsq(J, -e, rcond=closed_loops.SINGULAR)[0]
         q = with_unit_quaternions(model, moved(model, q, _limited(step)))
     return q if gap <= ACCEPTED else None
 
