@@ -35,9 +35,9 @@ FLYER = """
 </robot>"""
 
 # The hinge of the four-bar.
-PIN = ('{name: pin, kind: revolute, link_a: coupler_link, link_b: rocker_link, xyz_a: [0.5, 0, 0], '
-       'rpy_a: [1.5707963267948966, 0, 0], xyz_b: [0, 0, 0.4], '
-       'rpy_b: [1.5707963267948966, 0, 0]}')
+PIN = ('{name: pin, kind: revolute, link_a: coupler_link, link_b: rocker_link, '
+       'xyz_a: [0.5, 0, 0], rpy_a: [1.5707963267948966, 0, 0], '
+       'xyz_b: [0, 0, 0.4], rpy_b: [1.5707963267948966, 0, 0]}')
 
 pytestmark = pytest.mark.usefixtures('domain')
 
