@@ -82,7 +82,7 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
         model = load_constraints(model, options.constraints)
     if lock := dict(getattr(options, 'lock', [])):
         q = neutral(model)
-        for joint, at, _ in model.moving_joints:
+        for joint, at, _ in model.unconstrained.moving_joints:
             q[at] = lock.get(joint.name, q[at])
         unlocked, model = model, with_locked_joints(model, lock)
         warn_of_range(unlocked, q, lock)

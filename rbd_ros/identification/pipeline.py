@@ -19,7 +19,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from rbd_ros import batch
-from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import RbdError, StateError
 from rbd_ros.identification.reduction import Partial
 from rbd_ros.identification.report import Comparison
@@ -28,6 +27,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import read_recording
 from rbd_ros.recordings.samples import Samples
+from rbd_ros.workspace.passive_joints import all_springs, passive_friction
 
 Result = TypeVar('Result')
 EXCERPT = 20_000  # Samples of a recording that are searched for mistakes.
@@ -66,11 +66,10 @@ def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
 
     """
     v = samples.v
-    dry_friction = samples.low_pass(
-        friction(model, v, direction(v, smooth), v) if model.loops is None
-        else friction_torques(model, v, smooth=float(np.min(smooth)), q=samples.q))
+    dry_friction = samples.low_pass(friction(model, v, direction(v, smooth), v)
+                                    + passive_friction(model, samples.q, v, smooth))
     return (batch.inverse_dynamics(model, samples.q, v, samples.a) + dry_friction
-            + spring_torques(model, samples.q)), dry_friction
+            + all_springs(model, samples.q)), dry_friction
 
 
 class Errors(NamedTuple):

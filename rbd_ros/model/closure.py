@@ -39,6 +39,15 @@ def _evaluate(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return arrays
 
 
+def velocity_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
+    """Return G of v_tree = G v, or None if the loops are open or singular at q."""
+    _, found = _evaluate(loops, q)
+    gap, status = found[:2, -1].tolist()
+    if status or not gap <= closed_loops.CLOSED:
+        return None
+    return found[closed_loops.G:, :len(loops.order)].T
+
+
 def gap_in_words(loops: Loops, q: np.ndarray) -> str:
     """Return which constraint is open most, and by how much."""
     e, first, texts = equations_and_gaps(loops, q)[1], 0, []
@@ -90,7 +99,7 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
         total = step @ found[closed_loops.G:, :tree.nv]
         if not np.all(np.isfinite(total)):
             total = np.zeros(tree.nv)
-            total[loops.order[-loops.nv:]] = step
+            total[loops.own] = step
         q = moved(tree, start, total)
     for _ in range(ITERATIONS):
         _, found = _evaluate(loops, q)
@@ -136,7 +145,7 @@ def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS
 def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
     """Return the step (nv,) of the independent joints between configurations (nq,)."""
     assert model.loops is not None
-    return step_between(model.unconstrained, q_0, q_1)[..., model.loops.order[-model.nv:]]
+    return step_between(model.unconstrained, q_0, q_1)[..., model.loops.own]
 
 
 def random_closed(model: Model, rng: np.random.Generator) -> np.ndarray:

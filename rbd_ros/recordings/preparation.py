@@ -69,7 +69,9 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
     Raises
     ------
     RecordingError
-        If a joint or all efforts are missing, or the recording is too short.
+        If a joint or all efforts are missing, or the recording is too short. With closed loops,
+        the recording must have the independent joints; the others follow them from the neutral
+        configuration, by continuous motion.
     ModelError
         If a joint has a quaternion as its position, or none moves.
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from rbd_ros._internal.mujoco_package import import_mujoco
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, RbdError, StateError, UrdfError
-from rbd_ros.model.arguments import finite_array, finite_vector, number, whole_number
+from rbd_ros.model.arguments import (
+    finite_array, finite_vector, number, refuse_loops, whole_number)
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.mjcf import element_names, is_mjcf, load_mjcf
@@ -88,6 +89,7 @@ class MujocoRobot:
                  position_noise: npt.ArrayLike = 0.0, velocity_noise: npt.ArrayLike = 0.0,
                  effort_noise: npt.ArrayLike = 0.0, seed: int = 0) -> None:
         self._mujoco = import_mujoco('physics by MuJoCo', 'rbd_ros[sim]')
+        refuse_loops(model, 'MujocoRobot')
         if model.nq != model.nv or not model.coordinates.is_identity:
             raise ModelError(f"robot '{model.name}' has joints with quaternions, or that mimic "
                              'others: it cannot be simulated in MuJoCo here; lock them')
