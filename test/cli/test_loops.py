@@ -117,6 +117,19 @@ def test_positions_of_other_joints_choose_the_branch(capsys):
         capsys.readouterr().err)
 
 
+def test_floating_robots_take_quaternions_of_the_base(capsys):
+    model, turn = rbd_ros.load_urdf(FOUR_BAR, floating_base=True), np.sqrt(0.5)
+    joints = four_bar_joints(1.2)
+    q = [turn, 0.0, 0.0, turn, 1.0, 2.0, 3.0, 1.2, joints['coupler'], joints['rocker']]
+    expected = dict(zip(model.velocity_names, rbd_ros.gravity_torques(model, q)))
+    for given in (['2', '0', '0', '2', '1', '2', '3', '1.2'],
+                  ['base_qx=1', 'base_qw=1', 'base_x=1', 'base_y=2', 'base_z=3', 'crank=1.2']):
+        found = printed(capsys, FOUR_BAR, '--floating-base', '--q', *given)
+        assert found == pytest.approx(expected, rel=PRINTED, abs=PRINTED)
+    assert main(['torques', FOUR_BAR, '--floating-base', '--q', 'base_qw=0']) == 1
+    assert "quaternion of joint 'base'" in capsys.readouterr().err
+
+
 def test_trajectories_have_the_joints_with_motors(tmp_path, capsys):
     oracle, time = loop_robot('four_bar'), np.linspace(0.0, 2.0, 81)
     crank, v, a = 3.0 * np.sin(time), 3.0 * np.cos(time), -3.0 * np.sin(time)
