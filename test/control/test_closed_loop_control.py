@@ -59,7 +59,7 @@ def test_impedance_has_the_inertia_of_the_robot(robot):
 
 
 def test_pd_and_gravity_hold_a_pose(robot):
-    model, q, v, reference = robot
+    model, q, v, _ = robot
     still = JointReference(model, q)
     law = control.PdGravity(model, 20.0, 3.0)
     assert np.max(np.abs(law.update(0.0, q, 0.0 * v, still) - rbd_ros.gravity_torques(model, q)
@@ -216,17 +216,17 @@ def test_trajectories_are_closed_and_follow_the_motors():
                              - now.v)) < 1e-6
         assert np.max(np.abs((after.v - before.v) / (2.0 * h) - now.a)) < 1e-4
     motion.check_limits(effort=False)
-    with pytest.raises(StateError, match='needs .* its limit is'):
+    with pytest.raises(StateError, match=r'needs .* its limit is'):
         control.JointTrajectory(model, [0.0, 0.06], [q, goal]).check_limits()
 
 
 def test_trajectories_respect_limits_of_passive_joints():
     model, q, _ = limited_four_bar(0.1)
     goal = rbd_ros.integrate(model, q, [0.6], 1.0)
-    with pytest.raises(StateError, match="'rocker' reaches .* rad at .*, its limit is"):
+    with pytest.raises(StateError, match=r"'rocker' reaches .* rad at .*, its limit is"):
         control.JointTrajectory(model, [0.0, 1.0, 2.0], [q, goal, q]).check_limits()
     model, q, _ = limited_four_bar(3.0, velocity=0.2)
-    with pytest.raises(StateError, match="'rocker' moves at .* rad/s at .*, its limit is"):
+    with pytest.raises(StateError, match=r"'rocker' moves at .* rad/s at .*, its limit is"):
         control.JointTrajectory(model, [0.0, 1.0], [q, goal]).check_limits()
     control.JointTrajectory(model, [0.0, 9.0], [q, goal]).check_limits()
 
