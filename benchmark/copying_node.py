@@ -48,7 +48,8 @@ class CopyingNode(Node):
         model = load_urdf_string(message.data)
         n = model.nv
         values = {'q': np.zeros(model.nq), 'com': np.zeros(3), 'com_jacobian': np.zeros((3, n)),
-                  **dict.fromkeys(('v', 'g', 'coriolis_torques', 'g_dot'), np.zeros(n)),
+                  **dict.fromkeys(('v', 'g', 'holding', 'coriolis_torques', 'g_dot', 'positions',
+                                   'velocities'), np.zeros(n)),
                   **dict.fromkeys(('M', 'C', 'M_dot'), np.zeros((n, n)))}
         outputs = Outputs(model, 1)
         # In the node's order, without topics that it publishes only with efforts or a task.

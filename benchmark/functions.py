@@ -57,6 +57,11 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     prescribed, joint = np.arange(model.nv) % 2 == 0, model.moving_joints[-1][0].name
     still, pi = analysis.Variation(), models.inertial_parameters(model)
     loaded = rbd_ros.with_payload(model, tip, 1.0)
+    contact = analysis.Contact(tip, 'surface')
+    # A rod between root and tip closes a loop.
+    rod = models.Constraint('rod', 'distance', model.link_names[0], tip, length=float(
+        np.linalg.norm(rbd_ros.forward_kinematics(model, q)[-1, :3, 3])))
+    closed = models.with_constraints(model, [rod])
     xml = robot.path.read_text(encoding='utf-8')
     # The same robot in MuJoCo's format.
     mjcf = mujoco.MjSpec.from_string(mujoco_urdf(xml, model))
@@ -109,6 +114,8 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'forward_dynamics_derivatives': one(rbd_ros.forward_dynamics_derivatives, model, q, v,
                                             tau),
         'forward_kinematics': one(rbd_ros.forward_kinematics, model, q),
+        'constraint_forces': one(rbd_ros.constraint_forces, closed, rbd_ros.neutral(closed),
+                                 v[:closed.nv], a[:closed.nv]),
         'friction_torques': one(rbd_ros.friction_torques, model, v),
         'gravity_torques': one(rbd_ros.gravity_torques, model, q),
         'hybrid_dynamics': one(rbd_ros.hybrid_dynamics, model, q, v, a, tau, prescribed),
@@ -130,6 +137,12 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'analysis.centroidal_momentum_matrix_dot': one(
             analysis.centroidal_momentum_matrix_dot, model, q, v),
         'analysis.com_jacobian_dot': one(analysis.com_jacobian_dot, model, q, v),
+        'analysis.check_contacts': one(analysis.check_contacts, model, q, [contact],
+                                       np.ones((1, 6))),
+        'analysis.constrained_dynamics': one(analysis.constrained_dynamics, model, q, v, tau,
+                                             [contact]),
+        'analysis.constrained_inverse_dynamics': one(
+            analysis.constrained_inverse_dynamics, model, q, v, a, [contact]),
         'analysis.coriolis_matrix_derivatives': one(
             analysis.coriolis_matrix_derivatives, model, q, v),
         'analysis.energy': one(analysis.energy, model, q, v),
@@ -250,6 +263,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
                                             models.drive_parameters(model)),
         'model.with_free_joints': made(models.with_free_joints, model, [joint]),
         'model.with_friction': made(models.with_friction, model, damping={joint: 0.1}),
+        'model.with_constraints': made(models.with_constraints, model, [rod]),
         'model.with_inertial_parameters': made(models.with_inertial_parameters, model, pi),
         'model.with_springs': made(models.with_springs, model, stiffness={joint: 0.1}),
         'model.without_payload': made(models.without_payload, loaded, tip),

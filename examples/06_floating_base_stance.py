@@ -11,8 +11,10 @@ is chosen. The other equations then determine the joint torques.
 
 import numpy as np
 import rbd_ros
+from rbd_ros.analysis import constrained_dynamics, constrained_inverse_dynamics, Contact
 
-FEET = ('left_foot', 'right_foot')
+SOLES = [Contact(foot, 'surface', (0.0, 0.0, -0.05), friction=0.6, half_size=(0.12, 0.05))
+         for foot in ('left_foot', 'right_foot')]
 Q = np.array([0.4, -0.8, 0.4, 0.5, -1.0, 0.5])
 
 
@@ -38,21 +40,14 @@ def main():
     q = rbd_ros.neutral(robot)
     q[-6:] = Q
     still = np.zeros(robot.nv)
-    g = rbd_ros.gravity_torques(robot, q)
-    J = np.vstack([rbd_ros.world_jacobian(robot, q, foot) for foot in FEET])
-    base = slice(0, 6)
-    wrenches = np.linalg.lstsq(J[:, base].T, g[base], rcond=None)[0]
-    tau = g - J.T @ wrenches
-    for foot, wrench in zip(FEET, wrenches.reshape(-1, 6)):
-        print(f'{foot:11} moment {wrench[:3].round(1)} N m, force {wrench[3:].round(1)} N')
-    for name, one in zip(robot.velocity_names[6:], tau[6:]):
+    stance = constrained_inverse_dynamics(robot, q, still, still, SOLES)
+    for sole, wrench, check in zip(SOLES, stance.wrenches, stance.checks):
+        print(f'{sole.link:11} moment {wrench[:3].round(1)} N m, force {wrench[3:].round(1)} N, '
+              + ('holds' if check.holds else 'does not hold'))
+    for name, one in zip(robot.velocity_names[6:], stance.tau[6:]):
         print(f'{name:18}{one:8.2f} N m')
-    pushed = {}
-    for foot, wrench in zip(FEET, wrenches.reshape(-1, 6)):
-        R = rbd_ros.forward_kinematics(robot, q)[robot.link_index(foot)][:3, :3]
-        pushed[foot] = np.concatenate((R.T @ wrench[:3], R.T @ wrench[3:]))
-    a = rbd_ros.forward_dynamics(robot, q, still, tau, external_wrenches=pushed)
-    return robot, wrenches, tau, a
+    a = constrained_dynamics(robot, q, still, stance.tau, SOLES).a
+    return robot, stance.wrenches, stance.tau, a
 
 
 if __name__ == '__main__':

@@ -38,6 +38,7 @@ TOPICS = {
     '~/com_jacobian': MatrixStamped,
     '~/com': PointStamped,
     '~/dynamics': DynamicsStamped,
+    '~/full_joint_states': JointState,
     '~/mass_matrix_rate': MatrixStamped,
     '~/coriolis_matrix_rate': MatrixStamped,
     '~/gravity_torques_rate': JointState,

@@ -25,14 +25,14 @@ def document(name):
     return parse(decode((URDF / f'{name}.urdf').read_bytes()))
 
 
-def without_constraints(root):
+def without_constraints(root, strict=False):
     """Return the tree of a document."""
     root = parse(etree.tostring(root, encoding='unicode'))
     for element in list(root.iterchildren('constraint')):
         root.remove(element)
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', rbd_ros.ModelWarning)
-        return rbd_ros.load_urdf_string(etree.tostring(root, encoding='unicode'))
+        return rbd_ros.load_urdf_string(etree.tostring(root, encoding='unicode'), strict=strict)
 
 
 def loop_robot(name):

@@ -7,6 +7,7 @@ from rbd_ros._internal.lazy_exports import export
 __getattr__, __dir__, __all__ = export(__name__, {
     'centroidal': [
         'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot', 'com_jacobian_dot'],
+    'contacts': ['check_contacts', 'constrained_dynamics', 'constrained_inverse_dynamics'],
     'directional_derivatives': [
         'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
         'inverse_dynamics_derivative'],
@@ -26,4 +27,6 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'rbd_ros.simulation.simulator': ['Motion', 'simulate', 'Simulator'],
     'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
     'rbd_ros.batch.trajectory_efforts': ['trajectory_efforts', 'TrajectoryEfforts'],
+    'rbd_ros.workspace.contacts': [
+        'ConstrainedDynamics', 'ConstrainedInverseDynamics', 'Contact', 'ContactCheck'],
     'rbd_ros.workspace.variation': ['Variation']})

@@ -7,6 +7,11 @@ from rbd_ros.analysis.centroidal import (
     centroidal_momentum_matrix_dot as centroidal_momentum_matrix_dot,
     com_jacobian_dot as com_jacobian_dot,
 )
+from rbd_ros.analysis.contacts import (
+    check_contacts as check_contacts,
+    constrained_dynamics as constrained_dynamics,
+    constrained_inverse_dynamics as constrained_inverse_dynamics,
+)
 from rbd_ros.analysis.directional_derivatives import (
     forward_dynamics_derivative as forward_dynamics_derivative,
     hybrid_dynamics_derivative as hybrid_dynamics_derivative,
@@ -52,6 +57,12 @@ from rbd_ros.simulation.simulator import (
     Motion as Motion,
     simulate as simulate,
     Simulator as Simulator,
+)
+from rbd_ros.workspace.contacts import (
+    ConstrainedDynamics as ConstrainedDynamics,
+    ConstrainedInverseDynamics as ConstrainedInverseDynamics,
+    Contact as Contact,
+    ContactCheck as ContactCheck,
 )
 from rbd_ros.workspace.variation import Variation as Variation
 from rbd_ros.analysis.regressors import (

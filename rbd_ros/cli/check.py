@@ -14,6 +14,7 @@ import warnings
 from rbd_ros._internal.text import counted
 from rbd_ros.cli.options import add_robot, load_robot
 from rbd_ros.errors import ModelWarning, UrdfError
+from rbd_ros.model.closure import gap_in_words
 from rbd_ros.model.model import Model
 
 
@@ -53,7 +54,9 @@ def describe(model: Model) -> Iterator[str]:
         resistance = ''.join(
             f', {label} {x:.4g} {of}' for label, x, of in (
                 ('damping', model.damping[k], f'{effort} s/{unit}'),
-                ('friction', model.friction[k], effort)) if x)
+                ('friction', model.friction[k], effort),
+                ('armature', model.armature[k], 'kg m^2' if unit == 'rad' else 'kg'),
+                ('stiffness', model.stiffness[k], f'{effort}/{unit}')) if x)
         yield (f'{k:5d}  {name:32s} {model.lower[k]:8.4g} ... {model.upper[k]:<8.4g} {unit:4s}'
                f'velocity {model.velocity_limit[k]:.4g} {unit}/s, '
                f'effort {model.effort_limit[k]:.4g} {effort}{resistance}' + ''.join(
@@ -63,6 +66,16 @@ def describe(model: Model) -> Iterator[str]:
                        ('jerk', model.jerk_limit, 3)) if isfinite(limit[k])))
     if model.nq != model.nv:
         yield 'Positions: ' + ', '.join(model.position_names)
+    if model.loops is not None:
+        yield 'Independent joints: ' + ', '.join(model.independent_joints)
+        yield ''
+        yield 'Constraints (name [kind] link a, link b):'
+        yield from (f'{one.name} [{one.kind}] {one.link_a}, {one.link_b}'
+                    + (f', {one.length:.6g} m apart' if one.length else '')
+                    for one in model.constraints)
+        yield 'Closed neutral configuration: ' + ' '.join(
+            f'{name}={x:.6g}' for name, x in zip(model.position_names, model.loops.neutral))
+        yield 'Widest gap: ' + gap_in_words(model.loops, model.loops.neutral)
     yield ''
     yield 'Tree (joint [kind] link, mass in kg):'
     depth: dict[str, int] = {}
@@ -104,12 +117,15 @@ def content(model: Model) -> dict[str, object]:
         'coordinates': [
             {'name': name, 'unit': 'rad' if angular else 'm', **dict(zip(
                 ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction',
-                 'acceleration_limit', 'deceleration_limit', 'jerk_limit'),
+                 'acceleration_limit', 'deceleration_limit', 'jerk_limit', 'stiffness',
+                 'spring_reference'),
                 (float(x) if isfinite(x) else None for x in numbers)))}
             for name, angular, *numbers in zip(
                 model.velocity_names, model.angular, model.lower, model.upper,
                 model.velocity_limit, model.effort_limit, model.damping, model.friction,
-                model.acceleration_limit, model.deceleration_limit, model.jerk_limit)],
+                model.acceleration_limit, model.deceleration_limit, model.jerk_limit,
+                model.stiffness, model.spring_reference)],
+        'configurations': {name: q.tolist() for name, q in model.configurations.items()},
         'joints': [
             {'name': joint.name, 'kind': joint.kind, 'parent': joint.parent, 'child': joint.child,
              'placement': joint.placement.tolist(), 'axis': joint.axis.tolist(),
@@ -119,4 +135,9 @@ def content(model: Model) -> dict[str, object]:
         'links': [
             {'name': link.name, 'mass': float(link.mass), 'com': link.com.tolist(),
              'inertia': link.inertia.tolist()} for link in model.links],
+        'constraints': [
+            {'name': one.name, 'kind': one.kind, 'link_a': one.link_a, 'link_b': one.link_b,
+             'placement_a': one.placement_a.tolist(), 'placement_b': one.placement_b.tolist(),
+             'length': one.length} for one in model.constraints],
+        'independent_joints': list(model.independent_joints),
         'warnings': list(model.warnings)}

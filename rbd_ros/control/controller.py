@@ -152,7 +152,8 @@ class Controller(ABC):
                 len(reference.q) != len(q) or len(reference.v) != len(v)):
             raise StateError('the reference is one for another robot: it has '
                              f'{len(reference.v)} velocities, not {len(v)}')
-        return self._torques(t, q, v, reference) + self._springs(q)
+        tau = self._torques(t, q, v, reference)
+        return tau + self._springs(q) if self.compensates_springs else tau
 
     @abstractmethod
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: Any) -> np.ndarray:

@@ -206,9 +206,9 @@ class JointTrajectory:
             roots = [one.roots(discontinuity=False, extrapolate=False)
                      for one in (speed, rate.derivative())]
             times = np.concatenate((v.x, *roots))
-            times = np.unique(np.clip(times[np.isfinite(times)], v.x[0], v.x[-1]))
+            times = np.unique(times[np.isfinite(times)])
             begin, end = times[:-1], times[1:]
-            # In shorter intervals, between roots that are one, the sign is that of rounding.
+            # In shorter intervals, between roots that differ by rounding, so does the sign.
             wide = end - begin > LIMIT_SLACK * np.min(np.diff(v.x))
             begin, end = begin[wide], end[wide]
             middle = 0.5 * (begin + end)
@@ -222,7 +222,7 @@ class JointTrajectory:
                 if excess[worst] > 0.0:
                     verb = 'decelerates at' if slows[worst] else 'accelerates at'
                     raise _beyond(self._model, int(k), verb, '/s^2', abs(values[worst]), t[worst],
-                                       limits[worst])
+                                  limits[worst])
 
     def _check_efforts(self) -> None:
         spans, most = np.diff(self.times), self._model.effort_limit * (1.0 + LIMIT_SLACK)

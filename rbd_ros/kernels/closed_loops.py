@@ -20,7 +20,9 @@ anyway): J_d has full column rank, and a QR factorization solves the equations t
 
 A row of ``loops`` is one constraint, see the columns below; ``velocities`` maps from the
 coordinates of a robot with mimics, as in `rbd_ros.kernels.coordinates`; ``order`` has the numbers
-of the dependent velocities, followed by those of the independent ones.
+of the dependent velocities, followed by those of the independent ones; ``involved`` has, for each
+of the latter that is in a loop, its number among them and the group of the loop. The other columns
+of J are zero.
 
 """
 
@@ -37,9 +39,12 @@ from rbd_ros.kernels.vectors import (ad, add, add6, add_cross, compose, cross, d
                                      scale, shift, sub, sub6, transpose, unrotate)
 
 # Columns of `loops`: kind, slots of the bodies, poses of the frames there (rotation by columns,
-# position), distance, m, and the first of its equations.
-KIND, BODY_A, FRAME_A, BODY_B, FRAME_B, LENGTH_M, FIRST = 0, 1, 2, 14, 15, 27, 28
-LOOP_COLUMNS = 29
+# position), distance, m, the first of its equations, the slot of the body that carries both, and
+# the group of loops that have joints in common.
+KIND, BODY_A, FRAME_A, BODY_B, FRAME_B, LENGTH_M = 0, 1, 2, 14, 15, 27
+FIRST, CARRIER, GROUP = 28, 29, 30
+LOOP_COLUMNS = 31
+ALL_GROUPS = -1
 # Values of KIND, and the number of equations of each.
 POINT, REVOLUTE, WELD, DISTANCE = 0, 1, 2, 3
 EQUATIONS = (3, 5, 6, 1)
@@ -49,10 +54,10 @@ ZERO6 = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 # Part of a dependent column that may be a combination of the others before that counts as
 # singular, gap of closed loops, m and rad, and relative error of consistent equations.
 SINGULAR, CLOSED, CONSISTENT = 1e-6, 1e-6, 1e-5
-# Rows of ``found``: V, A, gamma, a Newton step and V of all joints, mimics included, followed by
-# the columns of G. In the last column: the size of the gaps, and what is wrong: nothing (0), the
+# Rows of ``found``: V, A, gamma, a Newton step, V and A of all joints, mimics included, followed
+# by the columns of G. In the last column: the size of the gaps, and what is wrong: nothing (0), a
 # dependent velocity 1 ... that is singular, inconsistent equations, or the length of a vector.
-V, A, GAMMA, STEP, EXPANDED, G = 0, 1, 2, 3, 4, 5
+V, A, GAMMA, STEP, JOINTS_V, JOINTS_A, G = 0, 1, 2, 3, 4, 5, 6
 INCONSISTENT, LENGTH = -1, -2
 
 
@@ -112,6 +117,7 @@ def write_equations(robot, loops, velocities, J, n):
     for k in range(len(loops)):
         (R, p), (R_b, p_b) = frame(robot, loops, k, BODY_A), frame(robot, loops, k, BODY_B)
         kind, shift_b = loops[k, KIND], unrotate(R, sub(p_b, p))
+        carrier = np.int64(loops[k, CARRIER])
         line, length = unit(shift_b)
         turn = (0.0, 0.0, 0.0)
         if kind == REVOLUTE or kind == WELD:
@@ -120,7 +126,7 @@ def write_equations(robot, loops, velocities, J, n):
         for of_body, sign in ((BODY_A, -1.0), (BODY_B, 1.0)):
             point = p_b if kind == DISTANCE and of_body == BODY_B else p
             b = np.int64(loops[k, of_body])
-            while b > 0:
+            while b != carrier:
                 turn, slide = shift(point, load6(robot, b, S_))
                 slide = unrotate(R, slide)
                 i = number(robot, b) - 1
@@ -148,7 +154,7 @@ def reflect(J, k, d, X, j):
 
 
 @helper
-def factor_equations(J, order, dependent, n):
+def factor_equations(J, order, involved, dependent, n):
     """
     Factor J_d = Q R by reflections, and apply Q^T to J_i and the gaps.
 
@@ -171,13 +177,15 @@ def factor_equations(J, order, dependent, n):
                 size = -size
             J[rows, d] = size
             J[k, d] -= size
-            for i in range(k + 1, len(order)):
+            for i in range(k + 1, dependent):
                 reflect(J, k, d, J, order[i])
+            for i in range(len(involved)):
+                reflect(J, k, d, J, order[dependent + involved[i, 0]])
             reflect(J, k, d, J, n + 1)
-    for j in range(dependent, len(order)):
-        inside, left = 0.0, 0.0
+    for k in range(len(involved)):
+        inside, left, j = 0.0, 0.0, order[dependent + involved[k, 0]]
         for i in range(rows):
-            square = J[i, order[j]] * J[i, order[j]]
+            square = J[i, j] * J[i, j]
             inside += square
             if i >= dependent:
                 left += square
@@ -204,31 +212,32 @@ def report(found, gap, status):
 
 
 @helper
-def write_map(robot, loops, velocities, order, J, found):
+def write_map(robot, loops, velocities, order, involved, J, found):
     """Write the Newton step and G; return whether the loops are closed and regular."""
     n = len(order)
     nv = len(found) - G
     dependent = n - nv
     gap = write_equations(robot, loops, velocities, J, n)
-    status = factor_equations(J, order, dependent, n)
+    status = factor_equations(J, order, involved, dependent, n)
     found[:] = 0.0
     report(found, gap, status)
     solve_equations(J, order, dependent, J, n + 1, found[STEP])
     for k in range(nv):
-        i = order[dependent + k]
-        solve_equations(J, order, dependent, J, i, found[G + k])
-        found[G + k, i] = 1.0
+        found[G + k, order[dependent + k]] = 1.0
+    for i in range(len(involved)):
+        k = involved[i, 0]
+        solve_equations(J, order, dependent, J, order[dependent + k], found[G + k])
     return gap <= CLOSED and status == 0
 
 
 @kernel
-def loop_map(robot, screws, loops, velocities, order, q, equations, found):
+def loop_map(robot, screws, loops, velocities, order, involved, q, equations, found):
     """Write the rows STEP and G of ``found``."""
     if not fits(robot, q, None):
         report(found, 0.0, LENGTH)
         return False
     forward_pass(robot, screws, q, None, None, ZERO6)
-    return write_map(robot, loops, velocities, order, equations, found)
+    return write_map(robot, loops, velocities, order, involved, equations, found)
 
 
 # -- Velocities and accelerations. --------------------------------------------------------------
@@ -301,10 +310,11 @@ def write_motion(robot, screws, loops, velocities, order, v, a, equations, found
         x, y = 0.0, 0.0
         for k in range(nv):
             x += found[G + k, j] * v[k]
-            y += found[G + k, j] * a[k]
+            if a is not None:
+                y += found[G + k, j] * a[k]
         found[V, j], found[A, j] = x, y
-    expand_velocity(velocities, found[V], found[EXPANDED])
-    velocity_pass(robot, screws, found[EXPANDED], V_)
+    expand_velocity(velocities, found[V], found[JOINTS_V])
+    velocity_pass(robot, screws, found[JOINTS_V], V_)
     bias_pass(robot)
     write_bias(robot, loops, equations, n)
     for k in range(n - nv):
@@ -313,17 +323,19 @@ def write_motion(robot, screws, loops, velocities, order, v, a, equations, found
     for j in range(n):
         found[A, j] += found[GAMMA, j]
         total += found[A, j]
+    expand_velocity(velocities, found[A], found[JOINTS_A])
     return math.isfinite(total)
 
 
-@kernel
-def loop_motion(robot, screws, loops, velocities, order, q, v, a, equations, found):
-    """Write all rows of ``found``, at the independent velocities v and accelerations a."""
-    if (not fits(robot, q, None) or len(v) != len(found) - G or len(a) != len(found) - G):
+@helper
+def find_motion(robot, screws, loops, velocities, order, involved, q, v, a, equations, found):
+    """Do `loop_motion`; a may be None for zero."""
+    if not (fits(robot, q, None) and len(v) == len(found) - G
+            and (a is None or len(a) == len(found) - G)):
         report(found, 0.0, LENGTH)
         return False
     forward_pass(robot, screws, q, None, None, ZERO6)
-    closed = write_map(robot, loops, velocities, order, equations, found)
+    closed = write_map(robot, loops, velocities, order, involved, equations, found)
     return write_motion(robot, screws, loops, velocities, order, v, a, equations, found) and closed
 
 
@@ -338,6 +350,13 @@ def minus_inverse(equations, order, nv, unit, inverse):
             reflect(equations, k, order[k], unit, j)
         solve_equations(equations, order, dependent, unit, j, inverse[j])
     return True
+
+
+@kernel
+def loop_motion(robot, screws, loops, velocities, order, involved, q, v, a, equations, found):
+    """Write all rows of ``found``, at the independent velocities v and accelerations a."""
+    return find_motion(robot, screws, loops, velocities, order, involved, q, v, a, equations,
+                       found)
 
 
 # -- Changes of the equations. ------------------------------------------------------------------
@@ -412,37 +431,45 @@ def moving_column(S, moved):
 
 
 @helper
+def change_of_body(robot, screws, i, U, W, u, v, w):
+    """Write U_ and W_ of a body, given those of its parent."""
+    b = slot(i)
+    S, R, r = load6(robot, b, S_), load33(robot, b, R_), load3(robot, b, r_)
+    U = add6(U, world_joint_motion(robot, screws, i, R, r, S, u))
+    Sv, Sw = (world_joint_motion(robot, screws, i, R, r, S, v),
+              world_joint_motion(robot, screws, i, R, r, S, w))
+    store6(robot, b, U_, U)
+    store6(robot, b, W_, add6(add6(W, ad(U, Sv)), Sw))
+
+
+@helper
 def change_pass(robot, screws, u, v, w):
     """Write U_ and W_: the twist of every body at u, and the change of V_."""
     store6(robot, GROUND, U_, ZERO6)
     store6(robot, GROUND, W_, ZERO6)
     for i in range(1, count(robot)):
-        b = slot(i)
-        up, S = parent(robot, b), load6(robot, b, S_)
-        R, r = load33(robot, b, R_), load3(robot, b, r_)
-        U = add6(load6(robot, up, U_), world_joint_motion(robot, screws, i, R, r, S, u))
-        Sv, Sw = (world_joint_motion(robot, screws, i, R, r, S, v),
-                  world_joint_motion(robot, screws, i, R, r, S, w))
-        store6(robot, b, U_, U)
-        store6(robot, b, W_, add6(add6(load6(robot, up, W_), ad(U, Sv)), Sw))
+        up = parent(robot, slot(i))
+        change_of_body(robot, screws, i, load6(robot, up, U_), load6(robot, up, W_), u, v, w)
 
 
 @helper
-def write_changes(robot, loops, velocities, J_t, J_u, J_tu):
-    """Write the derivatives of J."""
+def write_changes(robot, loops, velocities, group, J_t, J_u, J_tu):
+    """Write the derivatives of J; those of other groups, unless ALL_GROUPS, are zero."""
     J_t[:], J_u[:], J_tu[:] = 0.0, 0.0, 0.0
     for k in range(len(loops)):
+        if group != ALL_GROUPS and loops[k, GROUP] != group:
+            continue
         (R, p), p_b = frame(robot, loops, k, BODY_A), frame(robot, loops, k, BODY_B)[1]
         moved_a = twists(robot, np.int64(loops[k, BODY_A]))
         axes, P = moving_axes(R, moved_a), moving_point(p, moved_a)
         P_b = moving_point(p_b, twists(robot, np.int64(loops[k, BODY_B])))
-        apart = loops[k, KIND] == DISTANCE
+        apart, carrier = loops[k, KIND] == DISTANCE, np.int64(loops[k, CARRIER])
         way = product(unrotate, add, axes, sum_of(sub, P_b, P))
         line = product(scale, add, inverse_length(way), way) if apart else way
         for of_body, sign in ((BODY_A, -1.0), (BODY_B, 1.0)):
             point = P_b if apart and of_body == BODY_B else P
             b = np.int64(loops[k, of_body])
-            while b > 0:
+            while b != carrier:
                 turn, slide = moving_column(load6(robot, b, S_), twists(robot, b))
                 slide = product(unrotate, add, axes,
                                 sum_of(add, slide, product(cross, add, turn, point)))
@@ -466,5 +493,5 @@ def equation_changes(robot, screws, loops, velocities, q, v, u, w, J_t, J_u, J_t
     forward_pass(robot, screws, q, None, None, ZERO6)
     velocity_pass(robot, screws, v, V_)
     change_pass(robot, screws, u, v, w)
-    write_changes(robot, loops, velocities, J_t, J_u, J_tu)
+    write_changes(robot, loops, velocities, ALL_GROUPS, J_t, J_u, J_tu)
     return True

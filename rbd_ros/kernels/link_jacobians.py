@@ -133,6 +133,28 @@ def jacobian_columns(robot, screws, q, link_row, rows):
     return write_jacobian(robot, screws, q, link_row, rows[:6], rows[6:])
 
 
+@kernel
+def jacobians_and_biases(robot, screws, q, v, link_rows, frames):
+    """
+    Write the Jacobian, dJ/dt v and the pose of several links, in the axes of the root.
+
+    ``frames`` (links, 11, max(nv, 6)) has six rows, one and four for these; rows of ``link_rows``
+    are as for `write_jacobian`.
+
+    """
+    if not fits(robot, q, v):
+        return False
+    fine = True
+    for k in range(len(link_rows)):
+        row, frame = link_rows[k:k + 1], frames[k]
+        fine &= write_jacobian(robot, screws, q, row, frame[:6], frame[7:])
+        bias, valid = write_jacobian_rates(robot, screws, q, v, None, row, True, None)
+        fine &= valid
+        for e in range(3):
+            frame[6, e], frame[6, 3 + e] = bias[0][e], bias[1][e]
+    return fine
+
+
 @helper
 def align_columns(robot, body, R, omega, rows):
     """Turn J and dJ/dt into the axes of the root, see `write_jacobian_rates`."""

@@ -12,12 +12,13 @@ from dataclasses import replace
 import numpy as np
 from rbd_ros.errors import StateError
 from rbd_ros.kernels import closed_loops
-from rbd_ros.model.loops import Loops
+from rbd_ros.model.loops import all_involved, Loops
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import moved, random_of_tree, step_between, with_unit_quaternions
 
-# Size of the gaps at which Newton's method ends, and which a result may have, m and rad.
-ACCURACY, ACCEPTED = 1e-13, 1e-10
+# Size of the gaps at which Newton's method ends, and which may be left where numbers of redundant
+# equations are rounded, m and rad.
+ACCURACY, ACCEPTED = 1e-13, 1e-7
 ITERATIONS, LONGEST_STEP = 100, 0.5     # of Newton's method; rad or m
 DRAWS = 1000     # random configurations that are tried
 CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot follow
@@ -26,16 +27,25 @@ CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot foll
 def equations_and_gaps(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return J for all velocities of the unconstrained robot, and the gaps, m and rad."""
     n = len(loops.order)
-    equations, _ = _evaluate(replace(loops, order=np.arange(n), nv=n), q)
+    equations, _ = _evaluate(replace(loops, order=np.arange(n), involved=all_involved(n), nv=n), q)
     return equations[:-1, :n], equations[:-1, n + 1]
 
 
 def _evaluate(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     arrays = loops.arrays()
     closed_loops.loop_map(loops.robot.copy(), loops.screws, loops.table,
-                          loops.coordinates.columns, loops.order, loops.coordinates.position(q),
-                          *arrays)
+                          loops.coordinates.columns, loops.order, loops.involved,
+                          loops.coordinates.position(q), *arrays)
     return arrays
+
+
+def velocity_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
+    """Return G of v_tree = G v, or None if the loops are open or singular at q."""
+    _, found = _evaluate(loops, q)
+    gap, status = found[:2, -1].tolist()
+    if status or not gap <= closed_loops.CLOSED:
+        return None
+    return found[closed_loops.G:, :len(loops.order)].T
 
 
 def gap_in_words(loops: Loops, q: np.ndarray) -> str:
@@ -63,7 +73,7 @@ def close_nearby(model: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None
         if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):
             return q
         best = min(best, gap)
-        step = np.linalg.lstsq(J, -e, rcond=1e-9)[0]
+        step = np.linalg.lstsq(J, -e, rcond=closed_loops.SINGULAR)[0]
         q = with_unit_quaternions(model, moved(model, q, _limited(step)))
     return q if gap <= ACCEPTED else None
 
@@ -130,17 +140,6 @@ def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS
                          'the independent joints leave the range in which the loops close')
     half = moved_closed(model, q, 0.5 * step, cuts - 1)
     return moved_closed(model, half, 0.5 * step, cuts - 1)
-
-
-def configurations_along(model: Model, X: np.ndarray) -> np.ndarray:
-    """Return the configurations in which independent joints without quaternions have rows of X."""
-    # By continuous motion from the neutral configuration.
-    assert model.loops is not None
-    q, own, found = model.loops.neutral, model.loops.own, []
-    for x in X:
-        q = moved_closed(model, q, x - q[own])
-        found.append(q)
-    return np.reshape(found, (len(X), model.nq))
 
 
 def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:

@@ -14,14 +14,17 @@ from rbd_ros.model.closure import close_nearby, equations_and_gaps, gap_in_words
 from rbd_ros.model.coordinates import ClosedCoordinates
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
-from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops
+from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops, with_independent
 from rbd_ros.model.model import build_tree, Model
+from rbd_ros.model.plausibility import NO_EFFORT, without_effort
 from rbd_ros.model.steps import moved, neutral_of_tree, random_of_tree
 
-# Relative size of the singular values of J, and of its columns orthogonal to others, that are
-# zero but for rounding; configurations that are tried; and the perturbation that tells whether
-# the neutral configuration is singular, rad or m.
-RANK_TOLERANCE, TRIES, PERTURBATION = 1e-8, 100, 0.05
+# Relative size of singular values of J that are zero but for the rounding of numbers in
+# descriptions, and of those that are too small for a choice of joints.
+RANK_TOLERANCE, ILL_CONDITIONED = 1e-6, 1e-4
+# Configurations that are tried, and the perturbation, rad or m, that tells whether the neutral
+# configuration is singular.
+TRIES, PERTURBATION = 100, 0.05
 
 
 def with_constraints(model: Model, constraints: Sequence[Constraint],
@@ -118,7 +121,7 @@ def _chosen(tree: Model, J: np.ndarray, rank: int, passive: np.ndarray) -> list[
     """Return the velocities that are left when columns of J are chosen by pivoting."""
     left = J.copy()
     dependent: list[int] = []
-    enough = RANK_TOLERANCE ** 0.5 * np.linalg.norm(J, 2)
+    enough = ILL_CONDITIONED * np.linalg.norm(J, 2)
     for _ in range(rank):
         sizes = np.linalg.norm(left, axis=0)
         sizes[dependent] = -1.0
@@ -149,7 +152,7 @@ def _given(tree: Model, J: np.ndarray, rank: int, independent: Sequence[str]) ->
                          f'independent joints have {len(own)} velocities: name as many')
     rest = [k for k in range(tree.nv) if k not in own]
     sizes = np.linalg.svd(J[:, rest], compute_uv=False)
-    if not sizes[-1] > RANK_TOLERANCE ** 0.5 * sizes[0]:
+    if not sizes[-1] > ILL_CONDITIONED * sizes[0]:
         _, _, V = np.linalg.svd(J[:, rest])
         names = [tree.velocity_names[k] for k, x in zip(rest, V[-1]) if abs(x) > 0.1]
         raise ModelError(f"the independent joints of robot '{tree.name}' do not determine "
@@ -158,8 +161,7 @@ def _given(tree: Model, J: np.ndarray, rank: int, independent: Sequence[str]) ->
 
 
 def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
-    order = np.array([k for k in range(tree.nv) if k not in own] + own)
-    loops = replace(loops, order=order, nv=len(own))
+    loops = with_independent(loops, tree.tree, own)
     place = {k: i for i, k in enumerate(own)}
     moving = tuple((joint, q, slice(place[v.start], place[v.start] + joint.nv))
                    for joint, q, v in tree.moving_joints if {*range(v.start, v.stop)} <= {*own})
@@ -167,7 +169,10 @@ def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
                     if one.name != 'gravity' and isinstance(getattr(tree, one.name), np.ndarray)}
     for array in per_velocity.values():
         array.flags.writeable = False
-    return replace(tree, velocity_names=tuple(tree.velocity_names[k] for k in own),
+    # Passive joints of a loop have no motors on purpose.
+    notes = (*(note for note in tree.warnings if not note.endswith(NO_EFFORT)),
+             *without_effort([joint for joint, _, _ in moving]))
+    return replace(tree, warnings=notes, velocity_names=tuple(tree.velocity_names[k] for k in own),
                    moving_joints=moving, coordinates=ClosedCoordinates.of(tree.coordinates),
                    loops=loops, _unconstrained=tree, **per_velocity)
 

@@ -172,13 +172,17 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
                           'both ignored')
         lower, upper = (-inf,) * nv, (inf,) * nv
     limits: dict[str, Any] = {'lower': lower, 'upper': upper}
+    negative: dict[str, float] = {}
     for label in ('velocity', 'effort', *NEW_LIMITS):
         values = per_velocity(f'{label} limit', getattr(joint, label), inf)
         if any(x < 0.0 for x in values):
-            ignored.append(f'{where}: its {label} limit is negative, {min(values):g}; it is '
-                           'ignored')
+            negative[label] = min(values)
             values = tuple(inf if x < 0.0 else x for x in values)
         limits[label] = values
+    if negative:
+        limit, it = ('limit is', 'it is') if len(negative) == 1 else ('limits are', 'they are')
+        ignored.append(f'{where}: its {" and ".join(negative)} {limit} negative, '
+                       f'{" and ".join(f"{x:g}" for x in negative.values())}; {it} ignored')
     limits.update(zip(('axis', 'second_axis'), axes))
     drive: dict[str, Any] = {label: per_velocity(label, getattr(joint, label), 0.0)
                              for label in DRIVE}

@@ -9,6 +9,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels import closed_loops
+from rbd_ros.kernels.layout import PARENT
 from rbd_ros.model.body_table import pack, Tree
 from rbd_ros.model.coordinates import Coordinates
 from rbd_ros.model.description import LARGEST, numbers
@@ -99,6 +100,10 @@ class Loops:
     coordinates: Coordinates    # of the robot without its constraints
     # Numbers of the dependent velocities, followed by those of the independent ones.
     order: np.ndarray
+    # For each independent velocity in a loop, its number among these and the group of the loop;
+    # for each body of a loop, its group, its number, and whether its parent is in that group, too.
+    involved: np.ndarray
+    members: np.ndarray
     nv: int                 # number of independent velocities
     neutral: np.ndarray     # the closed configuration found first from the neutral one
 
@@ -124,6 +129,7 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
 
     """
     require_unique('constraint', [one.name for one in constraints])
+    bodies = tree.robot[:, PARENT].astype(int)
     robot, slots = pack(tree.robot)
     table, first = np.zeros((len(constraints), closed_loops.LOOP_COLUMNS)), 0
     for row, one in zip(table, constraints):
@@ -139,8 +145,51 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
             T = tree.link_pose[k] @ placement
             row[column] = slots[tree.link_body[k]]
             row[column + 1:column + 13] = (*T[:3, :3].T.ravel(), *T[:3, 3])
+        row[closed_loops.CARRIER] = slots[max(_path(bodies, body_a) & _path(bodies, body_b))]
         row[closed_loops.LENGTH_M], row[closed_loops.FIRST] = one.length or 0.0, first
         first += one.equations
     n = coordinates.nv
     return Loops(tuple(constraints), first, robot, tree.screws, table, coordinates,
-                 np.arange(n), n, np.zeros(0))
+                 np.arange(n), all_involved(n), np.zeros((0, 3), int), n, np.zeros(0))
+
+
+def _path(bodies: np.ndarray, body: int) -> set[int]:
+    """Return the bodies from the ground to one, given the parent of each."""
+    path = {0}
+    while body:
+        path.add(body)
+        body = int(bodies[body])
+    return path
+
+
+def all_involved(n: int) -> np.ndarray:
+    """Return ``involved`` if all n velocities are independent and taken to be in one loop."""
+    return np.stack((np.arange(n), np.zeros(n, int)), 1)
+
+
+def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Loops:
+    """Return the table in which only some velocities, numbers in ascending order, are free."""
+    bodies, slots = tree.robot[:, PARENT].astype(int), pack(tree.robot)[1].tolist()
+    column = loops.coordinates.columns[:, 0].astype(int)
+    # Loops that have velocities in common are one group.
+    groups: list[tuple[set[int], set[int]]] = []     # bodies and velocities
+    for row in loops.table:
+        a, b = (_path(bodies, slots.index(row[k])) for k in (closed_loops.BODY_A,
+                                                             closed_loops.BODY_B))
+        inside = a ^ b
+        velocities = {int(column[body - 1]) for body in inside}
+        for other in [group for group in groups if group[1] & velocities]:
+            groups.remove(other)
+            inside, velocities = inside | other[0], velocities | other[1]
+        groups.append((inside, velocities))
+    table = loops.table.copy()
+    for row in table:
+        ends = {slots.index(row[k]) for k in (closed_loops.BODY_A, closed_loops.BODY_B)} - {0}
+        row[closed_loops.GROUP] = next(k for k, (inside, _) in enumerate(groups) if ends & inside)
+    order = [k for k in range(loops.coordinates.nv) if k not in {*independent}] + [*independent]
+    involved = [(i, g) for i, k in enumerate(independent)
+                for g, (_, velocities) in enumerate(groups) if k in velocities]
+    members = [(g, body, int(bodies[body] in inside)) for g, (inside, _) in enumerate(groups)
+               for body in sorted(inside)]
+    return replace(loops, table=table, order=np.array(order), nv=len(independent),
+                   involved=np.array(involved, int).reshape(-1, 2), members=np.array(members, int))

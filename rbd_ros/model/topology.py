@@ -37,8 +37,9 @@ def order_tree(links: Sequence[Link],
         if joint.child in leading_to:
             raise ModelError(
                 f"link '{joint.child}' has two parents, '{leading_to[joint.child].parent}' and "
-                f"'{joint.parent}'; closed loops are not supported: cut one of the joints "
-                f"'{leading_to[joint.child].name}' and '{joint.name}'")
+                f"'{joint.parent}', which closes a loop: keep one of the joints "
+                f"'{leading_to[joint.child].name}' and '{joint.name}', and replace the other by a "
+                'constraint')
         leading_to[joint.child] = joint
         leaving[joint.parent].append(joint)
     roots = [link.name for link in links if link.name not in leading_to]

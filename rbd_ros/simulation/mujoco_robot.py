@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot simulated by MuJoCo from the same URDF."""
+"""A robot simulated by MuJoCo from the same URDF or MJCF."""
 
 from collections import deque
 from typing import Any, NamedTuple
@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.mujoco_package import import_mujoco
 from rbd_ros._internal.text import listed
-from rbd_ros.errors import ModelError, StateError, UrdfError
+from rbd_ros.errors import ModelError, RbdError, StateError, UrdfError
 from rbd_ros.model.arguments import (
     finite_array, finite_vector, number, refuse_loops, whole_number)
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.description import Link
+from rbd_ros.model.files.mjcf import element_names, is_mjcf, load_mjcf
 from rbd_ros.model.files.urdf_writer import (
     append, append_named, document, set_child, with_angles, write_joint, write_link)
 from rbd_ros.model.files.xml_elements import decode, parse
@@ -50,10 +51,10 @@ class MujocoRobot:
     """
     A robot in MuJoCo with torque inputs, command delay, sensor noise and a hidden payload.
 
-    MuJoCo reads inertias, axes and limits from the URDF itself, without shapes, so nothing
-    collides. Rotor inertias, springs, damping, Coulomb friction, effort offsets, gravity and the
-    order of the joints are those of the model, so they may come from an identification. Joints
-    that the model does not move are fixed at their position in the model. MuJoCo supports neither
+    MuJoCo reads inertias, axes and limits from the description itself, and nothing collides. Rotor
+    inertias, springs, damping, Coulomb friction, effort offsets, gravity and the order of the
+    joints are those of the model, so they may come from an identification. Joints that the model
+    does not move are fixed at their position in the model (not of MJCF). MuJoCo supports neither
     Stribeck nor asymmetric friction: these are left out.
 
     The effort is the last command that is at least as old as the delay, within the effort limits;
@@ -62,9 +63,9 @@ class MujocoRobot:
     Parameters
     ----------
     urdf, model
-        The URDF, as text, and the robot that `rbd_ros.load_urdf_string` reads from it, with
-        drives. ModelError is raised if MuJoCo is not installed or rejects the robot, or if joints
-        have quaternions or mimic others.
+        The URDF or MJCF, as text, and the robot that `rbd_ros.load_urdf_string` or `load_mjcf`
+        reads from it, with drives. ModelError is raised if MuJoCo is not installed or rejects the
+        robot, or if joints have quaternions or mimic others.
     q : array_like, shape (model.nq,), optional
         Initial configuration, at rest; default: zeros.
     step, delay : float
@@ -100,13 +101,18 @@ class MujocoRobot:
         self._rng = np.random.default_rng(seed)
         self._robot = self._compile(urdf, load)
         self._data, self._scratch = (self._mujoco.MjData(self._robot) for _ in range(2))
-        joints = [self._robot.joint(name) for name in model.velocity_names]
-        self._q_of = np.array([int(joint.qposadr[0]) for joint in joints], int)
-        self._v_of = np.array([int(joint.dofadr[0]) for joint in joints], int)
+        names = element_names(self._robot, 'joint')
+        joints = [names.index(name) for name in model.velocity_names]
+        self._q_of, self._v_of = self._robot.jnt_qposadr[joints], self._robot.jnt_dofadr[joints]
         self._set_drives()
         # MuJoCo's body of each moving link, and the link's pose in it.
-        self._links = {model.link_names[part]: (self._robot.body(model.link_names[k]).id, T)
-                       for k, parts in moving_bodies(model).items() for part, T in parts}
+        bodies = element_names(self._robot, 'body')
+        if is_mjcf(urdf):
+            self._links = {name: (k, np.eye(4)) for k, name in enumerate(bodies)
+                           if self._robot.body_weldid[k]}
+        else:
+            self._links = {model.link_names[part]: (bodies.index(model.link_names[k]), T)
+                           for k, parts in moving_bodies(model).items() for part, T in parts}
         self._wrenches: dict[str, np.ndarray] = {}
         # Step at which each pending command takes effect, and the command.
         self._commands: deque[tuple[int, np.ndarray]] = deque()
@@ -209,13 +215,37 @@ class MujocoRobot:
                                 self._data.qfrc_applied)
 
     def _compile(self, urdf: str, load: Load | None) -> Any:
-        text = mujoco_urdf(urdf, self.model, load)
+        mjcf = is_mjcf(urdf)
+        text = urdf if mjcf else mujoco_urdf(urdf, self.model, load)
         try:
-            robot = self._mujoco.MjModel.from_xml_string(text)
+            robot = (self._compile_mjcf(text, load) if mjcf
+                     else self._mujoco.MjModel.from_xml_string(text))
+        except RbdError:
+            raise
         except ValueError as error:
             raise ModelError(f"MuJoCo refuses robot '{self.model.name}': {error}") from None
         robot.opt.timestep, robot.opt.gravity[:] = self.step, self.model.gravity
         robot.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        return robot
+
+    def _compile_mjcf(self, text: str, load: Load | None) -> Any:
+        """Return MuJoCo's model of MJCF without contacts and actuators, with a payload."""
+        model, flags = self.model, self._mujoco.mjtDisableBit
+        if load_mjcf(text).velocity_names != model.velocity_names:
+            raise ModelError('the MJCF is not that of the model, or joints are locked: it has '
+                             'other joints')
+        spec = self._mujoco.MjSpec.from_string(text)
+        if load is not None:
+            body = spec.body(load.link)
+            if body is None:
+                raise ModelError(f"the MJCF has no body '{load.link}'")
+            link = checked_load(load)
+            body.add_body(name=PAYLOAD, mass=link.mass, ipos=link.com, explicitinertial=True,
+                          fullinertia=link.inertia[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
+        robot = spec.compile()
+        robot.opt.disableflags |= flags.mjDSBL_CONTACT | flags.mjDSBL_ACTUATION
+        # Rotors are part of the model's armature and damping.
+        robot.actuator_armature[:] = robot.actuator_damping[:] = robot.body_gravcomp[:] = 0.0
         return robot
 
     def _set_drives(self) -> None:
@@ -228,6 +258,13 @@ class MujocoRobot:
         robot.dof_solimp[:, :2] = FRICTION_IMPEDANCE
         robot.dof_solref[:] = FRICTION_TIME_CONSTANT * self.step, 1.0
         self._mujoco.mj_setConst(robot, self._data)
+
+
+def checked_load(load: Load) -> Link:
+    """Return a payload as a link; raise StateError if a number is not finite."""
+    com, inertia = (finite_array(f"the load's {label}", x, shape) for label, x, shape in (
+        ('com', load.com, (3,)), ('inertia', load.inertia, (3, 3))))
+    return Link(PAYLOAD, number("the load's mass", load.mass, 0.0), com, inertia)
 
 
 def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
@@ -249,10 +286,7 @@ def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
             write_joint(elements[joint.name], joint)
     if load is not None:
         model.link_index(load.link)
-        mass = number("the load's mass", load.mass, 0.0)
-        com, inertia = (finite_array(f"the load's {label}", x, shape) for label, x, shape in (
-            ('com', load.com, (3,)), ('inertia', load.inertia, (3, 3))))
-        write_link(append_named(root, 'link', PAYLOAD), Link(PAYLOAD, mass, com, inertia))
+        write_link(append_named(root, 'link', PAYLOAD), checked_load(load))
         write_joint(append_named(root, 'joint', PAYLOAD),
                     Joint(PAYLOAD, 'fixed', load.link, PAYLOAD))
     set_child(append(root, 'mujoco'), 'compiler',

@@ -19,16 +19,18 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import SingularError, StateError
-from rbd_ros.kernels import closed_loops
+from rbd_ros.kernels import closed_loop_dynamics, closed_loops
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.closure import equations_and_gaps, gap_in_words
+from rbd_ros.model.loops import Loops
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.body_changes import check_direction
 from rbd_ros.workspace.coupled import CoupledMethods, VECTORS
 from rbd_ros.workspace.maps import Map, matrix_by_parameters, rows, same
-from rbd_ros.workspace.results import (DynamicsTerms, Factorization, MatricesDot,
-                                       ParameterDerivatives)
+from rbd_ros.workspace.results import (
+    DynamicsTerms, Factorization, is_body_form, MatricesDot, ParameterDerivatives,
+    term_layout)
 from rbd_ros.workspace.variation import Variation
 
 # Share of a joint in a singular motion from which it is named.
@@ -40,6 +42,27 @@ class Changes(NamedTuple):
 
     of_G: np.ndarray        # (nv, velocities of the tree, nv), the direction first
     of_rate: np.ndarray     # of dG/dt, with v held
+
+
+class Buffers(NamedTuple):
+    """The buffers of kernels, each in the order of its arguments."""
+
+    terms: tuple[np.ndarray, ...]
+    masses: tuple[np.ndarray, ...]
+    derivatives: tuple[np.ndarray, ...]
+
+
+def buffers(loops: Loops) -> Buffers:
+    """Return the buffers of a robot."""
+    joints, n, m, nv = len(loops.coordinates.columns), len(loops.order), loops.equations, loops.nv
+    d, width = n - nv, len(loops.involved)
+    x, X, rate = np.zeros(n), np.zeros((m, max(1, width))), np.zeros((d, width))
+    return Buffers(
+        (X, x, rate, np.zeros(term_layout(joints).shape), np.zeros(term_layout(n).shape)),
+        (np.zeros((joints, joints)), np.zeros((n + 2 * nv + 1, n))),
+        (np.zeros((joints, 3 * joints)), np.zeros((n, 3 * n)), *np.zeros((3, m, n)), X, x,
+         *np.zeros((2, joints)), np.zeros((width, d, width)), *np.zeros((2, d, width)), rate,
+         loops.members))
 
 
 class ClosedMethods(CoupledMethods):
@@ -59,8 +82,10 @@ class ClosedMethods(CoupledMethods):
         m = loops.equations
         self._unit, self._inverse = np.zeros((m, m)), np.zeros((m, n))
         self._rates = np.zeros((3, m, n))
+        self._folded, self._tau = np.zeros(n), np.zeros(model.nv)
+        self._buffers = buffers(loops)
         self._table = (self._bodies.robot, self._bodies._screws, loops.table,
-                       loops.coordinates.columns, loops.order)
+                       loops.coordinates.columns, loops.order, loops.involved)
 
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any], maps: Sequence[Map]) -> None:
@@ -213,15 +238,19 @@ class ClosedMethods(CoupledMethods):
     # -- Dynamics. ------------------------------------------------------------------------------
     def all_terms(self, q: ArrayLike, v: ArrayLike,
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:
-        G, rate = self._with_rate(q, v)
-        tree = self._tree.all_terms(q, self._V, factorization)
-        terms = self._result(scratch.terms)[1]
-        terms.M[:] = G.T @ tree.M @ G
-        terms.C[:] = G.T @ (tree.C @ G + tree.M @ rate)
-        terms.g[:] = tree.g @ G
-        terms.coriolis_torques[:] = (tree.coriolis_torques + tree.M @ self._gamma) @ G
-        terms.com_jacobian[:], terms.com[:] = tree.com_jacobian @ G, tree.com
+        rows, terms = self._result(scratch.terms)
+        if not closed_loop_dynamics.closed_terms(
+                *self._table, self._positions(q), v, self._equations, self._found, *self._rates,
+                *self._buffers.terms, rows):
+            self._explain(q=q, v=v)
+        if is_body_form(factorization):
+            terms.C[:] = self._body_form(q, v)
         return terms
+
+    def _body_form(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        G, rate = self._with_rate(q, v)
+        terms = self._tree.all_terms(q, self._V, 'body')
+        return G.T @ (terms.C @ G + terms.M @ rate)
 
     def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
         self._at(q)
@@ -232,9 +261,32 @@ class ClosedMethods(CoupledMethods):
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
                         factorization: Factorization = 'christoffel') -> np.ndarray:
-        G, rate = self._with_rate(q, v)
-        terms = self._tree.all_terms(q, self._V, factorization)
-        return G.T @ (terms.C @ G + terms.M @ rate)
+        return self.all_terms(q, v, factorization).C
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                         external_wrenches: Wrenches | None = None) -> np.ndarray:
+        with self._acting(external_wrenches):
+            if not closed_loop_dynamics.closed_inverse_dynamics(
+                    *self._table, self._positions(q), v, a, self._equations, self._found,
+                    self._folded, self._tau):
+                self._explain(q=q, v=v, a=a)
+        return self._tau
+
+    def hybrid_dynamics(
+            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
+            *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
+        found = np.empty(self._nv), np.empty(self._nv)
+        with self._acting(external_wrenches):
+            solved = closed_loop_dynamics.closed_hybrid_dynamics(
+                *self._table, self._positions(q), v, a, tau, self._mask(prescribed),
+                self._equations, self._found, self._folded, *self._buffers.masses, *found)
+        if not solved:
+            status = int(self._found[1, -1]) - closed_loop_dynamics.NOT_SOLVED
+            if status > 0:
+                self._refuse(status - 1, q)
+            a, tau, _ = self._given(a, tau, prescribed)
+            self._explain(q=q, v=v, a=a, tau=tau)
+        return found
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """Return the forces of the equations, of least norm where they are redundant."""
@@ -247,17 +299,10 @@ class ClosedMethods(CoupledMethods):
     inverse_dynamics_derivatives = CoupledMethods.inverse_dynamics_derivatives
 
     def _differentiate(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, rows: np.ndarray) -> None:
-        self._move(q, v, a)
-        v, a = self.check(v=v, a=a)
-        G, n = self._G, self._nv
-        tau = self._tree.inverse_dynamics(q, self._V, self._A).copy()
-        by_q, by_v, M = self._tree.inverse_dynamics_derivatives(q, self._V, self._A)
-        rate, changes = self._changes(q, v)
-        V_change, A_change = (changes.of_G @ v).T, (changes.of_G @ a + changes.of_rate @ v).T
-        rows[:, :n] = (G.T @ (by_q @ G + by_v @ V_change + M @ A_change)
-                       + np.einsum('kij,i->jk', changes.of_G, tau))
-        rows[:, n:2 * n] = G.T @ (by_v @ G + M @ (rate + V_change))
-        rows[:, 2 * n:] = G.T @ M @ G
+        if not closed_loop_dynamics.closed_inverse_dynamics_derivatives(
+                *self._table, self._positions(q), v, a, self._equations, self._found,
+                self._folded, *self._buffers.derivatives, rows):
+            self._explain(q=q, v=v, a=a)
 
     def inverse_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                     variation: Variation, *,

@@ -8,8 +8,11 @@ from inspect import signature
 from time import perf_counter
 
 import numpy as np
+from rbd_ros.model.configurations import neutral
+from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, Mimic
+from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_model
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.quantity import QUANTITIES
@@ -23,6 +26,8 @@ NEEDED_BY_NODES = (    # methods for topics and control laws come first, then th
 # Kernels for joints that mimic others are the same for all kinds of joints.
 WITH_MIMICS = ('inverse_dynamics', 'forward_dynamics_derivatives', 'matrices_dot',
                'torque_regressor')
+WITH_LOOPS = ('inverse_dynamics', 'hybrid_dynamics', 'all_terms', 'matrices_dot',
+              'hybrid_dynamics_derivatives')
 
 
 def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[tuple[str, float]]:
@@ -55,14 +60,34 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
         yield name, perf_counter() - start
 
 
+def warm_up_loops() -> Iterator[tuple[str, float]]:
+    """Run the kernels for closed loops once, as `warm_up` does."""
+    x, z = np.eye(4), (0.0, 0.0, 1.0)
+    x[0, 3] = 1.0
+    links = [Link('base'), *(Link(name, 1.0, inertia=0.1 * np.eye(3)) for name in ('link', 'a'))]
+    tree = build_model('warm-up', links, [
+        Joint('one', 'revolute', 'base', 'link', axis=np.array(z)),
+        Joint('two', 'revolute', 'base', 'a', x, np.array(z))])
+    tip = np.eye(4)
+    tip[1, 3] = 1.0
+    workspace = Workspace(with_constraints(
+        tree, [Constraint('rod', 'distance', 'link', 'a', tip, tip, 1.0)]))
+    for name in WITH_LOOPS:
+        start = perf_counter()
+        call(workspace, name)()
+        yield f'{name} with closed loops', perf_counter() - start
+
+
 def call(workspace: Workspace, name: str, **options: object) -> Callable[[], object]:
     """Return the call of a method, with arguments of the right shapes."""
     model, method = workspace.model, getattr(workspace, name)
-    q, v = np.ones(model.nq), np.zeros(model.nv)
+    q = np.ones(model.nq) if model.loops is None else neutral(model)
+    v = np.zeros(model.nv)
     values = {**dict.fromkeys(('v', 'a', 'tau', 'v_r', 'a_r'), v), 'q': q, 'link': 'link',
               'motion': np.concatenate((q, v, v)), 'variation': Variation(),
               'prescribed': np.zeros(model.nv, bool), 'M': np.eye(model.nv),
-              'condition_limit': 2e3, 'length': 1.0,
+              'contacts': (), 'actuated': np.ones(model.nv, bool), 'condition_limit': 2e3,
+              'length': 1.0,
               # Uses the kernels of the Christoffel form, too.
               'factorization': 'body', **options}
     return partial(method, **{label: values[label] for label in signature(method).parameters

@@ -4,10 +4,14 @@
 
 # ruff: noqa: E501
 
+from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.contacts import ConstrainedDynamics
+from rbd_ros.workspace.contacts import ConstrainedInverseDynamics
+from rbd_ros.workspace.contacts import Contact
 from rbd_ros.workspace.results import Derivatives
 from rbd_ros.workspace.results import DynamicsTerms
 from rbd_ros.workspace.results import Factorization
@@ -198,6 +202,77 @@ class Workspace(RobotArrays):
 
     def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
         """Compute the `DynamicsTerms` that need no velocity; C and C v are not updated."""
+
+    def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts:
+            Sequence[Contact], *, external_wrenches: Wrenches | None=None) -> ConstrainedDynamics:
+        """
+        Return the accelerations of a robot whose contacts hold, and the wrenches there.
+
+        The velocities of contacts do not change, whatever they are: after a touchdown, v must be that
+        after the impact, in which J v = 0. Positions drift if accelerations are integrated.
+
+        Contacts may be redundant, such as four points of one foot, or the contact of a link that no
+        joint moves. Accelerations are unique nevertheless; of the wrenches that explain them, those
+        with the smallest sum of squares (N m and N) are returned. Redundant contacts can contradict
+        each other if J v is not 0; they are then satisfied in the sense of least squares.
+
+        Reference: Gauss's principle; Featherstone (2008), (8.4); the limit of proximal iterations, as
+        in Carpentier, Budhiraja and Mansard (2021).
+
+        Parameters
+        ----------
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N,
+            which for a floating base is usually zero in the first six entries.
+        contacts : list or tuple of Contact
+            Any number. Reuse the same objects in a control loop.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+
+        Returns
+        -------
+        ConstrainedDynamics
+            With the fields ``a wrenches redundant``.
+
+        """
+
+    def constrained_inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts:
+            Sequence[Contact], *, actuated: ArrayLike | None=None, wrench_weights: ArrayLike |
+            None=None, torque_weights: ArrayLike | None=None, external_wrenches: Wrenches |
+            None=None) -> ConstrainedInverseDynamics:
+        """
+        Return torques and contact wrenches that produce the accelerations a, and check the wrenches.
+
+        The equations of velocities without motors, such as those of a floating base, are satisfied
+        exactly; a StateError tells what is missing if these contacts cannot. Of all solutions, that
+        with the smallest
+
+            sum wrench_weights wrenches^2 + sum torque_weights tau^2
+
+        is returned. Friction cones and the extent of soles are reported, not imposed: that would take
+        a quadratic program. Whether a keeps the contacts still is not checked.
+
+        Parameters
+        ----------
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+        contacts : list or tuple of Contact
+            Any number. Reuse the same objects in a control loop.
+        actuated : array_like of bool, shape (nv,), optional
+            Which velocities a motor drives; by default all but those of free joints.
+        wrench_weights : array_like, shape (contacts, 6), optional
+            Weights of moments, 1/(N m)^2, and forces, 1/N^2, in the axes of the root; by default 1.
+        torque_weights : array_like, shape (nv,), optional
+            Weights of torques, 1/(N m)^2 or 1/N^2; by default 0.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+
+        Returns
+        -------
+        ConstrainedInverseDynamics
+            With the fields ``tau wrenches checks``.
+
+        """
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """

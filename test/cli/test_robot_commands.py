@@ -37,7 +37,7 @@ def test_check_prints_order_tree_masses_and_warnings(capsys):
     assert text.index('0  panda_joint1 ') < text.index('7  panda_finger_joint1 ')
     assert 'panda_finger_joint2 [prismatic = 1 panda_finger_joint1 +0]' in text
     assert text.count('\n  7 joints, panda_joint1, ') == 1
-    assert 'unknown attributes of <dynamics> are ignored: D, K, mu_coulomb, mu_viscous' in text
+    assert 'unknown attributes of <dynamics> are not used: D, K, mu_coulomb, mu_viscous' in text
     assert main(['check', str(example_urdf('ur5_robot.urdf'))]) == 0
     assert 'No warnings.' in capsys.readouterr().out
     assert main(['check', '--floating-base', str(example_urdf('anymal-kinova.urdf'))]) == 0

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import rbd_ros
 from rbd_ros import load_urdf_string, StateError
 from rbd_ros.batch.trajectory_efforts import slowdown, trajectory_efforts
 from rbd_ros.cli.main import main
@@ -28,6 +29,20 @@ def test_a_model_has_the_limits_of_its_joints_and_infinity_where_there_are_none(
     model = arm(acceleration=5, jerk=70)
     assert (model.acceleration_limit, model.deceleration_limit, model.jerk_limit) == (5, 5, 70)
     assert arm(deceleration=6).acceleration_limit == arm().jerk_limit == np.inf
+
+
+def test_limits_are_those_of_the_joints_that_move_in_the_order_of_velocities():
+    builder = rbd_ros.ModelBuilder('r').link('a').link('b', mass=1.0).link('c', mass=1.0).link('d')
+    model = (builder.joint('j', 'planar', 'a', 'b', acceleration=[1.0, 2.0, 3.0], jerk=9.0)
+             .joint('k', 'revolute', 'b', 'c', deceleration=4.0)
+             .joint('l', 'revolute', 'c', 'd', acceleration=5.0, mimic=('k',)).build())
+    assert model.acceleration_limit.tolist() == [1.0, 2.0, 3.0, np.inf]
+    assert model.deceleration_limit.tolist() == [np.inf, np.inf, np.inf, 4.0]
+    assert model.jerk_limit.tolist() == [9.0, 9.0, 9.0, np.inf]
+    locked = rbd_ros.with_locked_joints(model, {'j': np.zeros(3)})
+    assert (locked.acceleration_limit, locked.deceleration_limit) == (np.inf, 4.0)
+    assert rbd_ros.with_floating_base(model).jerk_limit.tolist() == [np.inf] * 6 + [9.0] * 3 + [
+        np.inf]
 
 
 # -- Efforts along a trajectory. ------------------------------------------------------------------
@@ -108,19 +123,33 @@ def test_accelerations_between_points_are_found_where_they_are_largest():
     assert "'j' has a jerk of 60 rad/s^3" in refused(arm(jerk=59.9), *points)
 
 
-def test_jerks_are_those_on_both_sides_of_a_point():
-    # 1 rad in 1 s, where the jerk is 60 rad/s^3, then slowly back.
+def test_accelerations_are_those_on_both_sides_of_a_point_and_of_a_turn():
+    # A cubic from rest to rest, 1 rad in 1 s: from 6 to -6 rad/s^2; then it rests.
     still = np.zeros((3, 1))
-    points = [0.0, 1.0, 9.0], [[0.0], [1.0], [0.0]], still, still
-    assert 'jerk of 60' in refused(arm(jerk=59.0), *points)
-    points = [0.0, 8.0, 9.0], [[0.0], [1.0], [0.0]], still, still
-    assert 'jerk of -60' in refused(arm(jerk=59.0), *points)
+    points = [0.0, 1.0, 2.0], [[0.0], [1.0], [1.0]], still
+    assert not refused(arm(acceleration=6.01, deceleration=6.01), *points)
+    text = refused(arm(acceleration=9.0, deceleration=5.9), *points)
+    assert "'j' decelerates at 6 rad/s^2 at 1 s" in text
+    # q = t^2 - t turns after 0.5 s: 2 rad/s^2 are a deceleration before, an acceleration after.
+    points = [0.0, 1.0], [[0.0], [0.0]], [[-1.0], [1.0]]
+    assert 'decelerates at 2' in refused(arm(acceleration=9.0, deceleration=1.9), *points)
+    assert 'accelerates at 2' in refused(arm(acceleration=1.9, deceleration=9.0), *points)
+    assert not refused(arm(acceleration=2.0, deceleration=2.0), *points)
+
+
+def test_jerks_are_those_on_both_sides_of_a_point():
+    # q = t^5 for 1 s, whose jerk is 60 t^2, then with less jerk over 100 rad to rest.
+    points = [0.0, 1.0, 11.0], [[0.0], [1.0], [101.0]], [[0.0], [5.0], [0.0]], [[0.0], [20.0],
+                                                                                [0.0]]
+    assert not refused(arm(upper=999, jerk=60.01), *points)
+    assert 'jerk of 60 rad/s^3 at 1 s' in refused(arm(upper=999, jerk=59.0), *points)
 
 
 def test_jumps_of_the_acceleration_are_no_jerks_and_limits_of_zero_are_no_limits():
     points = [0.0, 1.0, 2.0], [[0.0], [1.0], [0.0]]
     assert not refused(arm(jerk=1.0), *points)
-    assert not refused(arm(acceleration=0.0, deceleration=0.0, jerk=0.0), *points)
+    still = np.zeros((3, 1))
+    assert not refused(arm(acceleration=0.0, deceleration=0.0, jerk=0.0), *points, still, still)
 
 
 # -- Excitation. ----------------------------------------------------------------------------------
@@ -130,6 +159,8 @@ def test_excitation_uses_the_limits_of_the_robot():
     assert excitation_limits(arm(deceleration=7), share=0.5).acceleration == 3.5
     assert excitation_limits(arm(acceleration=5), acceleration=[8.0], share=1.0).acceleration == 8
     assert excitation_limits(arm(), share=1.0).acceleration == 99.0 / 0.5
+    assert excitation_limits(arm(jerk=8), share=0.5).jerk == 4.0
+    assert excitation_limits(arm(jerk=8), share=1.0).reduced(0.25).jerk == 2.0
     with pytest.raises(StateError, match="the jerk limit of 'j' must be positive, got 0"):
         excitation_limits(arm(jerk=0.0))
 

@@ -16,9 +16,13 @@ import sys
 
 import harness
 from harness import Harness, keep_sending, ros
+import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.cli.main import main as rbd_ros_command
+from rbd_ros.model.files.constraint_elements import constraints_of
+from rbd_ros.model.files.constraint_files import read_constraints
+from rbd_ros.model.files.xml_elements import parse
 from rbd_ros.ros.launch import bringup_plan
 from rbd_ros.ros.launch import launch_plan
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
@@ -339,6 +343,33 @@ def test_the_picture_of_the_architecture_is_that_of_its_page():
     drawn = [row for _, rows in drawing['walks'](text) for row in rows]
     assert len(drawn) == len(re.findall(r'^\| [a-z]', text, re.MULTILINE)) - 4      # heads
     assert all(names for _, _, names in drawn)
+
+
+def test_the_picture_of_closed_loops_is_that_of_the_robots():
+    drawing = runpy.run_path(str(DOC / 'draw_loops.py'))
+    picture = (DOC / 'images/closed_loops.svg').read_text(encoding='utf-8')
+    assert picture == drawing['draw'](), 'run python doc/draw_loops.py'
+    # Each constraint of each robot has its mark, and one explains it.
+    urdfs = [(ROOT / f'urdf/{name}.urdf').read_text() for name in drawing['ROBOTS']]
+    assert picture.count('class="cut"') == sum(text.count('</constraint>') for text in urdfs) + 1
+
+
+def test_the_page_about_closed_loops_describes_one_loop_in_all_formats(tmp_path):
+    (_, code), = PYTHON['closed_loops.md']
+    (_, xml), = blocks(PAGES['closed_loops.md'], 'xml')
+    (_, text), = blocks(PAGES['closed_loops.md'], 'yaml')
+    names = {}
+    exec(code, names)
+    (built,) = names['four_bar'].constraints
+    (of_urdf,) = constraints_of(parse(f'<robot>{xml}</robot>'))
+    (tmp_path / 'loops.yaml').write_text(text)
+    (of_yaml,), independent = read_constraints(tmp_path / 'loops.yaml')
+    assert independent == list(names['four_bar'].independent_joints)
+    for found in (of_urdf, of_yaml):
+        assert (found['name'], found['kind']) == (built.name, built.kind)
+        for label in ('placement_a', 'placement_b'):
+            # The turn about the z axis does not matter.
+            assert np.allclose(found[label][:, 2:], getattr(built, label)[:, 2:], atol=1e-15)
 
 
 def test_every_page_is_in_the_table_of_contents():

@@ -6,7 +6,7 @@ from memory import memory_left
 import numpy as np
 import pytest
 from rbd_ros import Workspace
-from rbd_ros.analysis import Variation
+from rbd_ros.analysis import Contact, Variation
 from robots import random_state
 from test_workspace_machine import DIRECTIONAL, LINK_METHODS, METHODS, ROBOTS
 
@@ -33,6 +33,9 @@ def calls():
               for name, letters in DIRECTIONAL.items()}
     motion = np.concatenate((q, v, a))
     found['inverse_dynamics_packed'] = lambda: workspace.inverse_dynamics_packed(motion)
+    contacts = [Contact(link, 'surface')]
+    found |= {name: call(name, 'qva', contacts)
+              for name in ('constrained_dynamics', 'constrained_inverse_dynamics')}
     found['pushed'] = call('inverse_dynamics', 'qva', external_wrenches={link: np.ones(6)})
     return found
 

@@ -269,7 +269,8 @@ def test_results_of_functions_belong_to_nobody_else(request, name):
         'qval': ('jacobian_ddot',),
         'qvaap': ('hybrid_dynamics', 'hybrid_dynamics_derivatives'),
         'qvad': ('inverse_dynamics_derivative', 'forward_dynamics_derivative'),
-        'qvaapd': ('hybrid_dynamics_derivative',)}
+        'qvaapd': ('hybrid_dynamics_derivative',),
+        'qvac': ('constrained_dynamics',)}
     for letters, names in functions.items():
         for function in names:
             call = getattr(rbd_ros, function, None) or getattr(analysis, function)
@@ -277,7 +278,8 @@ def test_results_of_functions_belong_to_nobody_else(request, name):
             for seed in (0, 1):
                 q, v, a = random_state(robot, seed)
                 arguments = {'q': q, 'v': v, 'a': a, 'l': link, 'p': given,
-                             'd': analysis.Variation(dq=v)}
+                             'd': analysis.Variation(dq=v),
+                             'c': [analysis.Contact(link, 'surface')]}
                 results.append(arrays(call(robot, *(arguments[x] for x in letters))))
                 if seed == 0:
                     before = [x.copy() for x in results[0]]

@@ -28,7 +28,8 @@ for k, mimic in enumerate((None, None, ('joint_1', 1.0, 0.0))[:{joints}]):
 model = arm.build()
 v = np.full(2, 0.3)
 values = dict.fromkeys(('q', 'v', 'a', 'tau', 'v_r', 'a_r'), v) | {{
-    'model': model, 'link': 'link_1', 'prescribed': v < 0.0, 'variation': Variation()}}
+    'model': model, 'link': 'link_1', 'contacts': (), 'prescribed': v < 0.0,
+    'variation': Variation()}}
 for name, quantity in QUANTITIES.items():
     if quantity.function.__module__ == {name!r}:
         quantity.function(**{{label: values[label] for label in

@@ -18,6 +18,7 @@ N, LINK = MODEL.nv, MODEL.link_names[-1]
 X = np.linspace(0.1, 0.4, N)
 STATES = np.tile(X, (3, 1))
 PI = rbd_ros.model.inertial_parameters(MODEL)
+CONTACTS = [analysis.Contact(LINK, 'surface')]
 SIX = np.arange(1.0, 7.0)
 
 
@@ -62,6 +63,7 @@ FUNCTIONS = [
     (rbd_ros.coriolis_matrix, {'q': X, 'v': X}),
     (rbd_ros.all_terms, {'q': X, 'v': X}),
     (rbd_ros.friction_torques, {'v': X, 'smooth': 0.1}),
+    (rbd_ros.spring_torques, {'q': X}),
     (rbd_ros.forward_kinematics, {'q': X}),
     (rbd_ros.body_jacobian, {'q': X, 'link': LINK}),
     (rbd_ros.world_jacobian, {'q': X, 'link': LINK}),
@@ -94,6 +96,11 @@ FUNCTIONS = [
     (analysis.momentum_regressor, {'q': X, 'v': X}),
     (analysis.energy_regressor, {'q': X, 'v': X}),
     (rbd_ros.task_space_dynamics, {'q': X, 'v': X, 'link': LINK}),
+    (analysis.constrained_dynamics, {'q': X, 'v': X, 'tau': X, 'contacts': CONTACTS}),
+    (analysis.constrained_inverse_dynamics,
+     {'q': X, 'v': X, 'a': X, 'contacts': CONTACTS, 'actuated': X > 0.0,
+      'wrench_weights': np.ones((1, 6)), 'torque_weights': X}),
+    (analysis.check_contacts, {'q': X, 'contacts': CONTACTS, 'wrenches': np.ones((1, 6))}),
     (analysis.kinetic_energy, {'q': X, 'v': X}),
     (analysis.potential_energy, {'q': X}),
     (analysis.energy, {'q': X, 'v': X}),
@@ -111,6 +118,7 @@ FUNCTIONS = [
     (rbd_ros.model.inconsistent_bodies, {'pi': PI}),
     (rbd_ros.model.with_inertial_parameters, {'pi': PI}),
     (rbd_ros.model.with_friction, {'damping': X, 'friction': X}),
+    (rbd_ros.model.with_springs, {'stiffness': X, 'spring_reference': X}),
     (rbd_ros.with_armature, {'armature': X}),
     (rbd_ros.model.with_drive_parameters, {'parameters': np.repeat(X, 3)}),
     (rbd_ros.with_gravity, {'gravity': np.ones(3)}),
@@ -157,12 +165,16 @@ FUNCTIONS = [
 ]
 # Where None stands for a default, and a function or a mask for what it is.
 ALLOWED = {('with_payload', 'inertia', 'None'), ('with_friction', 'damping', 'None'),
-           ('with_friction', 'friction', 'None'), ('friction_regressor', 'a', 'None'),
+           ('with_friction', 'friction', 'None'), ('with_springs', 'stiffness', 'None'),
+           ('with_springs', 'spring_reference', 'None'), ('friction_regressor', 'a', 'None'),
            ('normal_equations', 'weights', 'None'), ('regressor_factor', 'weights', 'None'),
            ('simulate', 'torque', 'function'), ('trajectory_efforts', 'v', 'None'),
            ('trajectory_efforts', 'a', 'None'),
            ('random_configuration', 'rng', 'None'),
            ('hybrid_dynamics', 'prescribed', 'truth values'),
+           *(('constrained_inverse_dynamics', name, 'None')
+             for name in ('actuated', 'wrench_weights', 'torque_weights')),
+           ('constrained_inverse_dynamics', 'actuated', 'truth values'),
            ('hybrid_dynamics_derivatives', 'prescribed', 'truth values')}
 # Words for arguments in messages where they are part of something larger.
 CALLED = {'com': 'centre of mass'}
@@ -235,7 +247,8 @@ def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
     # Those of a robot alone, or of other things than numbers; they have tests of their own.
     others = {'base_parameters', 'drive_parameter_names', 'drive_parameters', 'estimate_delay',
               'excitation_limits', 'excite', 'fit', 'fit_payload', 'identify_drive_gains',
-              'inertial_parameter_names', 'inertial_parameters', 'load_drives', 'neutral',
+              'inertial_parameter_names', 'inertial_parameters', 'load_constraints', 'load_drives',
+              'neutral',
               'partial', 'payload_partial',
               'prepare', 'save_drives', 'save_urdf', 'subtree', 'verdict',
               'with_floating_base', 'with_free_joints', 'with_locked_joints',
@@ -346,7 +359,8 @@ def test_results_belong_to_the_caller(function, arguments):
     assert found or function.__name__ in ('kinetic_energy', 'potential_energy', 'energy',
                                           'inconsistent_bodies', 'with_inertial_parameters',
                                           'with_gravity', 'with_payload', 'with_friction',
-                                          'with_armature', 'with_drive_parameters')
+                                          'with_armature', 'with_drive_parameters',
+                                          'with_springs')
     kept = [x.copy() for x in found]
     others = {name: 0.7 * x if isinstance(x, np.ndarray) and x.dtype == float else x
               for name, x in arguments.items()}

@@ -3,12 +3,15 @@
 """Models read from MJCF have the dynamics that MuJoCo computes for the same document."""
 
 import io
+import json
+from pathlib import Path
+import sys
 import warnings
 
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.model.files.mjcf import compile_mjcf, is_mjcf, load_mjcf
+from rbd_ros.model.files.mjcf import compile_mjcf, IGNORABLE, is_mjcf, load_mjcf
 
 # It needs MuJoCo.
 oracle = pytest.importorskip('mjcf_oracle')
@@ -154,9 +157,6 @@ def test_inactive_equalities_and_disabled_forces_have_no_effect():
 
 SPRING = '<tendon><fixed name="cord" {}><joint joint="one" coef="2"/></fixed></tendon>'
 REFUSED = {
-    'connect': (pair('<connect name="loop" body1="one_body" anchor="0 0 0"/>'),
-                "equality 'loop', a loop of 'one_body' and 'world',", 'equality'),
-    'weld': (pair('<weld name="glue" body1="one_body"/>'), "equality 'glue'", 'equality'),
     'polynomial': (pair('<joint name="cam" joint1="one" joint2="two" polycoef="0 1 1"/>'),
                    "equality 'cam', a polynomial", 'nonlinear'),
     'three joints': (pair('<tendon name="sum" tendon1="t"/>', FIXED.replace(
@@ -241,11 +241,26 @@ def test_bad_documents_are_refused(bad, message):
         load_mjcf(bad)
 
 
+def test_the_page_names_every_kind_that_can_be_ignored():
+    page = (Path(__file__).parents[2] / 'doc/how_to/mjcf.md').read_text(encoding='utf-8')
+    table = page.partition('| kind | elements |\n|---|---|\n')[2].partition('\n\n')[0]
+    assert {kind for line in table.splitlines()
+            for kind in line.split('|')[1].replace('`', '').strip().split(', ')} == set(IGNORABLE)
+    with pytest.raises(rbd_ros.ModelError, match=f'some of {", ".join(IGNORABLE)}, got'):
+        load_mjcf(TREE, ignore=['everything'])
+
+
 def test_unknown_kinds_to_ignore_are_refused():
     with pytest.raises(rbd_ros.ModelError, match="got 'equality'"):
         load_mjcf(TREE, ignore='equality')
     with pytest.raises(rbd_ros.ModelError, match='everything'):
         load_mjcf(TREE, ignore=['everything'])
+
+
+def test_without_mujoco_the_extra_to_install_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'mujoco', None)
+    with pytest.raises(rbd_ros.ModelError, match=r"pip install 'rbd_ros\[mjcf\]'"):
+        load_mjcf(TREE)
 
 
 def test_mjcf_is_recognized():
@@ -260,12 +275,32 @@ def test_mjcf_is_recognized():
 def test_the_command_line_reads_mjcf(tmp_path, capsys):
     from rbd_ros.cli.main import main
     path = tmp_path / 'robot.xml'
-    path.write_text(mjcf(hinge('one'), '<option gravity="0 0 -2"/>'))
+    path.write_text(mjcf(hinge('one', 'stiffness="3" springref=".25"'),
+                         '<option gravity="0 0 -2"/><keyframe><key name="home" qpos=".5"/>'
+                         '</keyframe>'))
     assert main(['check', str(path)]) == 0
-    assert 'one ' in capsys.readouterr().out
+    assert ', stiffness 3 N m/rad' in capsys.readouterr().out
+    assert main(['check', '--json', str(path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['configurations'] == {'home': [0.5]}
+    assert [(one['stiffness'], one['spring_reference']) for one in found['coordinates']] == [
+        (3.0, 0.25)]
     assert main(['torques', str(path), '--q', '0.3']) == 0
     assert 'one' in capsys.readouterr().out
     assert main(['compare', str(path), str(path)]) == 0
+    other = tmp_path / 'other.xml'
+    other.write_text(path.read_text().replace('springref=".25"', 'springref=".5"'))
+    assert main(['compare', str(path), str(other)]) == 2
+    assert "joint 'one': spring reference: 0.25 / 0.5" in capsys.readouterr().out
+    cam = tmp_path / 'cam.xml'
+    cam.write_text(REFUSED['polynomial'][0])
+    assert main(['check', str(cam)]) == 1
+    assert "ignore=['nonlinear']" in capsys.readouterr().err
+    assert main(['check', str(cam), '--ignore', 'nonlinear']) == 0
+    assert "equality 'cam', a polynomial" in capsys.readouterr().out
+    urdf = Path(__file__).parents[2] / 'urdf/demo_arm.urdf'
+    assert main(['check', str(urdf), '--ignore', 'equality']) == 1
+    assert 'is not MJCF' in capsys.readouterr().err
     assert main(['check', '--floating-base', str(path)]) != 0
     assert '<freejoint/>' in capsys.readouterr().err
 

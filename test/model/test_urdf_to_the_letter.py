@@ -213,6 +213,16 @@ def test_what_urdf_1_2_has_is_written_and_read_again(tmp_path, with_source):
     assert (again.acceleration, again.deceleration, again.jerk) == ((5.0,), (6.0,), (70.0,))
 
 
+def test_orientations_are_written_as_angles_that_all_versions_have(tmp_path):
+    model = load_urdf_string(changed(('<axis', '<origin quat_xyzw="1 2 3 4"/><axis')))
+    save_urdf(model, tmp_path / 'r.urdf')
+    written = (tmp_path / 'r.urdf').read_text()
+    assert 'rpy=' in written and 'quat_xyzw' not in written
+    assert 'version' not in written.partition('<robot')[2]
+    assert np.allclose(load_urdf(tmp_path / 'r.urdf').joints[0].placement,
+                       model.joints[0].placement, rtol=0.0, atol=ROTATION)
+
+
 def test_a_changed_origin_replaces_its_quaternion(tmp_path):
     text = changed(('<origin xyz="1 0 0"/>', '<origin xyz="1 0 0" quat_xyzw="0 0 0.6 0.8"/>'),
                    ('ixx="1"', 'ixx="1.5"'))

@@ -1,10 +1,17 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The node takes a robot description that is MJCF."""
+"""Nodes, launch files and the demo take a robot description that is MJCF."""
 
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros.ros.demo.command import prepare
+from rbd_ros.ros.launch import bringup_plan, launch_plan
+from rbd_ros.ros.launch.launch_files import LaunchError
+from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
+from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
+from rbd_ros.ros.robot.read_model import load_quietly
+from rclpy.parameter import Parameter
 
 pytest.importorskip('mujoco')
 pytestmark = pytest.mark.usefixtures('domain')
@@ -28,3 +35,47 @@ def test_mjcf_with_loops_is_refused_by_name(harness):
                                'anchor="1 0 0"/></equality></mujoco>'))
     node.settle()
     assert "equality 'loop'" in node.node.report.last_error and node.node.robot is None
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return a file with a robot that includes another file."""
+    body, rest = TEXT[TEXT.index('<joint'):].split('</body>')
+    (tmp_path / 'hinge.xml').write_text(f'<mujocoinclude>{body}</mujocoinclude>')
+    file = tmp_path / 'robot.xml'
+    file.write_text(TEXT[:TEXT.index('<joint')] + '<include file="hinge.xml"/></body>' + rest)
+    return file
+
+
+@pytest.mark.parametrize('kind', [SimulatedRobot, RobotInMujoco])
+def test_robots_of_mjcf_files_are_simulated(path, kind):
+    node = kind(parameter_overrides=[Parameter('urdf', value=str(path)),
+                                     Parameter('initial_positions', value=[0.3]),
+                                     Parameter('tolerated_delay', value=0.0)])
+    try:
+        engine, model = node._engine, rbd_ros.load_mjcf(path)
+        engine.advance([1.0], 1)
+        expected = rbd_ros.forward_dynamics(
+            model, [0.3], [0.0], 1.0 - rbd_ros.spring_torques(model, [0.3]))
+        # One step of 1 ms from rest.
+        assert engine.measure().v == pytest.approx(1e-3 * expected, rel=1e-2)
+    finally:
+        node.destroy_node()
+
+
+def test_launch_files_take_mjcf_without_a_publisher_of_frames(path):
+    started = {one.executable: one for one in launch_plan.plan(
+        {'model': str(path), 'sim': 'true', 'view': 'true'}, lambda *_: True)}
+    assert set(started) == {'dynamics_node', 'simulated_robot', 'viewer'}
+    for process in started.values():
+        text = process.parameters[-1]['robot_description']
+        assert load_quietly(text).velocity_names == ('hinge',)
+    with pytest.raises(LaunchError, match='robot_state_publisher reads URDF, not MJCF'):
+        launch_plan.plan({'model': str(path), 'robot_state_publisher': 'true'}, lambda *_: True)
+    with pytest.raises(LaunchError, match='ros2_control needs a URDF'):
+        bringup_plan.plan({'model': str(path)}, path.parent, lambda *_: True)
+
+
+def test_the_demo_takes_mjcf():
+    mode, node, line = prepare('gravity', TEXT, load_quietly(TEXT), '')
+    assert node == 'mujoco_robot' and mode.model.velocity_names == ('hinge',), line

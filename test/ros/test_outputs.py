@@ -29,7 +29,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 import yaml
 
 ROOT = Path(__file__).parents[2]
-VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
+VECTORS = {'~/gravity_torques': 'holding', '~/coriolis_torques': 'coriolis_torques',
            '~/gravity_torques_rate': 'g_dot', '~/external_torques': 'external_torques'}
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 # What is in them, and the names of rows and columns that are not the joints.
@@ -58,8 +58,8 @@ def values_of(model, seed):
     shapes = {'q': (model.nq,), 'v': (nv,), 'g': (nv,), 'coriolis_torques': (nv,), 'M': (nv, nv),
               'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_dot': (nv, nv),
               'C_dot': (nv, nv), 'g_dot': (nv,), 'Lambda': (6, 6), 'J': (6, nv), 'commands': (2,),
-              'external_torques': (nv,), 'thresholds': (nv,),
-              **PARTS}
+              'external_torques': (nv,), 'thresholds': (nv,), 'holding': (nv,),
+              'positions': (nv,), 'velocities': (nv,), **PARTS}
     return {name: rng.normal(size=shape) for name, shape in shapes.items()} | {
         'contact': seed % 2 == 1}
 
@@ -132,6 +132,13 @@ def test_every_message_holds_what_it_is_filled_with(count, deserialize):
             assert tuple(matrix.row_names) == (rows or model.velocity_names)
             assert tuple(matrix.column_names) == (columns or model.velocity_names)
             assert matrix.data.tolist() == values[term].ravel().tolist()
+        full = got['~/full_joint_states']
+        assert tuple(full.name) == model.velocity_names
+        assert full.position.tolist() == values['positions'].tolist()
+        assert full.velocity.tolist() == values['velocities'].tolist()
+        still = {name: x for name, x in values.items() if name != 'velocities'}
+        full = deserialize(outputs.message('~/full_joint_states', stamp, frame, still), JointState)
+        assert full.position.tolist() == values['positions'].tolist() and not len(full.velocity)
         com = got['~/com'].point
         assert [com.x, com.y, com.z] == values['com'].tolist()
         whole = got['~/dynamics']

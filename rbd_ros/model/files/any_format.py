@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read robots from descriptions in any supported format: URDF, xacro or MJCF."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from os import PathLike
 from pathlib import Path
 
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.files.mjcf import is_mjcf, load_mjcf
+from rbd_ros.model.files.mjcf_files import read_mjcf_file
 from rbd_ros.model.files.urdf import load_urdf, load_urdf_string, read_file
 from rbd_ros.model.files.xacro_files import SUFFIX
+from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.model import Model, STANDARD_GRAVITY
 
 
@@ -19,12 +21,21 @@ def is_mjcf_file(path: str | PathLike[str]) -> bool:
     return Path(path).suffix != SUFFIX and is_mjcf(read_file(path))
 
 
+def read_description(path: str | PathLike[str], xacro_arguments: Iterable[str] = ()) -> str:
+    """Return the text of a robot's file as others take it: xacro expanded, MJCF with includes."""
+    text = decode(read_file(path, xacro_arguments))
+    return read_mjcf_file(path) if is_mjcf(text) else text
+
+
 def load_file(path: str | PathLike[str], *, floating_base: bool = False,
               gravity: npt.ArrayLike | None = None, strict: bool = False,
-              xacro_arguments: Iterable[str] = ()) -> Model:
+              xacro_arguments: Iterable[str] = (), ignore: Collection[str] = ()) -> Model:
     """Return the robot of a file; arguments are those of `load_urdf` and `load_mjcf`."""
     if not xacro_arguments and is_mjcf_file(path):
-        return _checked(load_mjcf(path, gravity=gravity, strict=strict), floating_base)
+        return _checked(load_mjcf(path, gravity=gravity, strict=strict, ignore=ignore),
+                        floating_base)
+    if ignore:
+        raise ModelError(f'{path} is not MJCF: there is nothing to ignore')
     return load_urdf(path, floating_base=floating_base, strict=strict,
                      gravity=STANDARD_GRAVITY if gravity is None else gravity,
                      xacro_arguments=xacro_arguments)

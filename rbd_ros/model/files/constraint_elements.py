@@ -22,13 +22,14 @@ axis it is ``1 0 0``, as for joints, and without that of the child both are equa
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any, Protocol
+from typing import Any
 
 from lxml import etree
 import numpy as np
 from rbd_ros.errors import UrdfError
 from rbd_ros.model.files.urdf_document import rotation as origin_rotation
 from rbd_ros.model.files.xml_elements import Element
+from rbd_ros.model.loops import Constraint
 from rbd_ros.model.se3 import pose, rotation, rotation_from_rpy, rpy_from_rotation
 
 # Types in URDF, and the kinds of `Constraint`.
@@ -40,17 +41,6 @@ _CHILDREN = {'parent': ('link',), 'parent_origin': _ORIGIN, 'parent_axis': ('xyz
              'child': ('link',), 'child_origin': _ORIGIN, 'child_axis': ('xyz',),
              'length': ('value',)}
 _ZERO, _X = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
-
-
-class _Constraint(Protocol):
-    """The fields of `Constraint` that are written."""
-
-    kind: str
-    link_a: str
-    link_b: str
-    placement_a: np.ndarray
-    placement_b: np.ndarray
-    length: float | None
 
 
 def constraints_of(root: etree._Element) -> list[dict[str, Any]]:
@@ -136,7 +126,7 @@ def _turn_z_to(axis: np.ndarray) -> np.ndarray:
     return rotation(float(np.arctan2(across, z)) * normal)
 
 
-def constraint_parts(constraint: _Constraint) -> tuple[str, dict[str, Mapping[str, str] | None]]:
+def constraint_parts(constraint: Constraint) -> tuple[str, dict[str, Mapping[str, str] | None]]:
     """Return the type of a <constraint>, and the attributes of its children; None: no child."""
     kind = next(name for name, kind in TYPES.items() if kind == constraint.kind)
     axis = {'xyz': '0.0 0.0 1.0'} if kind == 'revolute' else None

@@ -1,42 +1,38 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Equalities of MuJoCo: linear ones as couplings of joints, and the loops that others close."""
+"""Equalities of MuJoCo: couplings of joints, and constraints that close loops."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rbd_ros.model.joints import Mimic, quaternion_matrix
+from rbd_ros.model.loops import Constraint
 from rbd_ros.model.se3 import pose
-
-
-class Loop(NamedTuple):
-    """Two frames that an equality joins; placements (4, 4) are in the frames of their links."""
-
-    name: str
-    kind: str   # 'point': their origins coincide; 'weld': their axes, too
-    link_a: str
-    link_b: str
-    placement_a: np.ndarray
-    placement_b: np.ndarray
 
 
 def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
                     equalities: Sequence[str], refuse: Callable[[str, str], None]
-                    ) -> dict[int, Mimic | float]:
+                    ) -> tuple[dict[int, Mimic | float], list[Constraint]]:
     """
-    Return the couplings of a compiled model by the index of the joint that follows.
+    Return the couplings of a compiled model by the index of the joint that follows, and the loops.
 
-    A float is the position of a joint that an equality fixes. Loops, and equalities that are not
-    linear or couple more than two joints, are passed to ``refuse``.
+    A float is the position of a joint that an equality fixes. Equalities that are not linear,
+    couple more than two joints or join a mocap body are passed to ``refuse``.
 
     """
     found: dict[int, Mimic | float] = {}
+    loops: list[Constraint] = []
     leader_of: dict[int, int] = {}
     for k in np.flatnonzero(m.eq_active0).tolist():
         name = f"equality '{equalities[k]}'"
         if loop := read_loop(m, k, bodies, equalities[k]):
-            refuse(f"{name}, a loop of '{loop.link_a}' and '{loop.link_b}',", 'equality')
+            mocap = [one for one in (loop.link_a, loop.link_b)
+                     if m.body_mocapid[m.body_rootid[bodies.index(one)]] >= 0]
+            if mocap:
+                refuse(f"{name}, which follows the mocap body '{mocap[0]}',", 'equality')
+            else:
+                loops.append(loop)
             continue
         linear = _linear(m, k)
         if linear is None:
@@ -61,10 +57,10 @@ def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
             found[follower] = Mimic(joints[others[0]], -terms[others[0]] / terms[follower], at)
         else:
             found[follower] = at
-    return found
+    return found, loops
 
 
-def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Loop | None:
+def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Constraint | None:
     """Return the loop that equality k closes, None if it is neither ``connect`` nor ``weld``."""
     from mujoco import mjtEq, mjtObj
 
@@ -83,8 +79,8 @@ def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Loop | None:
         # The anchor in the second body, its place in the first one, and the axes of the second.
         placements = [pose(quaternion_matrix(np.roll(data[6:10], -1)), data[3:6]),
                       pose(np.eye(3), data[:3])]
-    return Loop(name, 'point' if kind == mjtEq.mjEQ_CONNECT else 'weld',
-                bodies[ids[0]], bodies[ids[1]], *placements)
+    return Constraint(name, 'point' if kind == mjtEq.mjEQ_CONNECT else 'weld',
+                      bodies[ids[0]], bodies[ids[1]], placements[0], placements[1])
 
 
 def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:

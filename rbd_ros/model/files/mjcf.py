@@ -5,13 +5,14 @@ Reads models from MJCF: MuJoCo compiles the document, and its bodies and joints 
 
 MuJoCo itself resolves includes, defaults, classes, frames and inertias of shapes. A body with
 several joints becomes a chain of links without mass. Springs, friction, armature and limits become
-those of joints, keyframes their named configurations, linear couplings mimics; elements that links
-and joints cannot express are refused by name, or ignored on request. Contacts and actuators are no
-part of a model.
+those of joints, keyframes their named configurations, linear couplings mimics, ``connect`` and
+``weld`` constraints; elements that links, joints and constraints cannot express are refused by
+name, or ignored on request. Contacts and actuators are no part of a model.
 
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from math import inf
 from os import PathLike
 import re
@@ -22,12 +23,14 @@ import numpy.typing as npt
 from rbd_ros._internal.mujoco_package import import_mujoco
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, UrdfError
+from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.equalities import read_equalities
 from rbd_ros.model.files.urdf import read_file
 from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.joints import Joint, Mimic, quaternion_matrix
-from rbd_ros.model.model import build_model, fix, Model
+from rbd_ros.model.loops import Constraint
+from rbd_ros.model.model import build_tree, fix, Model, warn_of
 from rbd_ros.model.se3 import exp, pose
 from rbd_ros.model.steps import quaternion_of_matrix
 
@@ -79,7 +82,7 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
         out with a warning: ``gravcomp``, and ranges of ball joints and tendons.
     ignore : collection of str
         Kinds of elements to leave out, although they act on the robot: some of ``'actuator'``
-        (rotors of actuators that act on no single joint), ``'equality'`` (loops), ``'flex'``,
+        (rotors of actuators that act on no single joint), ``'equality'`` (loops too), ``'flex'``,
         ``'fluid'``, ``'free joint'`` (armature or dry friction of its translation),
         ``'muscle'``, ``'nonlinear'`` (springs, dampers and couplings), ``'plugin'`` (of bodies)
         and ``'tendon'`` (springs, friction and armature).
@@ -95,11 +98,17 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
         raise ModelError(f'ignore must be a list of some of {", ".join(IGNORABLE)}, got '
                          f'{ignore!r}')
     compiled = compile_mjcf(source)
-    name, links, joints, notes, omissions = read_mjcf(compiled, ignore)
+    name, links, joints, loops, notes, omissions = read_mjcf(compiled, ignore)
     if strict and omissions:
         raise ModelError(omissions[0])
-    return build_model(name, links, joints, strict=strict, notes=notes + omissions,
-                       gravity=compiled.opt.gravity.copy() if gravity is None else gravity)
+    tree = build_tree(name, links, joints, compiled.opt.gravity.copy() if gravity is None
+                      else gravity, strict, notes + omissions)
+    try:
+        model = with_constraints(tree, loops)
+    except ModelError as error:
+        raise ModelError(f"{error}; ignore=['equality'] leaves out all loops") from None
+    warn_of(model)
+    return model
 
 
 def is_mjcf(text: str | bytes) -> bool:
@@ -140,10 +149,13 @@ def compile_mjcf(source: str | bytes | PathLike[str]) -> Any:
 
 
 def read_mjcf(m: Any, ignore: Collection[str]
-              ) -> tuple[str, list[Link], list[Joint], list[str], list[str]]:
-    """Return name, links, joints, what is left out on request, and what without being asked."""
-    import mujoco
+              ) -> tuple[str, list[Link], list[Joint], list[Constraint], list[str], list[str]]:
+    """
+    Return name, links, joints and constraints.
 
+    Also return what is left out on request, and what without being asked.
+
+    """
     notes: list[str] = []
 
     def refuse(element: str, kind: str) -> None:
@@ -152,9 +164,13 @@ def read_mjcf(m: Any, ignore: Collection[str]
                              f"ignore=['{kind}'] leaves it out")
         notes.append(f'{element} is ignored')
 
-    names = Names(*(_names(m, mujoco, kind) for kind in Names._fields))
+    names = Names(*(element_names(m, kind) for kind in Names._fields))
     _refuse_inexpressible(m, names, refuse)
-    couplings = read_equalities(m, names.body, names.joint, names.equality, refuse)
+    couplings, loops = read_equalities(m, names.body, names.joint, names.equality, refuse)
+    if 'equality' in ignore:
+        notes += [f"equality '{one.name}', a loop of '{one.link_a}' and '{one.link_b}', is ignored"
+                  for one in loops]
+        loops = []
     rotors = _rotors(m, names, refuse)
     links, joints = [Link(names.body[0])], []
     for body in range(1, m.nbody):
@@ -178,12 +194,16 @@ def read_mjcf(m: Any, ignore: Collection[str]
         R = _rotation(m.body_iquat[body])
         links.append(Link(name, float(m.body_mass[body]), m.body_ipos[body].copy(),
                           R @ np.diag(m.body_inertia[body]) @ R.T))
-    return (m.names.split(b'\0', 1)[0].decode() or 'robot', links, joints, notes,
+    if loops:
+        joints = _without_motors(m, names, joints)
+    return (m.names.split(b'\0', 1)[0].decode() or 'robot', links, joints, loops, notes,
             _omissions(m, names))
 
 
-def _names(m: Any, mujoco: Any, kind: str) -> list[str]:
-    """Return the unique names of all elements of a kind."""
+def element_names(m: Any, kind: str) -> list[str]:
+    """Return the unique names of all elements of a kind; nameless ones have a number."""
+    import mujoco
+
     count = {'body': m.nbody, 'joint': m.njnt, 'actuator': m.nu, 'tendon': m.ntendon,
              'equality': m.neq, 'key': m.nkey}[kind]
     given = [mujoco.mj_id2name(m, getattr(mujoco.mjtObj, f'mjOBJ_{kind.upper()}'), k)
@@ -285,6 +305,15 @@ def _effort_limit(m: Any, j: int) -> float:
                         * max(map(abs, m.actuator_ctrlrange[k])))
         total += abs(m.actuator_gear[k, 0]) * force
     return float(min(limit, total)) if total else limit
+
+
+def _without_motors(m: Any, names: Names, joints: list[Joint]) -> list[Joint]:
+    """Return the joints with an effort limit of 0 where only others have actuators."""
+    driven = {names.joint[j]: actuators for j in range(m.njnt) if (actuators := _actuators(m, j))}
+    if not m.nu or sum(map(len, driven.values())) < m.nu:
+        return joints       # no actuators, or some that act on several joints
+    return [joint if joint.kind in ('free', 'fixed') or joint.mimic or joint.name in driven
+            else replace(joint, effort=(0.0,) * joint.nv) for joint in joints]
 
 
 def _rotors(m: Any, names: Names, refuse: Refuse) -> np.ndarray:

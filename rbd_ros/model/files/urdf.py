@@ -3,9 +3,8 @@
 """
 Reads models from URDF.
 
-lxml parses the document, `urdf_document` reduces it to kinematics and inertias, urdf_parser_py
-reads these, and the model is built from its object. (Given the whole document, urdf_parser_py
-would reject robots for mistakes in colours, transmissions or Gazebo elements.)
+lxml parses the document, `urdf_document` reads its kinematics and inertias as an object of
+urdf_parser_py, from which the model is built, and `urdf_contents` names what is not used.
 
 """
 
@@ -21,13 +20,16 @@ import numpy.typing as npt
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.arguments import shown, whole_number
+from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
+from rbd_ros.model.files.constraint_elements import constraints_of
 from rbd_ros.model.files.urdf_contents import ignored_contents, read_rotors
 from rbd_ros.model.files.urdf_document import describe, document_of, URDF_KINDS
 from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.model.files.xml_elements import decode, LARGEST_TEXT, parse
 from rbd_ros.model.joints import Joint, Mimic
-from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
+from rbd_ros.model.loops import Constraint
+from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warn_of
 from rbd_ros.model.modifications import payload_name, with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 from urdf_parser_py import urdf as parser
@@ -39,7 +41,8 @@ def load_urdf(path: str | PathLike[str] | parser.URDF, *, floating_base: bool = 
     """
     Read a robot from a URDF or xacro file, its joints in document order, depth-first.
 
-    Suspicious values with which the dynamics can be computed cause a ModelWarning.
+    Suspicious values with which the dynamics can be computed cause a ModelWarning. Elements
+    <constraint> close loops; joints with an effort limit of 0 have no motor.
 
     Parameters
     ----------
@@ -137,10 +140,12 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
         raise UrdfError(f"joint '{joint}' names link 'world', which is not there: add "
                         '<link name="world"/>')
     try:
-        model = build_model(urdf.name, links, joints, gravity=gravity,
-                            strict=strict, notes=ignored + notes)
-        floats = floating_base and not _has_floating_base(model)
-        return with_floating_base(model) if floats else model
+        model = build_tree(urdf.name, links, joints, gravity, strict, ignored + notes)
+        if floating_base and not _has_floating_base(model):
+            model = with_floating_base(model)
+        model = with_constraints(model, [Constraint(**one) for one in constraints_of(root)])
+        warn_of(model)
+        return model
     except ModelError as error:
         raise UrdfError(str(error)) from None
 

@@ -13,7 +13,7 @@ _ROTOR, _GEAR = 'drake:rotor_inertia', 'drake:gear_ratio'
 # Attributes and children of each element that are used, or that do not affect dynamics.
 _KNOWN = {tag: (frozenset(attributes.split()), frozenset(children.split()))
           for tag, attributes, children in (
-    ('robot', 'name version', ' '.join(('link joint sensor', *DECORATION))),
+    ('robot', 'name version', ' '.join(('link joint constraint sensor', *DECORATION))),
     ('link', 'name type', 'inertial visual collision contact surface self_filter sensor '
      'collision_checking self_collision_checking'),
     ('inertial', '', 'origin mass inertia'),
@@ -25,7 +25,9 @@ _KNOWN = {tag: (frozenset(attributes.split()), frozenset(children.split()))
     ('limit', ' '.join(('lower upper effort velocity', *NEW_LIMITS)), ''),
     ('dynamics', 'damping friction', ''),
     ('mimic', 'joint multiplier offset', ''))}
-LOOPS = ('constraint', 'loop_joint', 'drake:ball_constraint', 'drake:linear_bushing_rpy')
+# Elements that close loops, which are named but not used; see `constraint_elements` for those
+# that are.
+LOOPS = ('loop_joint', 'drake:ball_constraint', 'drake:linear_bushing_rpy')
 _XML = '{http://www.w3.org/'
 
 
@@ -44,7 +46,7 @@ def ignored_contents(root: etree._Element) -> list[str]:
         unknown = [key for key in element.attrib
                    if key not in attributes and not key.startswith(_XML)]
         if unknown:
-            add(f'unknown attributes of <{element.tag}> are ignored: '
+            add(f'unknown attributes of <{element.tag}> are not used: '
                 f'{printable(listed(unknown), 200)}', element)
         for child in element:
             tag = child.tag
@@ -54,10 +56,10 @@ def ignored_contents(root: etree._Element) -> list[str]:
             elif isinstance(tag, str):      # no comment
                 tag = tag_of(child)
                 if tag in LOOPS:
-                    add(f'<{tag}> is ignored: it closes a loop, and the model is the tree',
+                    add(f'<{tag}> is not used: it closes a loop; use a <constraint> instead',
                         element)
                 elif tag not in children and not tag.startswith('xacro:'):
-                    add(f'<{printable(tag, 80)}> in <{element.tag}> is ignored: it is not known',
+                    add(f'<{printable(tag, 80)}> in <{element.tag}> is not used: it is not known',
                         element)
 
     visit(root)
@@ -65,22 +67,22 @@ def ignored_contents(root: etree._Element) -> list[str]:
         kind = joint.get('type')
         if kind in ('floating', 'planar'):
             for child in joint.iterchildren('limit', 'dynamics', 'mimic'):
-                add(f'the <{child.tag}> of a {kind} joint is ignored; only joints with one '
+                add(f'the <{child.tag}> of a {kind} joint is not used; only joints with one '
                     'coordinate support it', child)
         elif kind == 'continuous':
             for limit in joint.iterchildren('limit'):
                 if any(limit.get(name, '').strip('+-0.') not in ('', 'inf')
                        for name in ('lower', 'upper')):
-                    add('the lower and upper limits of a continuous joint are ignored; only '
+                    add('the lower and upper limits of a continuous joint are not used; only '
                         'revolute and prismatic joints have such limits', limit)
     for gazebo in root.iterchildren('gazebo'):
         if gazebo.find('joint') is not None:
-            add('<joint> in <gazebo> is ignored: it closes a loop, and the model is the tree',
+            add('<joint> in <gazebo> is not used: it closes a loop; use a <constraint> instead',
                 gazebo)
         if gazebo.find('springStiffness') is not None:
-            add('<springStiffness> in <gazebo> is ignored', gazebo)
+            add('<springStiffness> in <gazebo> is not used', gazebo)
     for element in xacro_leftovers(root):
-        add(f'<{tag_of(element)}> is ignored: it is left over from xacro', element)
+        add(f'<{tag_of(element)}> is not used: it is left over from xacro', element)
     version = root.get('version')
     if version is not None and version not in VERSIONS:
         add(f'version="{printable(version, 80)}" is not known, expected one of '
@@ -89,7 +91,7 @@ def ignored_contents(root: etree._Element) -> list[str]:
              for (tag, what), names in found.items()]
     more = len(notes) - MOST_NOTES
     if more > 0:
-        notes[MOST_NOTES:] = [f'{more} more kinds of contents are ignored']
+        notes[MOST_NOTES:] = [f'{more} more kinds of contents are not used']
     return notes
 
 
@@ -112,7 +114,7 @@ def read_rotors(root: etree._Element, beyond: Beyond) -> list[str]:
         name = joints[0].get('name', '') if len(joints) == 1 else ''
         where = f"{holder.tag} '{holder.get('name')}'"
         if max(map(len, values.values())) > 1 or kinds.get(name) not in SINGLE:
-            notes.append(f'{where}: its <{_ROTOR}> is ignored: it does not belong to one joint '
+            notes.append(f'{where}: its <{_ROTOR}> is not used: it does not belong to one joint '
                          'with one coordinate')
             continue
         inertia, ratio = (Element(one[0], where).number('value') if one else 1.0

@@ -21,11 +21,14 @@ from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.model.arguments import check_model
+from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
+from rbd_ros.model.files.constraint_elements import constraint_parts
 from rbd_ros.model.files.urdf import model_of_document, read_file
 from rbd_ros.model.files.urdf_document import rotation, SINGLE, URDF_KINDS
 from rbd_ros.model.files.xml_elements import decode, Element, parse
 from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS
+from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rpy_from_rotation
 
@@ -47,7 +50,9 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
     `load_urdf` reads the same robot from it, except for gravity and most drive coefficients: URDF
     has only ``damping`` and ``friction`` of joints with one velocity; a ModelWarning lists others
     that are not zero, and `rbd_ros.model.save_drives` writes all. A payload becomes a link
-    ``<link>/payload`` with a fixed joint, which `load_urdf` recognizes.
+    ``<link>/payload`` with a fixed joint, which `load_urdf` recognizes. Constraints become
+    elements <constraint>; a ModelWarning is raised if `load_urdf` would choose other independent
+    joints.
 
     Parameters
     ----------
@@ -78,6 +83,12 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
         warnings.warn(f'joints without limits, {listed(unlimited)}: other programs reject '
                       'revolute and prismatic joints unless lower, upper, velocity and effort are '
                       'given', ModelWarning, stacklevel=2)
+    chosen = with_constraints(model.unconstrained, model.constraints)
+    if chosen.velocity_names != model.velocity_names:
+        warnings.warn(f'URDF cannot hold the independent joints {listed(model.velocity_names)}: '
+                      f'the robot of this file has {listed(chosen.velocity_names)}; give joints '
+                      'without a motor an effort limit of 0, or use with_constraints after '
+                      'reading it', ModelWarning, stacklevel=2)
     with whole_files(path) as (draft,):
         draft.write_text(text, encoding='utf-8')
 
@@ -97,6 +108,7 @@ def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
     """Return the edited or new document."""
     links: dict[str, Link] = {}
     joints: dict[str, Joint] = {}
+    constraints: dict[str, Constraint] = {}
     if source is None:
         root = etree.Element('robot')
     else:
@@ -106,6 +118,7 @@ def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
             before = model_of_document(root)
         links = {link.name: link for link in before.links}
         joints = {joint.name: joint for joint in before.joints}
+        constraints = {one.name: one for one in before.constraints}
     if root.get('version') in (None, '1.0', '1.1') and any(
             np.any(np.isfinite(getattr(joint, label))) for joint in model.joints
             for label in NEW_LIMITS):
@@ -114,7 +127,8 @@ def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
         root.set('name', model.name)
     elements = {}
     try:
-        for tag, names in (('link', model.link_names), ('joint', model.joint_names)):
+        for tag, names in (('link', model.link_names), ('joint', model.joint_names),
+                           ('constraint', [one.name for one in model.constraints])):
             for element in list(root.iterchildren(tag)):
                 if element.get('name') in names:
                     elements[tag, element.get('name')] = element
@@ -127,6 +141,8 @@ def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
             write_link(elements['link', link.name], link, links.get(link.name))
         for joint in model.joints:
             write_joint(elements['joint', joint.name], joint, joints.get(joint.name))
+        for one in model.constraints:
+            _write_constraint(elements['constraint', one.name], one, constraints.get(one.name))
     except ValueError as error:
         if isinstance(error, ModelError):
             raise
@@ -188,6 +204,18 @@ def write_joint(element: etree._Element, joint: Joint, before: Joint | None = No
         if before is None or any(not np.array_equal(getattr(joint, label), getattr(before, label))
                                  for label in labels):
             set_child(element, tag, attributes(joint))
+
+
+def _write_constraint(element: etree._Element, constraint: Constraint,
+                      before: Constraint | None) -> None:
+    """Write a constraint to its element if it differs from ``before``."""
+    if before is not None and all(np.array_equal(x, vars(before)[label])
+                                  for label, x in vars(constraint).items()):
+        return
+    kind, parts = constraint_parts(constraint)
+    element.set('type', kind)
+    for tag, attributes in parts.items():
+        set_child(element, tag, attributes)
 
 
 def _origin(joint: Joint) -> Attributes:

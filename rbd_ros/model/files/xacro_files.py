@@ -23,6 +23,12 @@ def xacro_mappings(arguments: Iterable[str]) -> dict[str, str]:
     return mappings
 
 
+# What helps against errors of xacro with these words.
+_HINTS = {'Undefined substitution argument': 'give it as NAME:=VALUE by --xacro-args or '
+                                             'xacro_arguments',
+          'PackageNotFoundError': 'source the workspace that contains the package'}
+
+
 def expand_xacro(path: str | PathLike[str], arguments: Iterable[str] = ()) -> str:
     """Return the URDF that xacro makes of a file; raise UrdfError if it fails or is missing."""
     mappings = xacro_mappings(arguments)
@@ -34,7 +40,6 @@ def expand_xacro(path: str | PathLike[str], arguments: Iterable[str] = ()) -> st
     try:
         return str(xacro.process_file(str(path), mappings=mappings).toxml())
     except Exception as error:          # of any kind: a file may evaluate whatever it likes
-        hint = ('; give it as NAME:=VALUE by --xacro-args or xacro_arguments'
-                if 'Undefined substitution argument' in str(error) else '')
+        hint = next((f'; {hint}' for mark, hint in _HINTS.items() if mark in str(error)), '')
         raise UrdfError(f'xacro failed: {type(error).__name__}: '
                         f'{printable(str(error))}{hint}') from None

@@ -14,9 +14,9 @@ from contextlib import nullcontext
 import os
 from pathlib import Path
 import sys
-import warnings
 
-from rbd_ros import load_urdf, Model, ModelWarning
+from rbd_ros import Model
+from rbd_ros.model.files.any_format import read_description
 from rbd_ros.ros.demo.adaptive import AdaptiveMode
 from rbd_ros.ros.demo.computed_torque import ComputedTorqueMode
 from rbd_ros.ros.demo.gravity import GravityMode
@@ -28,6 +28,7 @@ from rbd_ros.ros.demo.robots import choose_engine, DemoFailed
 from rbd_ros.ros.demo.session import Session
 from rbd_ros.ros.demo.table import live_table, plain_lines
 from rbd_ros.ros.nodes.simulated_control import with_rotors
+from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.runtime.share_directory import share
 import rclpy
 from rclpy.executors import ExternalShutdownException
@@ -82,10 +83,8 @@ def _main(options: argparse.Namespace) -> int:
     session = None
     try:
         urdf = options.urdf or share('urdf', 'demo_arm.urdf')
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ModelWarning)
-            model = load_urdf(urdf)
-        mode, robot, line = prepare(options.mode, urdf.read_text(), model, options.engine)
+        text = read_description(urdf)
+        mode, robot, line = prepare(options.mode, text, load_quietly(text), options.engine)
         print(line, mode.introduction, sep='\n', flush=True)
         session = Session(mode.model, urdf, robot, show, start=mode.start,
                           tolerance=mode.tolerance, error_name=mode.error_name)

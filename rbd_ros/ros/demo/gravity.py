@@ -30,7 +30,8 @@ class GravityMode(Mode):
 
     def run(self, session: Session) -> list[Check]:
         """Hold the robot, and let it fall."""
-        session.launch('dynamics_node', robot={'tolerated_delay': TOLERATED_DELAY})
+        session.launch('dynamics_node', robot={'tolerated_delay': TOLERATED_DELAY},
+                       parameters={'springs': True})
         held = session.watch('held by gravity torques', COMPENSATED)
         # In an inverted pose, the robot falls if correct torques are late.
         self._delays = session.delays

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RbdError
+from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.model.files.xml_elements import parse
 from rbd_ros.model.model import Model
@@ -68,6 +69,8 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) ->
         raise LaunchError('model: ros2_control needs the description of the robot: '
                           'model:=robot.urdf')
     text, robot = description(values['model'], values['xacro_args'])
+    if is_mjcf(text):
+        raise LaunchError('model: ros2_control needs a URDF, this is MJCF')
     check_link(values['task_link'], robot)
     if values['controllers']:
         path = existing_file('controllers', values['controllers'])

@@ -11,8 +11,8 @@ from typing import Any
 from rbd_ros._internal.text import listed
 from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import RbdError
-from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
-from rbd_ros.model.files.xml_elements import decode
+from rbd_ros.model.files.any_format import read_description
+from rbd_ros.model.files.xacro_files import SUFFIX
 from rbd_ros.model.model import Model
 from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.runtime.share_directory import share
@@ -82,10 +82,10 @@ def read_parameters(path: Path) -> dict[str, Any]:
 
 def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
     """
-    Return the URDF of a robot, and the robot.
+    Return the description of a robot, and the robot.
 
-    `model` is the path of a URDF or xacro file, which may begin with ``~`` and contain spaces,
-    optionally followed by arguments of xacro; empty: the demo arm. `xacro_args` are
+    `model` is the path of a URDF, xacro or MJCF file, which may begin with ``~`` and contain
+    spaces, optionally followed by arguments of xacro; empty: the demo arm. `xacro_args` are
     ``name:=value``, quoted as in a shell. Raise LaunchError if the file does not exist, xacro
     fails or the result is not a robot.
 
@@ -98,8 +98,7 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
         raise LaunchError(f'{path} is not a xacro file, its name does not end in {SUFFIX}: it '
                           f'takes no arguments, got {" ".join(arguments)}')
     try:
-        text = decode(expand_xacro(path, arguments) if path.suffix == SUFFIX
-                      else path.read_bytes())
+        text = read_description(path, arguments)
         robot = load_quietly(text)
     except RbdError as error:
         raise LaunchError(f'{path}: {error}') from None

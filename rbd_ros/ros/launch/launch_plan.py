@@ -15,6 +15,7 @@ import numpy as np
 from rbd_ros._internal.text import did_you_mean, listed
 from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import RbdError
+from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.model import Model
 from rbd_ros.ros.launch.launch_files import (
     check_parameters, description, existing_file, LaunchError)
@@ -41,7 +42,7 @@ OF_LAUNCH = ('emulate_tty', 'launch-prefix', 'launch-prefix-filter', 'sigkill_ti
              'sigterm_timeout')
 # Default and description; booleans are those whose default is true or false, or empty.
 ARGUMENTS = {
-    'model': ('', 'URDF or xacro file of the robot; empty: the demo arm; none: another node '
+    'model': ('', 'URDF, xacro or MJCF file of the robot; empty: the demo arm; none: another node '
               'publishes the description'),
     'xacro_args': ('', 'arguments of a xacro file, as in  xacro_args:="mass:=5 side:=left"'),
     'joint_states': ('joint_states', 'topic of the joint states'),
@@ -110,7 +111,11 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     states = ('joint_states', values['joint_states'])
     mujoco = values['sim'].lower() == 'mujoco'
     simulated = mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco')
-    publisher = truth(values, 'robot_state_publisher', empty=True) and text is not None
+    publishable = text is not None and not is_mjcf(text)
+    publisher = truth(values, 'robot_state_publisher', empty=publishable) and text is not None
+    if publisher and not publishable:
+        raise LaunchError('robot_state_publisher reads URDF, not MJCF: leave it out; view:=true '
+                          'shows the robot')
     # The description of a simulated robot is its own.
     if (text is not None and publisher and hear
             and not (values['robot_state_publisher'] or simulated)):

@@ -11,6 +11,7 @@ from geometry_msgs.msg import (Accel, AccelStamped, PointStamped, Pose, PoseStam
 import numpy as np
 from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
 from rbd_ros._internal.cdr import Field, field, numbers, Stamp, Template
+from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.ros.convert import template
 from sensor_msgs.msg import JointState
@@ -29,6 +30,7 @@ TOPICS = {
     '~/com_jacobian': MatrixStamped,
     '~/com': PointStamped,
     '~/dynamics': DynamicsStamped,
+    '~/full_joint_states': JointState,
     '~/mass_matrix_rate': MatrixStamped,
     '~/coriolis_matrix_rate': MatrixStamped,
     '~/gravity_torques_rate': JointState,
@@ -41,6 +43,7 @@ TOPICS = {
     '~/external_wrench': WrenchStamped,
     '~/contact': ContactStamped,
 }
+FULL_STATES = '~/full_joint_states'
 C_RATE = '~/coriolis_matrix_rate'
 TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN = '~/task_dynamics', '~/task_pose', '~/task_jacobian'
 TASK_BIAS, TASK_INERTIA = '~/task_bias', '~/task_inertia'
@@ -62,6 +65,21 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
             '~/mass_matrix_rate': ('M_dot', None, None),
             '~/coriolis_matrix_rate': ('C_dot', None, None),
             TASK_JACOBIAN: ('J', TWIST, None), TASK_INERTIA: ('Lambda', TWIST, TWIST)}
+
+
+def all_coordinates(model: Model) -> tuple[list[str], list[int], list[int]]:
+    """Return names of the coordinates of all joints, and their places in q and v of the tree."""
+    # Without joints with a quaternion; mimics and passive joints of loops are joints of the tree.
+    names: list[str] = []
+    places: tuple[list[int], list[int]] = [], []
+    nq = nv = 0
+    for joint in model.joints:
+        if joint.nv and KINDS[joint.kind].is_screws:
+            names += [joint.name + suffix for suffix in KINDS[joint.kind].position_suffixes]
+            places[0].extend(range(nq, nq + joint.nq))
+            places[1].extend(range(nv, nv + joint.nv))
+        nq, nv = nq + joint.nq, nv + joint.nv
+    return names, *places
 
 
 class CommandMessages:
@@ -115,17 +133,18 @@ class Outputs:
 
         `frame` is the frame of the centre of mass and its Jacobian. `values` holds the terms in
         the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and the results of
-        `task_values` and `ExternalForces.values`.
+        `task_values`, `ExternalForces.values` and `Robot.all_joints`.
 
         """
         if frame != self._frame:
             self._frame, self._templates = frame, {}
-        key = topic, topic == CONTACT and values['contact']
+        key = topic, (values['contact'] if topic == CONTACT
+                      else topic == FULL_STATES and 'velocities' in values)
         if key not in self._templates:
             self._templates[key] = self._template(*key)
         return self._templates[key].fill(stamp, values)
 
-    def _template(self, topic: str, contact: bool) -> Template:
+    def _template(self, topic: str, variant: bool) -> Template:
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
         message.header.frame_id = (self._prefix + self._task_link if topic in LINK_TOPICS
@@ -138,12 +157,17 @@ class Outputs:
             rows, columns = list(rows or names), list(columns or names)
             message.matrix.row_names, message.matrix.column_names = rows, columns
             fields = {term: field(message.matrix, 'data', (len(rows), len(columns)))}
+        elif topic == FULL_STATES:
+            message.name = all_coordinates(self._model)[0]
+            fields = {'positions': field(message, 'position', (len(message.name),))}
+            if variant:
+                fields['velocities'] = field(message, 'velocity', (len(message.name),))
         elif topic == '~/com':
             fields = {'com': numbers(message.point, 'x', 'y', 'z')}
         elif topic == EXTERNAL_WRENCH:
             fields = parts('external_wrench', message.wrench)
         elif topic == CONTACT:
-            message.contact, message.joint_names = contact, names
+            message.contact, message.joint_names = variant, names
             fields = {name: field(message, name, (nv,))
                       for name in ('external_torques', 'thresholds')}
         elif topic == TASK_POSE:

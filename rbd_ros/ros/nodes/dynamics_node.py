@@ -59,7 +59,7 @@ class NodeSettings(NamedTuple):
     """The parameters that the node itself uses."""
 
     robot_description: Annotated[str, Setting(
-        '', 'URDF of the robot; empty: it is read from the topic of this name.')]
+        '', 'URDF or MJCF of the robot; empty: it is read from the topic of this name.')]
     gravity: tuple[float, ...]
     gravity_limit: Annotated[float, Setting(29.43, 'Largest gravity that is accepted.', 'm/s^2',
                                             NO_GRAVITY, 1000.0, changeable=True)]

@@ -40,7 +40,7 @@ _PARAMETERS = {
 
 class RobotInMujoco(SimulatedRobot):
     """
-    Moves the robot of a URDF with MuJoCo, with noise, delay and an unknown payload.
+    Moves the robot of a description with MuJoCo, with noise, delay and an unknown payload.
 
     Efforts in the joint states are the applied ones, within the limits of the drives. A wrench on
     ~/push acts until the next one arrives. Otherwise as `SimulatedRobot`.

@@ -12,7 +12,6 @@ if __name__ == '__main__':
 
 from dataclasses import replace    # noqa: I100
 from math import isfinite
-from pathlib import Path
 from time import monotonic
 from typing import Any, ClassVar, Protocol
 
@@ -22,6 +21,7 @@ from rbd_ros import Model, random_configuration, RbdError, StateError
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.model.constraints import rebuild
+from rbd_ros.model.files.any_format import read_description
 from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import fixed_values, usage
@@ -45,8 +45,8 @@ TOLERATED_DELAY = 0.05    # s: default delay of the commands for which joints ar
 POSES = 50    # Number of poses in which the stiffness of gravity is evaluated
 
 _PARAMETERS = {
-    'robot_description': Setting('', 'URDF of the robot; empty: see urdf.'),
-    'urdf': Setting('', 'Path of a URDF file; empty: the demo arm.'),
+    'robot_description': Setting('', 'URDF or MJCF of the robot; empty: see urdf.'),
+    'urdf': Setting('', 'Path of a URDF or MJCF file; empty: the demo arm.'),
     'drives': Setting('', 'Path of a parameter file with drives, as rbd_ros.model.save_drives '
                       'writes it; empty: friction and damping of the URDF.'),
     'rate': Setting(500.0, 'Rate of the joint states.', 'Hz', 1.0, 5000.0),
@@ -96,7 +96,7 @@ class _OwnEngine(Simulator):
 
 class SimulatedRobot(Node):
     """
-    Moves the robot of a URDF under the efforts on ~/commands, and publishes its joint states.
+    Moves a robot under the efforts on ~/commands, and publishes its joint states.
 
     The last command acts until the next one, as with a forward_command_controller. Brakes hold the
     robot until the first command. `alone` has no effect here.
@@ -113,8 +113,8 @@ class SimulatedRobot(Node):
         self._log = Log(self.get_logger())
         guard_services(self, self._log)
         given = fixed_values(self, self.parameters, self._log)
-        self._text = given['robot_description'] or (
-            Path(given['urdf']) if given['urdf'] else share('urdf', 'demo_arm.urdf')).read_text()
+        self._text = given['robot_description'] or read_description(
+            given['urdf'] or share('urdf', 'demo_arm.urdf'))
         model = load_quietly(self._text)
         if given['drives']:
             model = load_drives(model, given['drives'])

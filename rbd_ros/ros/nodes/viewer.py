@@ -34,7 +34,8 @@ NICENESS = 10    # Lower priority than nodes that control a robot
 EFFORT = 'measured'    # Label of measured efforts, which are shown next to computed ones
 
 _PARAMETERS = {
-    'robot_description': Setting('', 'URDF of the robot; empty: it is read from the topic.'),
+    'robot_description': Setting(
+        '', 'URDF or MJCF of the robot; empty: it is read from the topic.'),
     'host': Setting(HOST, 'Address of the page; localhost: only for this machine; 0.0.0.0: for '
                     'its whole network.'),
     'port': Setting(PORT, 'Port of the page; 0: a free one, which is logged.', '', 0, 65535),

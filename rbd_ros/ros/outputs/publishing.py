@@ -16,7 +16,7 @@ from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.control.compensation import Law
 from rbd_ros.ros.messages.topics import (
     C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES, EXTERNAL_WRENCH,
-    RATE_TOPICS, TASK_TOPICS, TOPICS, VELOCITY_TOPICS)
+    FULL_STATES, RATE_TOPICS, TASK_TOPICS, TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.outputs.external_forces import ExternalForces
 from rbd_ros.ros.outputs.task_outputs import task_values
 from rbd_ros.ros.robot.current_robot import CurrentRobot
@@ -92,7 +92,8 @@ class Publishing:
         self._command_messages = CommandMessages()
         self._prepare = (dict.fromkeys(RATE_TOPICS, self._prepare_rates)
                          | dict.fromkeys(EXTERNAL_TOPICS, self._prepare_forces)
-                         | dict.fromkeys(TASK_TOPICS, self._prepare_task))
+                         | dict.fromkeys(TASK_TOPICS, self._prepare_task)
+                         | {FULL_STATES: self._prepare_all_joints})
         self._publishers = {
             topic: node.create_publisher(kind, topic, 10, event_callbacks=NO_EVENTS)
             for topic, kind in (TOPICS | {one: CommandMessages.kinds[one]
@@ -268,7 +269,7 @@ class Publishing:
         elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
-    # Each of the next three methods adds the terms of some topics, or returns why it cannot.
+    # Each of the next four methods adds the terms of some topics, or returns why it cannot.
     def _prepare_rates(self, topic: str, values: dict[str, Any], robot: Robot,
                        terms: DynamicsTerms) -> str | None:
         """Compute the time derivatives of M, C and g; that of C needs the acceleration."""
@@ -296,6 +297,11 @@ class Publishing:
         values.update(found)
         return None
 
+    def _prepare_all_joints(self, topic: str, values: dict[str, Any], robot: Robot,
+                            terms: DynamicsTerms) -> str | None:
+        values.update(robot.all_joints(values['v']))
+        return None
+
     def _prepare_task(self, topic: str, values: dict[str, Any], robot: Robot,
                       terms: DynamicsTerms) -> str | None:
         if not robot.task_link:
@@ -312,7 +318,7 @@ class Publishing:
         if not self._commands.enabled:
             return 'commands are disabled'
         restarts = self._commands.starts_blend(self._now)
-        if restarts and robot.states.judge.unconfirmed:
+        if restarts and robot.states.unconfirmed:
             return NOT_CONFIRMED
         efforts = self._law.efforts(robot, v, terms, self._now, restarts)
         if isinstance(efforts, str):

@@ -3,12 +3,13 @@
 """The current robot of a dynamics node, and its replacement by descriptions and requests."""
 
 from collections.abc import Callable
+from contextlib import suppress
 import gc
 from math import hypot
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from rbd_ros import Model, neutral, RbdError, with_gravity
+from rbd_ros import Model, neutral, RbdError, SingularError, with_gravity
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.ros.commands.effort_commands import EffortCommands
@@ -88,8 +89,9 @@ class CurrentRobot:
             robot = Robot(text, model, settings)
             # Compile now what every state needs.
             for workspace in (robot.workspace, robot.service_workspace):
-                workspace.all_terms(neutral(model), np.zeros(model.nv))
-                workspace.configuration_terms(neutral(model))
+                with suppress(SingularError):       # the robot may be in another configuration
+                    workspace.all_terms(neutral(model), np.zeros(model.nv))
+                    workspace.configuration_terms(neutral(model))
         except RbdError as error:
             return f'robot description refused: {error}'
         self._prepare(robot)

@@ -15,10 +15,10 @@ from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.model.inertial import armature_matrix
 from rbd_ros.ros.messages.markers import Markers
-from rbd_ros.ros.messages.topics import Outputs
+from rbd_ros.ros.messages.topics import all_coordinates, Outputs
 from rbd_ros.ros.robot.read_model import base_joint, driven_joints
 from rbd_ros.ros.robot.robot_settings import RobotSettings
-from rbd_ros.ros.state.joint_states import JointStates
+from rbd_ros.ros.state.closed_joint_states import ClosedJointStates, joint_states
 from rbd_ros.ros.state.odometry import OdometryStates
 
 
@@ -32,7 +32,8 @@ class Robot:
         # One for the stream of states, one for requests, which are answered in another thread.
         self.workspace, self.service_workspace = Workspace(model), Workspace(model)
         self.base_joint = base_joint(model)
-        self.states = JointStates(model)
+        self.states = joint_states(model)
+        _, *self._places = all_coordinates(model)
         self.odometry = (OdometryStates(model, self.base_joint, self.prefix)
                          if self.base_joint else None)
         self._base_received = -inf
@@ -104,7 +105,7 @@ class Robot:
             self._base_received, self.frame = state.received, state.frame
 
     def missing(self, now: float, timeout: float) -> list[str]:
-        """Return the joints whose position is unknown, or older than a timeout, s."""
+        """Return the joints whose position is unknown, or older than a timeout, s; close loops."""
         missing = self.states.missing(now, timeout)
         if self.base_joint and not 0.0 <= now - self._base_received <= timeout:
             missing = [self.base_joint.name, *missing]
@@ -113,6 +114,8 @@ class Robot:
     def why_missing(self, missing: Sequence[str],
                     what: str = 'no outputs: no recent position of') -> str:
         """Return a sentence about joints that are `missing`."""
+        if self.states.why_open:
+            return f'no outputs: {self.states.why_open}'
         text = f'{what} {listed(missing)}'
         if self.base_joint and self.base_joint.name in missing and self._base_apart is not None:
             text += (f'; odometry arrives, but its stamps are {self._base_apart:.3g} s from those '
@@ -134,6 +137,16 @@ class Robot:
             v = self.states.velocity_or(None)
             return v if isfinite(v.sum()) else None
         return None
+
+    def all_joints(self, v: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Return the positions of all joints, mimics included, and velocities if v is known."""
+        states, coordinates = self.states, self.model.unconstrained.coordinates
+        positions, velocities = self._places
+        found = {'positions': coordinates.position(states.q)[positions]}
+        if v is not None:
+            v = states.all_velocities(v) if isinstance(states, ClosedJointStates) else v
+            found['velocities'] = coordinates.velocity(v)[velocities]
+        return found
 
     def measured_torques(self, v: np.ndarray | None) -> np.ndarray:
         """Return the joint torques that measured efforts stand for, N m or N; NaN if unknown."""

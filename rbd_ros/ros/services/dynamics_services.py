@@ -122,6 +122,8 @@ class Services:
 
     def _measured_position(self, robot: Robot) -> np.ndarray:
         missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
+        if robot.states.why_open:
+            raise BadRequest(f'the request gives no position, and {robot.states.why_open}')
         if missing:
             raise BadRequest(robot.why_missing(
                 missing, 'the request gives no position, and there is no recent one of'))

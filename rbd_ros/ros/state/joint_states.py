@@ -95,23 +95,28 @@ class JointStates:
 
     """
 
+    why_open = ''    # why the loops of the robot cannot be closed; empty: it has none
+
     def __init__(self, model: Model) -> None:
-        self._names: list[str] = []
-        self._q_of: list[int] = []
+        # Names of the coordinates that are measured, their places in q and v, and which of them
+        # have no limits.
+        self.names: list[str] = []
+        self.q_of: list[int] = []
         v_of: list[int] = []
         turns: list[bool] = []
         for joint, q, v in model.moving_joints:
             if KINDS[joint.kind].is_screws:
-                self._names += model.position_names[q]
-                self._q_of += range(q.start, q.stop)
+                self.names += model.position_names[q]
+                self.q_of += range(q.start, q.stop)
                 v_of += range(v.start, v.stop)
                 turns += [joint.kind == 'continuous'] * joint.nq
-        self._v_of = np.array(v_of, int)
+        self.v_of = np.array(v_of, int)
+        self.turns = np.array(turns, bool)
         self.differentiator = Differentiator(turns)
-        self.judge = SampleJudge(model, self._names, self._v_of, turns)
-        self._index = {name: k for k, name in enumerate(self._names)}
+        self.judge = SampleJudge(model, self.names, self.v_of, turns)
+        self._index = {name: k for k, name in enumerate(self.names)}
         # Mimic joints and locked joints may be measured, too, but are not needed.
-        self._expected = {joint.name for joint in model.joints} | set(self._names)
+        self._expected = {joint.name for joint in model.joints} | set(self.names)
         # Names in messages that the robot does not have, at most MAX_UNKNOWN.
         self.unknown_names: set[str] = set()
         self._layout_of: Sequence[str] | None = None
@@ -122,8 +127,8 @@ class JointStates:
     def forget(self) -> None:
         """Discard the states of all joints."""
         self.q[:] = self.v[:] = self.effort[:] = np.nan
-        self._received = np.full(len(self._names), -np.inf)
-        self._stamps = np.full(len(self._names), -np.inf)
+        self._received = np.full(len(self.names), -np.inf)
+        self._stamps = np.full(len(self.names), -np.inf)
         # Bounds of these, which mostly suffice to see that no joint is late or missing.
         self._first_received = self._last_received = self._last_stamp = -np.inf
         self.differentiator.forget()
@@ -178,7 +183,7 @@ class JointStates:
                                        filter_time, timeout)
         self.q[q], self.v[v], self.effort[v] = position, velocity, effort
         self._received[target] = received
-        if len(joints) == len(self._names) and received is now:
+        if len(joints) == len(self.names) and received is now:
             self._first_received = self._last_received = now
         else:
             self._first_received = min(now, self._first_received)
@@ -199,7 +204,7 @@ class JointStates:
         position = np.asarray(message.position)[self._source]
         if not all_within(position, MAX_MEASUREMENT):
             bad = np.flatnonzero(~(np.abs(position) < MAX_MEASUREMENT))[0]
-            raise Rejected(f"the position of '{self._names[self._joints[bad]]}' is out of range: "
+            raise Rejected(f"the position of '{self.names[self._joints[bad]]}' is out of range: "
                            f'{position[bad]}', 'out of range')
         velocity = (np.asarray(message.velocity)[self._source]
                     if len(message.velocity) else np.full(len(position), np.nan))
@@ -221,8 +226,8 @@ class JointStates:
         targets = [k for _, k in known]
         self._joints = np.array(targets, int)
         self._source, self._target = places([k for k, _ in known]), places(targets)
-        self._q_target = places([self._q_of[k] for k in targets])
-        self._v_target = places([self._v_of[k] for k in targets])
+        self._q_target = places([self.q_of[k] for k in targets])
+        self._v_target = places([self.v_of[k] for k in targets])
         self._layout_of = names
 
     def missing(self, now: float, timeout: float) -> list[str]:
@@ -236,19 +241,24 @@ class JointStates:
         stale = ~((ages >= 0.0) & (ages <= timeout))
         stale[doubtful] = True
         if stale.any():
-            return [self._names[k] for k in np.flatnonzero(stale)]
+            return [self.names[k] for k in np.flatnonzero(stale)]
         self._first_received = self._received.min(initial=np.inf)
         return []
 
     def ages(self, now: float) -> dict[str, float]:
         """Return the age of the position of every joint, s, by name; inf: never received."""
-        return dict(zip(self._names, (now - self._received).tolist()))
+        return dict(zip(self.names, (now - self._received).tolist()))
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Return whether a joint has no sample yet that agrees with an earlier one."""
+        return self.judge.unconfirmed
 
     def missing_velocities(self) -> list[str]:
         """Return the joints whose velocity is unknown or out of range."""
         if all_within(self.v, MAX_MEASUREMENT):
             return []
-        return [name for name, k in zip(self._names, self._v_of)
+        return [name for name, k in zip(self.names, self.v_of)
                 if not abs(self.v[k]) < MAX_MEASUREMENT]
 
     def velocity_or(self, replacement: float | np.ndarray | None) -> np.ndarray:
@@ -257,6 +267,6 @@ class JointStates:
             rates = self.differentiator.rates
             replacement = np.where(np.abs(rates) <= self.judge.speed, rates, np.nan)
         v = self.v.copy()
-        measured = v[self._v_of]
-        v[self._v_of] = np.where(np.abs(measured) < MAX_MEASUREMENT, measured, replacement)
+        measured = v[self.v_of]
+        v[self.v_of] = np.where(np.abs(measured) < MAX_MEASUREMENT, measured, replacement)
         return v

@@ -133,7 +133,11 @@ class SampleJudge:
     @property
     def unconfirmed(self) -> bool:
         """Return whether a joint has no sample yet that agrees with an earlier one."""
-        return bool(self._new.any()) and bool(np.isfinite(self.speed).all())
+        return self.unconfirmed_among(slice(None))
+
+    def unconfirmed_among(self, joints: slice | np.ndarray) -> bool:
+        """Return the same for some joints."""
+        return bool(self._new[joints].any()) and bool(np.isfinite(self.speed).all())
 
     def _continued(self, joint: int, run: Run, time: float, position: float,
                    velocity: float) -> Run | None:
