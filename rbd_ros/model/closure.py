@@ -14,12 +14,16 @@ from rbd_ros.errors import StateError
 from rbd_ros.kernels import closed_loops
 from rbd_ros.model.loops import all_involved, Loops
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import moved, random_of_tree, step_between, with_unit_quaternions
+from rbd_ros.model.steps import (
+    moved, quaternion_joints, random_of_tree, step_between, with_unit_quaternions)
 
 # Size of the gaps at which Newton's method ends, and which may be left where numbers of redundant
 # equations are rounded, m and rad.
 ACCURACY, ACCEPTED = 1e-13, 1e-7
 ITERATIONS, LONGEST_STEP = 100, 0.5     # of Newton's method; rad or m
+# Share of the smallest gap before, from which an acceptable gap counts as the smallest possible;
+# near singular configurations it falls by less than half in a step.
+STALLED = 0.9
 DRAWS = 1000     # random configurations that are tried
 CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot follow
 
@@ -70,7 +74,7 @@ def close_nearby(model: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None
         gap = float(np.linalg.norm(e))
         if not np.isfinite(gap):
             return None
-        if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):
+        if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
             return q
         best = min(best, gap)
         step = np.linalg.lstsq(J, -e, rcond=closed_loops.SINGULAR)[0]
@@ -94,6 +98,8 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
     assert loops is not None
     start, total = q, np.zeros(tree.nv)
     best = np.inf
+    turning = [(i, k) for _, i, k in quaternion_joints(tree)
+               if not {*range(k.start, k.stop)} & {*loops.own.tolist()}]
     if step is not None:
         _, found = _evaluate(loops, q)
         total = step @ found[closed_loops.G:, :tree.nv]
@@ -106,7 +112,7 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
         gap, status = found[:2, -1].tolist()
         if not np.isfinite(gap):
             return None
-        if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):
+        if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
             return with_unit_quaternions(tree, q)
         best = min(best, gap)
         change = found[closed_loops.STEP, :tree.nv]
@@ -114,6 +120,11 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
             return None
         total = total + _limited(change)
         q = moved(tree, start, total)
+        if turning:
+            # From here on: rotation vectors of large turns do not add up.
+            start, total = start.copy(), total.copy()
+            for i, k in turning:
+                start[i], total[k] = q[i], 0.0
     return with_unit_quaternions(tree, q) if gap <= ACCEPTED else None
 
 
@@ -132,7 +143,8 @@ def closed(model: Model, q: np.ndarray, label: str = 'q') -> np.ndarray:
 
 def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS) -> np.ndarray:
     """Return the closed configuration after a step (nv,) of the independent joints."""
-    found = close(model, q, step)
+    # Longer steps could end in another branch.
+    found = close(model, q, step) if np.max(np.abs(step)) <= LONGEST_STEP or not cuts else None
     if found is not None:
         return found
     if not cuts:
