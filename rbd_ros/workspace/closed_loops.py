@@ -72,6 +72,7 @@ class ClosedMethods(CoupledMethods):
         super(CoupledMethods, self).__init__(model, fresh=fresh)
         assert model.loops is not None
         self._tree, self._loops = tree, model.loops
+        self._same_q = model.loops.coordinates.is_identity
         # The arrays of kernels are those of the robot in which mimics are joints of their own.
         self._bodies = tree if tree.model.coordinates.is_identity else tree._tree
         loops, n = model.loops, len(model.loops.order)
@@ -111,8 +112,7 @@ class ClosedMethods(CoupledMethods):
     # -- The state of the tree. -----------------------------------------------------------------
     def _positions(self, q: ArrayLike) -> ArrayLike:
         """Return the positions of all joints, mimics included."""
-        coordinates = self._loops.coordinates
-        return q if coordinates.is_identity else coordinates.position(self.check(q=q)[0])
+        return q if self._same_q else self._loops.coordinates.position(self.check(q=q)[0])
 
     def _at(self, q: ArrayLike) -> None:
         """Find G."""
@@ -265,23 +265,28 @@ class ClosedMethods(CoupledMethods):
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
-        with self._acting(external_wrenches):
-            if not closed_loop_dynamics.closed_inverse_dynamics(
-                    *self._table, self._positions(q), v, a, self._equations, self._found,
-                    self._folded, self._tau):
-                self._explain(q=q, v=v, a=a)
+        if external_wrenches is not None:
+            with self._acting(external_wrenches):
+                return self.inverse_dynamics(q, v, a)
+        if not closed_loop_dynamics.closed_inverse_dynamics(
+                *self._table, q if self._same_q else self._positions(q), v, a, self._equations,
+                self._found, self._folded, self._tau):
+            self._explain(q=q, v=v, a=a)
         return self._tau
 
     def hybrid_dynamics(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
+        if external_wrenches is not None:
+            with self._acting(external_wrenches):
+                return self.hybrid_dynamics(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
-        with self._acting(external_wrenches):
-            solved = closed_loop_dynamics.closed_hybrid_dynamics(
-                *self._table, self._positions(q), v, a, tau, self._mask(prescribed),
-                self._equations, self._found, self._folded, *self._buffers.masses, *found)
-        if not solved:
+        if not closed_loop_dynamics.closed_hybrid_dynamics(
+                *self._table, q if self._same_q else self._positions(q), v, a, tau,
+                self._mask(prescribed), self._equations, self._found, self._folded,
+                *self._buffers.masses, *found):
             status = int(self._found[1, -1]) - closed_loop_dynamics.NOT_SOLVED
+            self._found[1, -1] = 0.0    # Arguments that cannot be converted leave it as it is.
             if status > 0:
                 self._refuse(status - 1, q)
             a, tau, _ = self._given(a, tau, prescribed)
