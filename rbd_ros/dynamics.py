@@ -22,18 +22,18 @@ from rbd_ros.kernels import batch_dynamics
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.arguments import (
     number, one_or_rows, real_array, rows, split_motion, Wrenches)
-from rbd_ros.model.configurations import normalize
+from rbd_ros.model.configurations import checked
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
-from rbd_ros.model.springs import springs
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import lanes_of, shape, States
 from rbd_ros.workspace.maps import columns, matrix, same, torques
+from rbd_ros.workspace.passive_joints import all_springs, passive_friction
 from rbd_ros.workspace.quantity import add_method, quantity
 from rbd_ros.workspace.results import (CHRISTOFFEL, cut_terms, DynamicsTerms, Factorization,
                                        is_body_form, term_layout)
 from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import ClosedWorkspace, Workspace, workspace_of
+from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 
 def _inverse_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
@@ -388,19 +388,15 @@ def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0,
 
     """
     v, smooth = one_or_rows(model, 'v', v), number('smooth', smooth, 0.0)
+    own = friction(model, v, direction(v, smooth), v)
     if model.loops is None:
-        return friction(model, v, direction(v, smooth), v)
+        return own
     if q is None:
         raise StateError('friction_torques of a robot with closed loops needs q: passive joints '
                          'have friction, too')
     if v.ndim == 2:
-        return np.array([friction_torques(model, x, smooth=smooth, q=at) for at, x in zip(
-            rows(model, 'q', q, len(v), positions=True), v)]).reshape(v.shape)
-    workspace = workspace_of(model)
-    assert isinstance(workspace, ClosedWorkspace)
-    of_joints = np.asarray(workspace._in_tree(q, v)[1])
-    return workspace._torques(friction(
-        model.unconstrained, of_joints, direction(of_joints, smooth), of_joints))
+        q = rows(model, 'q', q, len(v), positions=True)
+    return own + passive_friction(model, np.asarray(q), v, smooth)
 
 
 def spring_torques(model: Model, q: ArrayLike) -> np.ndarray:
@@ -424,15 +420,7 @@ def spring_torques(model: Model, q: ArrayLike) -> np.ndarray:
     """
     array = real_array(q)
     if array is None or array.ndim != 2:
-        q = normalize(model, q)
-        if model.loops is None:
-            return springs(model, q)
-        workspace = workspace_of(model)
-        assert isinstance(workspace, ClosedWorkspace)
-        workspace._in_tree(q)
-        return workspace._torques(springs(model.unconstrained, q))
+        return all_springs(model, checked(model, q))
     Q = rows(model, 'q', array, positions=True)
-    if model.loops is not None:
-        return np.reshape([spring_torques(model, one) for one in Q], (len(Q), model.nv))
-    return springs(model, Q if model.nq == model.nv else
-                   np.reshape([normalize(model, one) for one in Q], Q.shape))
+    return all_springs(model, Q if model.nq == model.nv else
+                       np.reshape([checked(model, one) for one in Q], Q.shape))

@@ -107,7 +107,13 @@ def workspace_stub():
         '', '    def __new__(cls, model: Model, **options: Any) -> Workspace: ...', '',
         *methods, 'class CoupledWorkspace(Workspace): ...', '',
         'class ClosedWorkspace(Workspace):',
-        '    def _in_tree(self, q: ArrayLike, v: ArrayLike | None = None) -> list[Any]: ...',
+        '    _A: np.ndarray',
+        '    _G: np.ndarray',
+        '    def _at(self, q: ArrayLike) -> None: ...',
+        '    def _move(self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> None: ...',
+        '    def _in_tree(self, q: ArrayLike, v: ArrayLike | None = None,',
+        '                 a: ArrayLike | None = None, v_r: ArrayLike | None = None,',
+        '                 a_r: ArrayLike | None = None) -> list[Any]: ...',
         '    def _torques(self, tau: np.ndarray) -> np.ndarray: ...', '',
         'def workspace_of(model: Model) -> Workspace: ...', ''])
 

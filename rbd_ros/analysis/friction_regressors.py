@@ -19,7 +19,8 @@ def friction_regressor(model: Model, v: ArrayLike, a: ArrayLike | None = None, *
     Return Y(v, a) whose product with the drive parameters is the torque of the drives.
 
     Without the column ``'rotor'``, that torque is `rbd_ros.friction_torques`. Of the robot's own
-    drive parameters, only the Stribeck velocities are used.
+    drive parameters, only the Stribeck velocities are used. With closed loops these are the drives
+    of the independent joints, without those of dependent ones.
 
     Parameters
     ----------

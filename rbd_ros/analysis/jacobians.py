@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from rbd_ros.kernels import batch_kinematics, link_jacobians
 from rbd_ros.kinematics import JACOBIANS
 from rbd_ros.model.arguments import finite_vector
-from rbd_ros.model.configurations import normalize
+from rbd_ros.model.configurations import checked
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import skew
 from rbd_ros.workspace import scratch
@@ -26,7 +26,7 @@ from rbd_ros.workspace.workspace import workspace_of
 
 def check_state(model: Model, q: ArrayLike, **velocities: ArrayLike) -> list[np.ndarray]:
     """Return copies of q and of velocities given by name, checked; q with unit quaternions."""
-    return [normalize(model, q),
+    return [checked(model, q),
             *(finite_vector(model, label, x) for label, x in velocities.items())]
 
 

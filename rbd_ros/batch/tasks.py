@@ -4,7 +4,7 @@
 Run kernels for many states in pieces, and report errors.
 
 Kernels vectorize over states. If one of these cannot be computed, they are computed one by one
-with methods of `Workspace`, whose errors name the cause; so are states of robots with closed loops.
+with methods of `Workspace`, whose errors name the cause. So are those of robots with closed loops.
 
 """
 

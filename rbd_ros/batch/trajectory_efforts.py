@@ -78,7 +78,7 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
 
     def efforts(pace: float) -> np.ndarray:
         tau = resting + pace ** 2 * moving
-        return tau + friction_torques(model, pace * v) if friction else tau
+        return tau + friction_torques(model, pace * v, q=q) if friction else tau
     most = np.max(slowdown(model, time, v, a), initial=1.0)
     return TrajectoryEfforts(v, a, efforts(1.0), _time_scale(model, most, efforts))
 
@@ -117,8 +117,9 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
     """Return velocities and accelerations, interpolated where they are missing."""
     if v is not None and a is not None:
         return v, a
-    if model.nq != model.nv:
-        names = [joint.name for joint, _, _ in model.moving_joints if joint.nq != joint.nv]
+    tree = model.unconstrained
+    if tree.nq != tree.nv:
+        names = [joint.name for joint, _, _ in tree.moving_joints if joint.nq != joint.nv]
         raise ModelError(f'{listed(names)} has several coordinates, whose rates are not '
                          'interpolated: give velocities and accelerations')
     if len(time) < 2:
@@ -128,6 +129,8 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
 
     if v is not None:
         return v, CubicSpline(time, v)(time, 1)
+    if model.loops is not None:
+        q = q[:, model.loops.own]
     spline = CubicSpline(time, q, bc_type='clamped')
     return spline(time, 1), spline(time, 2) if a is None else a
 

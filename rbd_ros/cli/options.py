@@ -70,7 +70,7 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
                       ignore=options.ignore, **more)
     if lock := dict(getattr(options, 'lock', [])):
         q = neutral(model)
-        for joint, at, _ in model.moving_joints:
+        for joint, at, _ in model.unconstrained.moving_joints:
             q[at] = lock.get(joint.name, q[at])
         unlocked, model = model, with_locked_joints(model, lock)
         warn_of_range(unlocked, q, lock)
@@ -81,6 +81,7 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
 
 def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:
     """Print a warning for each joint out of range; q, rad or m: (nq,) or (points, nq)."""
+    model = model.unconstrained
     for joint, at, where in model.moving_joints:
         if joint.nq != joint.nv or (names is not None and joint.name not in names):
             continue

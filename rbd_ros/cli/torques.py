@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     a = state_vector(model, '--a', options.a)
     tau = inverse_dynamics(model, q, v, a)
     if options.friction:
-        tau += friction_torques(model, v)
+        tau += friction_torques(model, v, q=q)
     if options.springs:
         tau += spring_torques(model, q)
     for name, x, angular in zip(model.velocity_names, tau, model.angular):

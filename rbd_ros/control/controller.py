@@ -20,6 +20,7 @@ from rbd_ros.model.configurations import difference
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace
+from rbd_ros.workspace.passive_joints import passive_friction
 
 FRICTION_SPEED = 0.01   # rad/s or m/s: width of the sign change of compensated Coulomb friction
 # Largest stiffness, N m/rad or N/m, damping, N m s/rad or N s/m, and accelerations per error of
@@ -164,11 +165,13 @@ class Controller(ABC):
             return reference.q - q
         return difference(self.model, q, reference.q)
 
-    def _friction(self, v: np.ndarray) -> np.ndarray | float:
-        """Return the compensation of friction at the desired velocity v."""
+    def _friction(self, q: np.ndarray, v: np.ndarray) -> np.ndarray | float:
+        """Return the compensation of friction at the measured q and the desired velocity v."""
         if self._friction_speed is None:
             return 0.0
-        return friction(self.model, v, direction(v, self._friction_speed), v)
+        own = friction(self.model, v, direction(v, self._friction_speed), v)
+        return own if self.model.loops is None else own + passive_friction(
+            self.model, q, v, self._friction_speed)
 
     def _springs(self, q: np.ndarray) -> np.ndarray | float:
         """Return the torques of springs that are compensated."""

@@ -16,15 +16,17 @@ moving, and a joint at rest gets only its offset. The torques are continuous in 
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.model.arguments import number, one_or_rows
+from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_vector, number, one_or_rows, rows
 from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.passive_joints import passive_torques
 
 DEAD_BAND = 0.02    # rad/s or m/s: several times the velocity noise of common encoders
 
 
-def friction_compensation(model: Model, v: npt.ArrayLike, *,
-                          dead_band: float = DEAD_BAND) -> np.ndarray:
+def friction_compensation(model: Model, v: npt.ArrayLike, *, dead_band: float = DEAD_BAND,
+                          q: npt.ArrayLike | None = None) -> np.ndarray:
     """
     Return torques that compensate friction, for inexact velocities.
 
@@ -35,6 +37,9 @@ def friction_compensation(model: Model, v: npt.ArrayLike, *,
     dead_band : float
         Largest error of the velocity, rad/s or m/s; 0: exact. Up to this speed the result is
         ``effort_offset``; from twice this speed Coulomb friction is fully compensated.
+    q : array_like, optional
+        Configuration (model.nq,) or (states, model.nq), rad or m: needed with closed loops, in
+        which passive joints have friction, too.
 
     Returns
     -------
@@ -43,8 +48,21 @@ def friction_compensation(model: Model, v: npt.ArrayLike, *,
 
     """
     v, dead_band = one_or_rows(model, 'v', v), number('dead_band', dead_band, 0.0)
+    own = _compensation(model, v, np.full_like(v, dead_band))
+    if model.loops is None:
+        return own
+    if q is None:
+        raise StateError('friction_compensation of a robot with closed loops needs q: passive '
+                         'joints have friction, too')
+    # Errors of independent velocities reach the others through G.
+    q = (finite_vector(model, 'q', q, positions=True) if v.ndim == 1
+         else rows(model, 'q', q, len(v), positions=True))
+    return own + passive_torques(model, q, v, lambda tree, G, V: _compensation(
+        tree, V, dead_band * np.abs(G).sum(axis=1)))
+
+
+def _compensation(model: Model, v: np.ndarray, dead_band: np.ndarray) -> np.ndarray:
     least = np.sign(v) * np.maximum(np.abs(v) - dead_band, 0.0)
-    s = np.sign(v)
-    if dead_band > 0.0:
-        s = np.clip(least, -dead_band, dead_band) / dead_band
+    s = np.divide(np.clip(least, -dead_band, dead_band), dead_band, out=np.sign(v),
+                  where=dead_band > 0.0)
     return friction(model, least, s, np.abs(v) + dead_band)

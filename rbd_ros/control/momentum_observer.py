@@ -101,10 +101,10 @@ class MomentumObserver:
         v = np.asarray(v, float)
         momentum = terms.M @ v
         rate = tau + v @ terms.C - terms.g
-        if self._model.stiffness.any():
+        if self._model.unconstrained.stiffness.any():
             rate -= spring_torques(self._model, q)
         if self._friction:
-            rate -= friction_torques(self._model, v, smooth=self._smooth)
+            rate -= friction_torques(self._model, v, smooth=self._smooth, q=q)
         step = np.inf if self._time is None else t - self._time
         if 0.0 < step <= self._longest_gap:
             gained = momentum - self._momentum - 0.5 * step * (rate + self._rate)

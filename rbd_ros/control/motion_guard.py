@@ -4,16 +4,17 @@
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.dynamics import spring_torques
 from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace
+from rbd_ros.workspace.passive_joints import all_springs, velocity_map
 
 RANGE_SHARE = 0.1   # largest width of a zone, as a share of the range of the joint
 STOP_RATE, BRAKE_RATE = 20.0, 20.0  # 1/s: rates of the springs and of the brakes
 # Share of the velocity limit over which accelerating torques fade. With a smaller one, large
 # torques on small inertias would oscillate from sample to sample.
 OVERSPEED = 0.5
+LEAST_MOBILITY = 1e-9   # 1/(kg m^2) or 1/kg: joints that move less easily are not held by others
 
 
 def stated_speeds(limit: np.ndarray) -> np.ndarray:
@@ -45,6 +46,9 @@ class MotionGuard:
 
     Decelerating torques are unchanged. Both are continuous in q, v and tau.
 
+    Joints that depend on others in closed loops are guarded in the same way, by torques G_i^T of
+    the independent joints, with the inertia m = 1 / (G_i M^-1 G_i^T) and its share of tau - g.
+
     Parameters
     ----------
     model : Model
@@ -56,25 +60,28 @@ class MotionGuard:
     Attributes
     ----------
     stopping, braking : ndarray of bool, shape (model.nv,)
-        The joints in their zones, or too fast, at the last `limit`.
+        The (independent) joints in their zones, or too fast, at the last `limit`.
 
     """
 
     def __init__(self, model: Model, *, zone: float = 0.1, velocity: float = 1.0) -> None:
         zone, velocity = number('zone', zone, 0.0), number('velocity', velocity, 0.0)
         self._workspace, self._model = Workspace(model), model
-        self._places = np.zeros(model.nv, int)
-        single = np.zeros(model.nv, bool)
-        for joint, q, v in model.moving_joints:
+        # Of all joints; `own` are those of the robot, the others depend on them.
+        tree = model.unconstrained
+        self._own = np.arange(model.nv) if model.loops is None else model.loops.own
+        self._places = np.zeros(tree.nv, int)
+        single = np.zeros(tree.nv, bool)
+        for joint, q, v in tree.moving_joints:
             if joint.nq == joint.nv:
                 self._places[v], single[v] = np.arange(q.start, q.stop), True
-        width = np.minimum(zone, RANGE_SHARE * (model.upper - model.lower))
+        width = np.minimum(zone, RANGE_SHARE * (tree.upper - tree.lower))
         has_zone = single & (width > 0.0)
         self._width = np.where(has_zone, width, 1.0)
-        self._lower = np.where(has_zone, model.lower, -np.inf)
-        self._upper = np.where(has_zone, model.upper, np.inf)
-        self._fastest = (velocity * stated_speeds(model.velocity_limit) if velocity
-                         else np.full(model.nv, np.inf))
+        self._lower = np.where(has_zone, tree.lower, -np.inf)
+        self._upper = np.where(has_zone, tree.upper, np.inf)
+        self._fastest = (velocity * stated_speeds(tree.velocity_limit) if velocity
+                         else np.full(tree.nv, np.inf))
         self._strongest = model.effort_limit
         self.stopping = self.braking = np.zeros(model.nv, bool)
 
@@ -98,6 +105,8 @@ class MotionGuard:
 
         """
         q, v = self._workspace.check(q=q, v=v)
+        G = None if self._model.loops is None else velocity_map(self._model, q)
+        V, own = v if G is None else G @ v, self._own
         x, width = q[self._places], self._width
         above = self._upper - width
         below = self._lower + width
@@ -107,20 +116,37 @@ class MotionGuard:
             below = np.minimum(below, np.maximum(x_r, self._lower))
         # Positive in the upper zone, negative in the lower one.
         depth = np.maximum(x - above, 0.0) - np.maximum(below - x, 0.0)
-        excess = np.maximum(np.abs(v) - self._fastest, 0.0)
-        self.stopping, self.braking = depth != 0.0, excess > 0.0
-        if not (self.stopping.any() or self.braking.any()):
+        excess = np.maximum(np.abs(V) - self._fastest, 0.0)
+        near = (depth != 0.0) | (excess > 0.0)
+        self.stopping, self.braking = depth[own] != 0.0, excess[own] > 0.0
+        if not near.any():
             return tau
         terms = self._workspace.configuration_terms(q)
-        g, inertia = terms.g + spring_torques(self._model, q), np.diag(terms.M)
+        g, M = terms.g + all_springs(self._model, q), terms.M
         outwards = np.sign(depth)
-        near = self.stopping | self.braking
-        tau = np.where(near, np.clip(tau, -self._strongest, self._strongest), tau)
-        depth, pushed = np.abs(depth), tau - g
-        share = np.where(outwards * pushed > 0.0, np.maximum(1.0 - 2.0 * depth / width, 0.0), 1.0)
-        share *= np.where(v * pushed > 0.0, np.maximum(1.0 - excess / (OVERSPEED * self._fastest),
-                                                       0.0), 1.0)
+        depth = np.abs(depth)
+
+        def share(pushed: np.ndarray) -> np.ndarray:
+            """Return the share of a push on each joint that is left."""
+            at_stop = np.where(outwards * pushed > 0.0,
+                               np.maximum(1.0 - 2.0 * depth / width, 0.0), 1.0)
+            return at_stop * np.where(V * pushed > 0.0, np.maximum(
+                1.0 - excess / (OVERSPEED * self._fastest), 0.0), 1.0)
         spring = np.maximum(STOP_RATE ** 2 * depth + 2.0 * STOP_RATE
-                            * np.minimum(depth / width, 1.0) * outwards * v, 0.0)
-        return (g + share * pushed
-                - inertia * (outwards * spring + BRAKE_RATE * excess * np.sign(v)))
+                            * np.minimum(depth / width, 1.0) * outwards * V, 0.0)
+        held = outwards * spring + BRAKE_RATE * excess * np.sign(V)
+        tau = np.where(near[own], np.clip(tau, -self._strongest, self._strongest), tau)
+        if G is None:
+            pushed = tau - g
+            return g + share(pushed) * pushed - np.diag(M) * held
+        pushed = np.zeros(len(G))
+        pushed[own] = tau - g
+        tau = (g + (share(pushed) * pushed)[own] - np.diag(M) * held[own])
+        for k in np.setdiff1d(np.flatnonzero(near), own):
+            # The torques that accelerate only this joint by 1 have the work of its inertia.
+            along = np.linalg.solve(M, G[k])
+            inertia = 1.0 / max(G[k] @ along, LEAST_MOBILITY)
+            pushed = np.zeros(len(G))
+            pushed[k] = inertia * (along @ (tau - g))
+            tau = tau + G[k] * ((share(pushed)[k] - 1.0) * pushed[k] - inertia * held[k])
+        return tau

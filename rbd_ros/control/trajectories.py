@@ -11,10 +11,13 @@ from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.control.references import checked_pose, JointReference, PoseReference
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, rows, shown
+from rbd_ros.model.closure import moved_closed
+from rbd_ros.model.configurations import normalize
 from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
 from rbd_ros.workspace import Workspace
+from rbd_ros.workspace.passive_joints import passive_friction, velocity_map
 
 FADE_TIME = 0.5     # s: time in which the twist of the previous motion fades
 LIMIT_SLACK = 1e-6  # tolerance of limits for rounding, as a share of the limit, or of 1 rad or m
@@ -23,6 +26,7 @@ LIMIT_SLACK = 1e-6  # tolerance of limits for rounding, as a share of the limit,
 # as there are at most TOTAL_REFINED states.
 MAX_STATES, MIN_STATES, TOTAL_STATES = 65, 4, 5000
 REFINED_STATES, ROUNDS, TOTAL_REFINED = 5, 6, 50000
+SAME_BRANCH = 1e-4  # rad or m: largest error of passive joints in points that are on one branch
 QUINTIC = 6         # coefficients of a polynomial between points with accelerations
 
 
@@ -40,9 +44,12 @@ class JointTrajectory:
     ----------
     model, times
         Robot without quaternions; increasing times, s, (points,).
-    q, v, a : array_like, shape (points, model.nq)
-        Positions, rad or m; optional velocities, rad/s or m/s, and accelerations, rad/s^2 or
-        m/s^2, which need velocities.
+    q : array_like, shape (points, model.nq)
+        Positions, rad or m. With closed loops those of dependent joints are guesses; between
+        points the independent joints follow polynomials, and the others follow them.
+    v, a : array_like, shape (points, model.nv)
+        Optional velocities, rad/s or m/s, and accelerations, rad/s^2 or m/s^2, which need
+        velocities.
     tau : array_like, shape (points, model.nv), optional
         Torques of free joints, N m or N; linear between points.
     first_v : array_like, shape (model.nv,), optional
@@ -56,7 +63,7 @@ class JointTrajectory:
                  tau: npt.ArrayLike | None = None, first_v: npt.ArrayLike | None = None) -> None:
         from scipy.interpolate import BPoly, PchipInterpolator    # lazily: SciPy is slow to import
 
-        if model.nq != model.nv:
+        if model.unconstrained.nq != model.unconstrained.nv:
             raise StateError(f"'{model.name}' has joints with quaternions, which trajectories of "
                              'joints do not have')
         self._model, self.times = model, finite_array('times', times, (None,))
@@ -68,11 +75,15 @@ class JointTrajectory:
             raise StateError('first_v is for positions alone: v has the first velocity')
         first_v = 0.0 if first_v is None else finite_vector(model, 'first_v', first_v)
         count = len(self.times)
-        q = rows(model, 'q', q, count)
+        q = rows(model, 'q', q, count, positions=True)
+        self._ends = q[0], q[-1]
+        if model.loops is not None:
+            self._points = q = np.array([normalize(model, one) for one in q])
+            self._ends, q = (q[0], q[-1]), q[:, model.loops.own]
+            self._check_branches(q)
         given = [rows(model, label, x, count) for label, x in (('v', v), ('a', a))
                  if x is not None]
         self._tau = None if tau is None else rows(model, 'tau', tau, count)
-        self._ends = q[0], q[-1]
         if count > 1:
             if not given:
                 given = [PchipInterpolator(self.times, q).derivative()(self.times)]
@@ -88,7 +99,27 @@ class JointTrajectory:
         if t < self.times[0] or t >= self.times[-1]:
             return JointReference(self._model, self._ends[int(t >= self.times[-1])], tau=tau)
         q, v, a = (curve(t) for curve in self._curves)
-        return JointReference(self._model, q, v, a, tau)
+        return JointReference(self._model, self._closed(t, q), v, a, tau)
+
+    def _closed(self, t: float, x: np.ndarray) -> np.ndarray:
+        """Return q at a time, given the positions of the independent joints."""
+        model = self._model
+        if model.loops is None:
+            return x
+        k = max(int(np.searchsorted(self.times, t, side='right')) - 1, 0)
+        return moved_closed(model, self._points[k], x - self._points[k, model.loops.own])
+
+    def _check_branches(self, x: np.ndarray) -> None:
+        """Raise StateError if passive joints do not move from each point to the next."""
+        for k, step in enumerate(np.diff(x, axis=0)):
+            there = moved_closed(self._model, self._points[k], step)
+            apart = np.abs(there - self._points[k + 1])
+            if np.max(apart) > SAME_BRANCH:
+                name = self._model.position_names[int(np.argmax(apart))]
+                raise StateError(
+                    f'the independent joints lead from point {k + 1} to other positions than '
+                    f"those of point {k + 2}: '{name}' is off by {np.max(apart):.4g}; the points "
+                    'must be on one branch of the closed loops')
 
     def check_limits(self, *, effort: bool = True) -> None:
         """
@@ -105,7 +136,7 @@ class JointTrajectory:
         if len(self.times) < 2:
             return
         model, (q, v, a) = self._model, self._curves
-        first = self._ends[0]
+        first = self._ends[0] if model.loops is None else self._ends[0][model.loops.own]
         self._check_extrema(q, np.minimum(model.lower, first), np.maximum(model.upper, first),
                             'reaches', '')
         fastest = stated_speeds(model.velocity_limit)
@@ -114,8 +145,30 @@ class JointTrajectory:
         jerk = stated_speeds(model.jerk_limit)
         if len(q.c) == QUINTIC and np.any(np.isfinite(jerk)):
             self._check_extrema(a.derivative(), -jerk, jerk, 'has a jerk of', '/s^3')
+        if model.loops is not None:
+            self._check_passive()
         if effort and np.any(np.isfinite(model.effort_limit)):
             self._check_efforts()
+
+    def _check_passive(self) -> None:
+        """Raise StateError if a dependent joint exceeds its limits at one of many times."""
+        model, (position, velocity, _) = self._model, self._curves
+        tree, own = model.unconstrained, np.isin(model.unconstrained.velocity_names,
+                                                 model.velocity_names)
+        first, fastest = self._ends[0], stated_speeds(tree.velocity_limit)
+        lower, upper = np.minimum(tree.lower, first), np.maximum(tree.upper, first)
+        count = min(max(TOTAL_STATES // (len(self.times) - 1), MIN_STATES), MAX_STATES)
+        for t in np.unique(np.linspace(self.times[:-1], self.times[1:], count)):
+            q = self._closed(t, position(t))
+            v = velocity_map(model, q) @ velocity(t)
+            for x, least, most, verb, per in ((q, lower, upper, 'reaches', ''),
+                                              (v, -fastest, fastest, 'moves at', '/s')):
+                excess = np.maximum(least - x, x - most)
+                excess[own] = -np.inf
+                k = int(np.argmax(excess))
+                if excess[k] > LIMIT_SLACK * max(1.0, abs(x[k])):
+                    raise _beyond(tree, k, verb, per, x[k], t, most[k] if x[k] > most[k]
+                                  else least[k])
 
     def _check_extrema(self, curve: Any, lower: np.ndarray, upper: np.ndarray, verb: str,
                        per: str) -> None:
@@ -137,13 +190,7 @@ class JointTrajectory:
                 worst = wrong[np.argmax(np.maximum(lower[k] - values[wrong],
                                                    values[wrong] - upper[k]))]
                 limit = lower[k] + slack[k] if values[worst] < lower[k] else upper[k] - slack[k]
-                raise self._beyond(int(k), verb, per, values[worst], times[worst], limit)
-
-    def _beyond(self, k: int, verb: str, per: str, value: float, time: float,
-                limit: float) -> StateError:
-        unit = ('rad' if self._model.angular[k] else 'm') + per
-        return StateError(f"'{self._model.velocity_names[k]}' {verb} {value:.4g} {unit} at "
-                          f'{time:.4g} s, its limit is {limit:.4g} {unit}')
+                raise _beyond(self._model, int(k), verb, per, values[worst], times[worst], limit)
 
     def _check_accelerations(self) -> None:
         """Raise StateError if a joint becomes faster or slower beyond its limits."""
@@ -174,7 +221,7 @@ class JointTrajectory:
                 worst = int(np.argmax(excess))
                 if excess[worst] > 0.0:
                     verb = 'decelerates at' if slows[worst] else 'accelerates at'
-                    raise self._beyond(int(k), verb, '/s^2', abs(values[worst]), t[worst],
+                    raise _beyond(self._model, int(k), verb, '/s^2', abs(values[worst]), t[worst],
                                        limits[worst])
 
     def _check_efforts(self) -> None:
@@ -212,9 +259,14 @@ class JointTrajectory:
         # Both ends of each piece, since accelerations may jump between pieces.
         q, v, a = (np.einsum('psk,kpj->psj', bernstein_basis(len(curve.c) - 1, shares),
                              curve.c[:, pieces]).reshape(-1, model.nv) for curve in self._curves)
+        if model.loops is not None:
+            first = self._points[np.repeat(pieces, shares.shape[1])]
+            q = np.array([moved_closed(model, *state) for state in zip(
+                first, q - first[:, model.loops.own])])
         workspace = Workspace(model)
         rigid = np.array([workspace.inverse_dynamics(*state).copy() for state in zip(q, v, a)])
-        return rigid.reshape(size), friction(model, v, np.sign(v), v).reshape(size)
+        rubbing = friction(model, v, np.sign(v), v) + passive_friction(model, q, v)
+        return rigid.reshape(size), rubbing.reshape(size)
 
     def _refuse(self, wrong: np.ndarray, tau: np.ndarray, times: np.ndarray) -> None:
         """Raise if any effort is wrong; the last axis is that of the joints."""
@@ -227,6 +279,13 @@ class JointTrajectory:
             f"'{model.velocity_names[joint]}' needs {tau[place]:.4g} {unit} at "
             f'{times[place[:-1]]:.4g} s, its limit is {model.effort_limit[joint]:.4g} {unit}: '
             'move more slowly')
+
+
+def _beyond(model: Model, k: int, verb: str, per: str, value: float, time: float,
+            limit: float) -> StateError:
+    unit = ('rad' if model.angular[k] else 'm') + per
+    return StateError(f"'{model.velocity_names[k]}' {verb} {value:.4g} {unit} at "
+                      f'{time:.4g} s, its limit is {limit:.4g} {unit}')
 
 
 def larger(x: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ import numpy as np
 from rbd_ros import batch
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, whole_number
-from rbd_ros.model.configurations import integrate, neutral
+from rbd_ros.model.configurations import integrate, neutral, random_configuration
 from rbd_ros.model.drives import (check_columns, COLUMNS, drive_parameter_names,
                                   drive_parameters, with_drive_parameters)
 from rbd_ros.model.friction import friction, friction_terms
@@ -28,7 +28,7 @@ from rbd_ros.model.inertial import (inertia_of_parameters, inertial_parameter_na
                                     parameters_of_inertia, with_inertial_parameters)
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
-from rbd_ros.model.springs import springs
+from rbd_ros.workspace.passive_joints import all_springs, passive_friction, passive_rotors
 
 # Each asymmetry, and the symmetric column that it must not exceed.
 ASYMMETRIES = {'viscous_asymmetry': 'viscous', 'coulomb_asymmetry': 'coulomb'}
@@ -105,10 +105,13 @@ class RobotParameters:
                                drives.reshape(*states.v.shape, nv * count)), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        columns = [COLUMNS[column] for column in self.columns]
-        return sum((getattr(self.model, label) * term
+        columns, model = [COLUMNS[column] for column in self.columns], self.model
+        # Drives of joints that depend on others in closed loops are known.
+        passive = (passive_friction(model, states.q, states.v)
+                   + passive_rotors(model, *states[:3]) + all_springs(model, states.q))
+        return sum((getattr(model, label) * term
                     for label, term in self._drive_terms(states).items() if label not in columns),
-                   springs(self.model, states.q))
+                   passive)
 
     def _drive_terms(self, states: States) -> dict[str, np.ndarray]:
         """Return the factors of the drive coefficients, each (states, nv)."""
@@ -161,7 +164,8 @@ class LoadParameters:
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
         return (batch.inverse_dynamics(self.model, *states[:3], threads=threads)
                 + friction(self.model, states.v, states.s, states.v)
-                + springs(self.model, states.q))
+                + passive_friction(self.model, states.q, states.v)
+                + all_springs(self.model, states.q))
 
 
 class BaseParameters(NamedTuple):
@@ -226,7 +230,8 @@ def base_of(parameters: Parameters, seed: int = 0) -> tuple[BaseParameters, np.n
     states = max(-(-3 * len(names) // max(model.nv, 1)), MIN_STATES)
     # Ignore joint limits: in some URDFs they leave no range.
     turns = rng.uniform(-np.pi, np.pi, (states, model.nv))
-    q = np.array([integrate(model, neutral(model), turn, 1.0) for turn in turns])
+    q = np.array([integrate(model, neutral(model), turn, 1.0) if model.loops is None
+                  else random_configuration(model, rng) for turn in turns])
     v, a = rng.normal(size=(2, states, model.nv))
     Y = parameters.regressor(States(q.reshape(states, model.nq), v, a, np.sign(v)), threads=1)
     R, order = qr(Y.reshape(-1, len(names)), mode='r', pivoting=True)

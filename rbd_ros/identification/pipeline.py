@@ -24,10 +24,10 @@ from rbd_ros.identification.reduction import Partial
 from rbd_ros.identification.report import Comparison
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
-from rbd_ros.model.springs import springs
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import read_recording
 from rbd_ros.recordings.samples import Samples
+from rbd_ros.workspace.passive_joints import all_springs, passive_friction
 
 Result = TypeVar('Result')
 EXCERPT = 20_000  # Samples of a recording that are searched for mistakes.
@@ -66,9 +66,10 @@ def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
 
     """
     v = samples.v
-    dry_friction = samples.low_pass(friction(model, v, direction(v, smooth), v))
+    dry_friction = samples.low_pass(friction(model, v, direction(v, smooth), v)
+                                    + passive_friction(model, samples.q, v, smooth))
     return (batch.inverse_dynamics(model, samples.q, v, samples.a) + dry_friction
-            + springs(model, samples.q)), dry_friction
+            + all_springs(model, samples.q)), dry_friction
 
 
 class Errors(NamedTuple):

@@ -88,7 +88,8 @@ def partial(model: Model, samples: Samples, *, friction: Sequence[str] = USUAL,
         The robot, and the result of `prepare`.
     friction : sequence of str
         Friction columns to identify, see `rbd_ros.analysis.friction_regressor`; if empty, the
-        friction of the model is assumed.
+        friction of the model is assumed. With closed loops, the friction and rotors of dependent
+        joints are those of the model.
     rotors : bool
         Whether to identify rotor inertias or to assume those of the model.
     threads, progress

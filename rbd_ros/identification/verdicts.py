@@ -190,11 +190,13 @@ def _check_delay(samples: tuple[Samples, ...]) -> list[str]:
 def _check_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
     # Ignore empty ranges.
     limited = np.isfinite(model.lower) & np.isfinite(model.upper) & (model.upper > model.lower)
-    if model.nq != model.nv or not samples:
+    tree = model.unconstrained
+    if tree.nq != tree.nv or not samples:
         return []
+    own = np.flatnonzero(limited) if model.loops is None else model.loops.own[limited]
     lower, upper = model.lower[limited], model.upper[limited]
     middle, half = 0.5 * (upper + lower), (0.5 + RANGE_MARGIN) * (upper - lower)
-    share = np.max([np.mean(np.abs(one.q[:, limited] - middle) > half, axis=0)
+    share = np.max([np.mean(np.abs(one.q[:, own] - middle) > half, axis=0)
                     for one in samples], axis=0)
     names = [name for name, x in zip(np.array(model.velocity_names)[limited], share)
              if x > MAX_OUT_OF_RANGE]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbd_ros._internal.text import listed, shown
-from rbd_ros.errors import StateError
+from rbd_ros.errors import ModelError, StateError
 from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.model.model import check_model, Model
 
@@ -66,6 +66,14 @@ def choice(label: str, value: object, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise StateError(f"{label} must be {' or '.join(map(repr, choices))}, got {shown(value)}")
     return value
+
+
+def refuse_loops(model: Model, what: str) -> None:
+    """Raise ModelError if a robot has closed loops, for functions that are for trees only."""
+    check_model(model)
+    if model.loops is not None:
+        raise ModelError(f"robot '{model.name}' has closed loops, for which {what} is not "
+                         'available; model.unconstrained is the tree without its constraints')
 
 
 def vector(model: Model, label: str, value: object, *, positions: bool = False) -> np.ndarray:

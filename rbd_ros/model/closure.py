@@ -39,7 +39,7 @@ def _evaluate(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return arrays
 
 
-def velocity_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
+def regular_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
     """Return G of v_tree = G v, or None if the loops are open or singular at q."""
     _, found = _evaluate(loops, q)
     gap, status = found[:2, -1].tolist()
@@ -99,7 +99,7 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
         total = step @ found[closed_loops.G:, :tree.nv]
         if not np.all(np.isfinite(total)):
             total = np.zeros(tree.nv)
-            total[loops.order[-loops.nv:]] = step
+            total[loops.own] = step
         q = moved(tree, start, total)
     for _ in range(ITERATIONS):
         _, found = _evaluate(loops, q)
@@ -142,10 +142,21 @@ def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS
     return moved_closed(model, half, 0.5 * step, cuts - 1)
 
 
+def configurations_along(model: Model, X: np.ndarray) -> np.ndarray:
+    """Return the configurations in which independent joints without quaternions have rows of X."""
+    # By continuous motion from the neutral configuration.
+    assert model.loops is not None
+    q, own, found = model.loops.neutral, model.loops.own, []
+    for x in X:
+        q = moved_closed(model, q, x - q[own])
+        found.append(q)
+    return np.reshape(found, (len(X), model.nq))
+
+
 def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
     """Return the step (nv,) of the independent joints between configurations (nq,)."""
     assert model.loops is not None
-    return step_between(model.unconstrained, q_0, q_1)[..., model.loops.order[-model.nv:]]
+    return step_between(model.unconstrained, q_0, q_1)[..., model.loops.own]
 
 
 def random_closed(model: Model, rng: np.random.Generator) -> np.ndarray:

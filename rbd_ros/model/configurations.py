@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbd_ros.errors import StateError
-from rbd_ros.model.arguments import check_model, finite_vector, number, shown
+from rbd_ros.model.arguments import check_model, finite_vector, number, refuse_loops, shown
 from rbd_ros.model.closure import closed, independent_step, moved_closed, random_closed
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import (
@@ -27,6 +27,7 @@ def neutral(model: Model) -> np.ndarray:
 def tree_coordinates(model: Model, q: npt.ArrayLike,
                      *velocities: npt.ArrayLike) -> tuple[np.ndarray, ...]:
     """Return q and any number of velocities or accelerations of all joints, mimics included."""
+    refuse_loops(model, 'rbd_ros.textbook')
     q, velocities = np.asarray(q, float), [np.asarray(x, float) for x in velocities]
     if model.coordinates.is_identity:
         return (q, *velocities)
@@ -48,6 +49,12 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
         Its name in errors.
 
     """
+    q = checked(model, q, label)
+    return q if model.loops is None else closed(model, q, label)
+
+
+def checked(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
+    """Return q with unit quaternions, without closing loops; arguments as for `normalize`."""
     q = finite_vector(model, label, q, positions=True)
     for joint, i, _ in quaternion_joints(model.unconstrained):
         quaternion = q[i.start:i.start + 4]
@@ -56,7 +63,7 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
             raise StateError(f"the quaternion of joint '{joint.name}' is {quaternion}; it must be "
                              'finite and not zero')
         quaternion /= length
-    return q if model.loops is None else closed(model, q, label)
+    return q
 
 
 def random_configuration(model: Model, rng: np.random.Generator | int) -> np.ndarray:

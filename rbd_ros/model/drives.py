@@ -113,7 +113,7 @@ def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
             array = finite_vector(model, label, values)
             if model.loops is not None:     # joints that depend on others keep theirs
                 whole = np.array(getattr(model.unconstrained, label))
-                whole[model.loops.order[-model.nv:]] = array
+                whole[model.loops.own] = array
                 array = whole
             new = {joint.name: array[own[joint.name]] if joint.name in own else np.zeros(joint.nv)
                    for joint in joints}

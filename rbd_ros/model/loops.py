@@ -107,6 +107,11 @@ class Loops:
     nv: int                 # number of independent velocities
     neutral: np.ndarray     # the closed configuration found first from the neutral one
 
+    @property
+    def own(self) -> np.ndarray:
+        """Return the numbers of the independent velocities among those of all joints."""
+        return self.order[len(self.order) - self.nv:]
+
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
         """Return new arrays for the equations and for what the kernels find."""
         n, joints = len(self.order), len(self.coordinates.columns)

@@ -14,6 +14,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, RecordingError, StateError
 from rbd_ros.model.arguments import check_model, finite_array, number, shown
+from rbd_ros.model.closure import configurations_along
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.delays import Delay, estimate_delay
 from rbd_ros.recordings.filters import (
@@ -67,14 +68,17 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
     Raises
     ------
     RecordingError
-        If a joint or all efforts are missing, or the recording is too short.
+        If a joint or all efforts are missing, or the recording is too short. With closed loops,
+        the recording must have the independent joints; the others follow them from the neutral
+        configuration, by continuous motion.
     ModelError
         If a joint has a quaternion as its position, or none moves.
 
     """
     check_model(model)
-    if model.nq != model.nv:
-        names = [joint.name for joint, _, _ in model.moving_joints if joint.nq != joint.nv]
+    tree = model.unconstrained
+    if tree.nq != tree.nv:
+        names = [joint.name for joint, _, _ in tree.moving_joints if joint.nq != joint.nv]
         raise ModelError(f'the orientation of {listed(names)} is not recorded in joint states: '
                          'prepare needs a fixed base and joints with one coordinate; lock '
                          'it (with_locked_joints), or load the robot without floating_base')
@@ -213,6 +217,8 @@ class _Signals:
             saturated[segment == k] = _widened(saturated[segment == k],
                                                int(np.ceil(SMEAR_PERIODS / cutoff * rate)))
         notes = list(self.notes)
+        if self._model.loops is not None:
+            q = configurations_along(self._model, q)
         if np.any(saturated):
             share = np.mean(saturated, axis=0)
             notes.append('saturated: ' + listed(

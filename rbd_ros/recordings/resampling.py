@@ -56,9 +56,9 @@ def resample(model: Model, recording: Recording) -> tuple[list[Segment], float, 
     steps, gap = np.diff(time[kept]), max(MIN_GAP_PERIODS * median, MIN_GAP)
     period = np.mean(steps[steps <= gap])
     position = np.array(recording.position)
-    for joint, q, _ in model.moving_joints:
+    for joint, _, v in model.moving_joints:
         if joint.kind == 'continuous':
-            position[:, q] = np.unwrap(position[:, q], axis=0)
+            position[:, v] = np.unwrap(position[:, v], axis=0)
     saturated = np.stack([_saturated(x, limit) for x, limit in zip(
         effort.T, model.effort_limit)], axis=1)
     breaks = np.flatnonzero(steps > gap) + 1

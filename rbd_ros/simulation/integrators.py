@@ -22,7 +22,8 @@ from rbd_ros.model.configurations import integrate, normalize
 from rbd_ros.model.joints import KINDS, quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad
-from rbd_ros.model.steps import multiply
+from rbd_ros.model.steps import multiply, step_between
+from rbd_ros.workspace.passive_joints import velocity_map
 
 # A function of time, q and v, whose result has as many entries as v.
 Rates: TypeAlias = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
@@ -62,8 +63,10 @@ def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v:
     xi_sum, v_sum = xi_rate, v_rate
     for part, weight in ((0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
         xi, v_k = part * dt * xi_rate, v + part * dt * v_rate
-        v_rate = acceleration(t + part * dt, integrate(model, q, xi, 1.0), v_k)
-        xi_rate = coordinate_rate(model, xi, v_k[:n])
+        q_k = integrate(model, q, xi, 1.0)
+        v_rate = acceleration(t + part * dt, q_k, v_k)
+        xi_rate = (coordinate_rate(model, xi, v_k[:n]) if model.loops is None
+                   else _closed_rate(model, q, q_k, v_k[:n]))
         xi_sum, v_sum = xi_sum + weight * xi_rate, v_sum + weight * v_rate
     return integrate(model, q, xi_sum, dt / 6.0), v + dt / 6.0 * v_sum
 
@@ -90,8 +93,21 @@ def coordinate_rate(model: Model, xi: np.ndarray, v: np.ndarray) -> np.ndarray:
     return rate
 
 
+def _closed_rate(model: Model, q_0: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the rate of the independent coordinates of q about q_0."""
+    # Those of a quaternion also depend on its dependent velocities.
+    tree = model.unconstrained
+    if tree.nq == tree.nv:
+        return v
+    assert model.loops is not None
+    return coordinate_rate(tree, step_between(tree, q_0, q), velocity_map(model, q) @ v)[
+        model.loops.own]
+
+
 def configuration_rate(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return dq/dt; that of a quaternion (x, y, z, w) is half its product with (omega, 0)."""
+    if model.loops is not None:
+        model, v = model.unconstrained, velocity_map(model, q) @ v
     rate = np.zeros(model.nq)
     for joint, i, k in model.moving_joints:
         if KINDS[joint.kind].is_screws:

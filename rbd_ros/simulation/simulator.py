@@ -21,9 +21,13 @@ from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.integrators import (
     configuration_rate, explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)
 from rbd_ros.workspace import Workspace
+from rbd_ros.workspace.passive_joints import all_springs, passive_friction, velocity_map
 
 # Signs of the velocity of joints at rest, moving forward and moving backward.
 DIRECTIONS = np.array([[0.0], [1.0], [-1.0]])
+# Softness of friction and stops in closed loops, as a share of the mean inverse inertia: it
+# determines how joints share impulses, and is too small to be seen.
+SOFTNESS = 1e-9
 
 
 class Simulator:
@@ -60,11 +64,13 @@ class Simulator:
                                                    + np.abs(joint.damping_asymmetry))))
             for joint in model.joints])
         self._workspace = Workspace(damped)
+        # All joints have friction and stops, also those that depend on others.
+        self._tree = tree = model.unconstrained
         # Indices of the coordinates that may have stops: quaternions have none.
-        pairs = [(k, i) for joint, q, v in model.moving_joints if KINDS[joint.kind].is_screws
+        pairs = [(k, i) for joint, q, v in tree.moving_joints if KINDS[joint.kind].is_screws
                  for k, i in zip(range(q.start, q.stop), range(v.start, v.stop))]
         self._q_of, self._v_of = np.array(pairs, int).reshape(-1, 2).T
-        self._lower, self._upper = model.lower[self._v_of], model.upper[self._v_of]
+        self._lower, self._upper = tree.lower[self._v_of], tree.upper[self._v_of]
 
     def advance(self, tau: ArrayLike, steps: int = 1) -> None:
         """Advance under constant torques (nv,), N m or N; StateError if the motion diverges."""
@@ -80,26 +86,42 @@ class Simulator:
         self.v = np.zeros(self.model.nv)
 
     def _next_velocity(self, tau: np.ndarray) -> np.ndarray:
-        v, dt = self.v, self.step
-        tau = tau - springs(self.model, self.q)
-        flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
-        next_v = v + dt * self._workspace.forward_dynamics(self.q, v, tau - flowing)
+        dt, model = self.step, self.model
+        G = None if model.loops is None else velocity_map(model, self.q)
+        v = self.v if G is None else G @ self.v
+        flowing, forward, backward = friction(self._tree, v, DIRECTIONS, v)
+        passive = flowing + springs(self._tree, self.q)
+        next_v = self.v + dt * self._workspace.forward_dynamics(
+            self.q, self.v, tau - (passive if G is None else passive @ G))
         # Impulses of friction are between those of its two directions; stops push one way.
         lower, upper = dt * (flowing - forward), dt * (flowing - backward)
         q = self.q[self._q_of]
         upper[self._v_of[q <= self._lower]] = np.inf
         lower[self._v_of[q >= self._upper]] = -np.inf
         held = np.flatnonzero((lower < 0.0) | (upper > 0.0))
-        if len(held):
-            A = np.linalg.inv(self._workspace.configuration_terms(self.q).M)
-            p, at_rest = resting_impulses(A[np.ix_(held, held)], next_v[held], lower[held],
-                                          upper[held])
-            next_v += A[:, held] @ p
+        if not len(held):
+            return next_v
+        inverse = np.linalg.inv(self._workspace.configuration_terms(self.q).M)
+        if G is None:
+            A = inverse[np.ix_(held, held)]
+            p, at_rest = resting_impulses(A, next_v[held], lower[held], upper[held])
+            next_v += inverse[:, held] @ p
             next_v[held[at_rest]] = 0.0
+            return next_v
+        # Joints that depend on each other share their impulses as if they were slightly soft.
+        G = G[held]
+        A = G @ inverse @ G.T
+        A += SOFTNESS * np.trace(A) / len(A) * np.eye(len(A))
+        p, at_rest = resting_impulses(A, G @ next_v, lower[held], upper[held])
+        next_v += inverse @ (G.T @ p)
+        assert model.loops is not None
+        next_v[np.isin(model.loops.own, held[at_rest])] = 0.0
         return next_v
 
     def _stop(self) -> None:
         """Keep the joints within their limits, where they lose their speed."""
+        if self.model.loops is not None:
+            return      # the next step stops them: others would have to move with them
         q = self.q[self._q_of]
         beyond = (q < self._lower) | (q > self._upper)
         if beyond.any():
@@ -158,7 +180,8 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
     t = finite_array('t', t, (None,))
     if len(t) < 2 or np.any(np.diff(t) <= 0.0):
         raise StateError(f't must be two or more increasing times, got {shown(t)}')
-    torque, has_springs = _torque_function(model, torque, t), bool(model.stiffness.any())
+    torque = _torque_function(model, torque, t)
+    has_springs = bool(model.unconstrained.stiffness.any())
     if friction_speed is not None:
         friction_speed = number('friction_speed', friction_speed, 0.0)
 
@@ -166,9 +189,11 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
         v = x[:model.nv]    # x holds v, and the work of the torques
         tau = finite_vector(model, 'torque', torque(time, q, v))
         if has_springs:
-            tau = tau - springs(model, normalize(model, q))
+            tau = tau - all_springs(model, normalize(model, q))
         if friction_speed is not None:
             tau = tau - friction(model, v, direction(v, friction_speed), v)
+            if model.loops is not None:
+                tau = tau - passive_friction(model, q, v, friction_speed)
         return np.append(workspace.forward_dynamics(q, v, tau), v @ tau)
     x0 = np.append(v0, 0.0)
     if method == 'solve_ivp':
@@ -194,6 +219,8 @@ def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
 
     def derivative(time: float, y: np.ndarray) -> np.ndarray:
         q, x = y[:model.nq], y[model.nq:]
+        if model.loops is not None:
+            q = normalize(model, q)     # the errors of the integration open loops
         return np.concatenate((configuration_rate(model, q, x[:model.nv]), rates(time, q, x)))
     solution = solve_ivp(derivative, (t[0], t[-1]), np.concatenate((q0, x0)), 'DOP853', t,
                          rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE)

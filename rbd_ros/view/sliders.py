@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
-from rbd_ros.model.configurations import neutral
+from rbd_ros.errors import StateError
+from rbd_ros.model.configurations import neutral, normalize
 from rbd_ros.model.model import Model
 
 if TYPE_CHECKING:
@@ -31,15 +33,18 @@ class Sliders:
     """Sliders for q and v within their limits, and for a force; quaternions have no sliders."""
 
     def __init__(self, gui: GuiApi, model: Model) -> None:
-        self._start = neutral(model)
+        self._model, self._start = model, neutral(model)
+        tree = model.unconstrained
+        own = range(tree.nv) if model.loops is None else model.loops.own
         self._q: dict[int, Any] = {}
         with gui.add_folder('Positions (rad, m)'):
-            for joint, positions, velocities in model.moving_joints:
+            for joint, positions, velocities in tree.moving_joints:
                 if joint.nq == joint.nv:
                     for i, k in zip(range(positions.start, positions.stop),
                                     range(velocities.start, velocities.stop)):
-                        self._q[i] = self._add(gui, model.velocity_names[k], *_range(
-                            model.lower[k], model.upper[k], POSITIONS[not model.angular[k]]))
+                        if k in own:
+                            self._q[i] = self._add(gui, tree.velocity_names[k], *_range(
+                                tree.lower[k], tree.upper[k], POSITIONS[not tree.angular[k]]))
         with gui.add_folder('Velocities (rad/s, m/s)', expand_by_default=False):
             self._v = [
                 self._add(gui, name, *_range(-limit, limit, VELOCITIES[not angular]))
@@ -61,6 +66,11 @@ class Sliders:
         q = self._start.copy()
         for i, slider in self._q.items():
             q[i] = slider.value
+        if self._model.loops is not None:
+            # Passive joints follow from where they were, and stay there if they cannot follow.
+            with suppress(StateError):
+                self._start = normalize(self._model, q)
+            q = self._start.copy()
         return Setting(q, np.array([slider.value for slider in self._v], float),
                        np.array([slider.value for slider in self._force], float))
 

@@ -59,11 +59,12 @@ def torque_table(model: Model, state: State, effort: str) -> str:
 
 def coordinates(model: Model, q: np.ndarray) -> np.ndarray:
     """Return the positions that belong to the entries of v; NaN for joints with quaternions."""
-    found = np.full(model.nv, np.nan)
-    for joint, positions, velocities in model.moving_joints:
+    tree = model.unconstrained
+    found = np.full(tree.nv, np.nan)
+    for joint, positions, velocities in tree.moving_joints:
         if joint.nq == joint.nv:
             found[velocities] = q[positions]
-    return found
+    return found if model.loops is None else found[model.loops.own]
 
 
 def heat_map(title: str, names: Sequence[str], matrix: np.ndarray) -> str:

@@ -106,7 +106,7 @@ class CartesianImpedance(Controller):
         N = task.null_projector
         aside = self._posture_stiffness * self._error(q, self._posture) - D_0 @ (N @ v)
         return (terms.M @ a_r + terms.C @ v_r + terms.g + task.J.T @ F + N.T @ aside
-                + self._friction(v_r))
+                + self._friction(q, v_r))
 
 
 def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference

@@ -47,4 +47,4 @@ class ComputedTorque(Controller):
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
         a = reference.a + self._kd * (reference.v - v) + self._kp * self._error(q, reference)
-        return self._workspace.inverse_dynamics(q, v, a) + self._friction(reference.v)
+        return self._workspace.inverse_dynamics(q, v, a) + self._friction(q, reference.v)

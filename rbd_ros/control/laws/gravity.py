@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.control.controller import Circumstances, Controller, DAMPING, joint_gain, MAX_DAMPING
 from rbd_ros.control.friction import DEAD_BAND, friction_compensation
+from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
 
 
@@ -46,7 +47,7 @@ class Gravity(Controller):
         super().__init__(model)
         self._damping = self._gain('damping', damping)
         self._compensate, self._dead_band = friction, dead_band
-        friction_compensation(model, np.zeros(model.nv), dead_band=dead_band)
+        number('dead_band', dead_band, 0.0)
 
     @classmethod
     def from_gains(cls, given: Circumstances, **gains: Any) -> Gravity:
@@ -55,5 +56,5 @@ class Gravity(Controller):
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: None) -> np.ndarray:
         tau = self._workspace.gravity_torques(q) - self._damping * v
         if self._compensate:
-            tau += friction_compensation(self.model, v, dead_band=self._dead_band)
+            tau += friction_compensation(self.model, v, dead_band=self._dead_band, q=q)
         return tau

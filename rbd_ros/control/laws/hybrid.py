@@ -19,6 +19,7 @@ from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.simulator import DIRECTIONS
+from rbd_ros.workspace.passive_joints import passive_friction
 
 REST_WINDOW = 0.01  # s: friction may bring a free joint to rest within this time
 
@@ -103,7 +104,7 @@ class Hybrid(Controller):
         if self._friction_speed is None:
             return self._workspace.hybrid_dynamics(q, v, a, tau, self._prescribed)
         flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
-        tau = tau - flowing
+        tau = tau - flowing - passive_friction(self.model, q, v, self._friction_speed)
         free = np.flatnonzero(~self._prescribed)
         if len(free):
             # Dry friction averaged over REST_WINDOW: sliding, or whatever stops the joint.
@@ -119,5 +120,5 @@ class Hybrid(Controller):
                  reference: JointReference) -> np.ndarray:
         _, tau = self.solve(q, v, reference)
         # `update` adds the torques of springs, but those of free joints are given.
-        return np.where(self._prescribed, tau + self._friction(reference.v),
+        return np.where(self._prescribed, tau + self._friction(q, reference.v),
                         reference.tau - self._springs(q))

@@ -57,4 +57,4 @@ class JointImpedance(Controller):
         D = critical_damping(terms.M, self._stiffness, self._ratio)
         return (terms.M @ reference.a + terms.C @ reference.v + terms.g
                 + self._stiffness * self._error(q, reference) + D @ (reference.v - v)
-                + self._friction(reference.v))
+                + self._friction(q, reference.v))

@@ -15,6 +15,7 @@ from rbd_ros.model.arguments import number
 from rbd_ros.model.inertial import (inertial_parameters, moving_bodies,
                                     parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.workspace import ClosedWorkspace
 
 # Derivatives of a pseudo-inertia with respect to the ten parameters, and the matrices L_i with
 # tr(L_i dP/dpi_k) = 1 for i = k, and 0 otherwise.
@@ -135,8 +136,17 @@ class SlotineLi(Controller):
             self._slope = (self._roots.swapaxes(1, 2) @ np.tensordot(gradient, DUAL, 1)
                            @ self._roots)
             self._time = t
-        return (Y @ self.parameters + self.model.armature * a_ref - self._damping * s
-                + self._friction(v_ref))
+        return (Y @ self.parameters + self._rotors(q, v, v_ref, a_ref) - self._damping * s
+                + self._friction(q, v_ref))
+
+    def _rotors(self, q: np.ndarray, v: np.ndarray, v_ref: np.ndarray,
+                a_ref: np.ndarray) -> np.ndarray:
+        """Return the torques of rotors, M a_ref + C v_ref of theirs."""
+        workspace = self._workspace
+        if not isinstance(workspace, ClosedWorkspace):
+            return self.model.armature * a_ref
+        of_joints = np.asarray(workspace._in_tree(q, v, None, v_ref, a_ref)[-1])
+        return workspace._torques(self.model.unconstrained.armature * of_joints)
 
     def _adapt(self, step: float) -> None:
         """Advance the parameters along the geodesic by a time step, s."""

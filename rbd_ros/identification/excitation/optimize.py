@@ -23,7 +23,7 @@ from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.excitation.criterion import Criterion, Limits
 from rbd_ros.identification.excitation.fourier_series import FourierSeries, RestBasis
-from rbd_ros.model.arguments import check_model, number, vector, whole_number
+from rbd_ros.model.arguments import number, refuse_loops, vector, whole_number
 from rbd_ros.model.model import Model
 
 # Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
@@ -68,12 +68,12 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     Raises
     ------
     ModelError
-        If a joint has several coordinates, or none moves.
+        If a joint has several coordinates, or none moves, or the robot has closed loops.
     StateError
         If a limit is not positive; the message names the joint.
 
     """
-    check_model(model)
+    refuse_loops(model, 'excite')
     several = [joint.name for joint, _, _ in model.moving_joints if joint.nv != 1]
     if several or not model.nv:
         raise ModelError(f"robot '{model.name}': joints with one coordinate are needed, "
@@ -160,11 +160,12 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
     Raises
     ------
     ModelError
-        If a joint has several coordinates, or none moves.
+        If a joint has several coordinates, or none moves, or the robot has closed loops.
     StateError
         If gravity and friction exceed the effort limits.
 
     """
+    refuse_loops(model, 'excite')
     limits = excitation_limits(model) if limits is None else limits
     rng = np.random.default_rng(whole_number('seed', seed, least=0))
     steps = whole_number('steps', steps, most=MAX_STEPS)

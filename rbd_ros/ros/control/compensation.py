@@ -98,7 +98,7 @@ class Compensation(Law):
             # At zero velocity, the compensation is the effort offset.
             efforts = efforts + friction_compensation(
                 robot.model, np.zeros(robot.model.nv) if v is None else v,
-                dead_band=settings.friction_dead_band)
+                dead_band=settings.friction_dead_band, q=robot.states.q)
         if settings.springs:
             efforts = efforts + spring_torques(robot.model, robot.states.q)
         # These efforts contain no Coriolis torques, so none are subtracted.
