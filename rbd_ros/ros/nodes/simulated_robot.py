@@ -207,7 +207,7 @@ class SimulatedRobot(Node):
 
 
 def configuration(model: Model, positions: np.ndarray) -> np.ndarray:
-    """Return the configuration (nq,) for positions of independent joints (nv,), rad or m."""
+    """Return the configuration in which independent joints have these positions, rad or m."""
     return positions if model.loops is None else configurations_along(
         model, positions[None])[0]
 
