@@ -142,11 +142,12 @@ def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS
     return moved_closed(model, half, 0.5 * step, cuts - 1)
 
 
-def configurations_along(model: Model, X: np.ndarray) -> np.ndarray:
+def configurations_along(model: Model, X: np.ndarray,
+                         start: np.ndarray | None = None) -> np.ndarray:
     """Return the configurations in which independent joints without quaternions have rows of X."""
-    # By continuous motion from the neutral configuration.
+    # By continuous motion from a closed configuration, by default the neutral one.
     assert model.loops is not None
-    q, own, found = model.loops.neutral, model.loops.own, []
+    q, own, found = model.loops.neutral if start is None else start, model.loops.own, []
     for x in X:
         q = moved_closed(model, q, x - q[own])
         found.append(q)
