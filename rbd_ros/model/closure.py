@@ -46,7 +46,7 @@ def _evaluate(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return arrays
 
 
-def velocity_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
+def regular_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
     """Return G of v_tree = G v, or None if the loops are open or singular at q."""
     _, found = _evaluate(loops, q)
     gap, status = found[:2, -1].tolist()

@@ -21,10 +21,13 @@ from rbd_ros.model.files.xml_elements import decode, parse
 from rbd_ros.model.inertial import moving_bodies
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
+from rbd_ros.model.steps import quaternion_of_matrix
 
-# MuJoCo's dry friction is a soft constraint. Its impedance, just below 1, limits the creep of a
-# joint held by friction; its time constant, in steps, is how fast the joint comes to rest.
-FRICTION_IMPEDANCE, FRICTION_TIME_CONSTANT = 0.9999, 2.0
+# MuJoCo's dry friction and closed loops are soft constraints. Their impedance, just below 1,
+# limits the creep of a joint held by friction, and the gaps of loops; their time constant, in
+# steps, is how fast the joint comes to rest, or a gap closes.
+IMPEDANCE, TIME_CONSTANT = 0.9999, 2.0
+AXIS_LENGTH = 0.1    # m, distance of the two points that hold a revolute constraint
 PAYLOAD = 'rbd_ros_load'    # name of the link and of the fixed joint that are added for a payload
 
 
@@ -65,15 +68,18 @@ class MujocoRobot:
     urdf, model
         The URDF or MJCF, as text, and the robot that `rbd_ros.load_urdf_string` or `load_mjcf`
         reads from it, with drives. ModelError is raised if MuJoCo is not installed or rejects the
-        robot, or if joints have quaternions or mimic others.
+        robot, or if joints have quaternions or mimic others. Equality constraints close the loops
+        of a robot, to about a micrometre; distances cannot be kept.
     q : array_like, shape (model.nq,), optional
         Initial configuration, at rest; default: zeros.
     step, delay : float
         Integration step, and delay of commands, rounded to whole steps, s.
     load : Load, optional
         A payload that the model does not have.
-    position_noise, velocity_noise, effort_noise : array_like, shape () or (model.nv,)
-        Standard deviations of the sensors: rad or m, rad/s or m/s, N m or N.
+    position_noise : array_like, shape () or (model.nq,)
+        Standard deviation of measured positions, rad or m.
+    velocity_noise, effort_noise : array_like, shape () or (model.nv,)
+        Those of the other sensors: rad/s or m/s, N m or N.
     seed : int
         Seed of the noise.
 
@@ -89,21 +95,26 @@ class MujocoRobot:
                  position_noise: npt.ArrayLike = 0.0, velocity_noise: npt.ArrayLike = 0.0,
                  effort_noise: npt.ArrayLike = 0.0, seed: int = 0) -> None:
         self._mujoco = import_mujoco('physics by MuJoCo', 'rbd_ros[sim]')
-        refuse_loops(model, 'MujocoRobot')
-        if model.nq != model.nv or not model.coordinates.is_identity:
+        # The robot without its closed loops.
+        self._tree = tree = model.unconstrained
+        if tree.nq != tree.nv or not tree.coordinates.is_identity:
             raise ModelError(f"robot '{model.name}' has joints with quaternions, or that mimic "
                              'others: it cannot be simulated in MuJoCo here; lock them')
         self.model, self.step = model, number('step', step, 1e-9)
         self._delay = round(number('delay', delay, 0.0) / self.step)
-        self._noise = [finite_array(label, x, (), (model.nv,)) for label, x in (
-            ('position_noise', position_noise), ('velocity_noise', velocity_noise),
-            ('effort_noise', effort_noise))]
+        self._noise = [finite_array(label, x, (), (n,)) for label, x, n in (
+            ('position_noise', position_noise, model.nq),
+            ('velocity_noise', velocity_noise, model.nv),
+            ('effort_noise', effort_noise, model.nv))]
         self._rng = np.random.default_rng(seed)
         self._robot = self._compile(urdf, load)
         self._data, self._scratch = (self._mujoco.MjData(self._robot) for _ in range(2))
         names = element_names(self._robot, 'joint')
-        joints = [names.index(name) for name in model.velocity_names]
-        self._q_of, self._v_of = self._robot.jnt_qposadr[joints], self._robot.jnt_dofadr[joints]
+        # Places of all joints, and of the independent ones.
+        joints = [names.index(name) for name in tree.velocity_names]
+        self._q_of = self._robot.jnt_qposadr[joints]
+        self._all_v_of = self._robot.jnt_dofadr[joints]
+        self._v_of = self._all_v_of if model.loops is None else self._all_v_of[model.loops.own]
         self._set_drives()
         # MuJoCo's body of each moving link, and the link's pose in it.
         bodies = element_names(self._robot, 'body')
@@ -118,7 +129,7 @@ class MujocoRobot:
         self._commands: deque[tuple[int, np.ndarray]] = deque()
         self._steps, self._tau = 0, np.zeros(model.nv)
         self._braked = True
-        self._data.qpos[self._q_of] = np.zeros(model.nq) if q is None else normalize(model, q)
+        self._data.qpos[self._q_of] = normalize(model, np.zeros(model.nq) if q is None else q)
         self._mujoco.mj_forward(self._robot, self._data)
 
     @property
@@ -197,6 +208,7 @@ class MujocoRobot:
     def inverse_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> np.ndarray:
         """Return MuJoCo's torques (model.nv,), N m or N, with rotors and payload, no friction."""
         model, scratch = self.model, self._scratch
+        refuse_loops(model, 'MujocoRobot.inverse_dynamics')
         scratch.qpos[self._q_of] = finite_vector(model, 'q', q, positions=True)
         scratch.qvel[self._v_of] = finite_vector(model, 'v', v)
         scratch.qacc[self._v_of] = a = finite_vector(model, 'a', a)
@@ -218,8 +230,7 @@ class MujocoRobot:
         mjcf = is_mjcf(urdf)
         text = urdf if mjcf else mujoco_urdf(urdf, self.model, load)
         try:
-            robot = (self._compile_mjcf(text, load) if mjcf
-                     else self._mujoco.MjModel.from_xml_string(text))
+            robot = self._compile_mjcf(text, load) if mjcf else self._compile_urdf(text)
         except RbdError:
             raise
         except ValueError as error:
@@ -227,6 +238,44 @@ class MujocoRobot:
         robot.opt.timestep, robot.opt.gravity[:] = self.step, self.model.gravity
         robot.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         return robot
+
+    def _compile_urdf(self, text: str) -> Any:
+        """Return MuJoCo's model of a URDF, in which equality constraints close the loops."""
+        if self.model.loops is None:
+            return self._mujoco.MjModel.from_xml_string(text)
+        spec, kinds = self._mujoco.MjSpec.from_string(text), self._mujoco.mjtEq
+        for one in self.model.constraints:
+            if one.kind == 'distance':
+                raise ModelError(f"constraint '{one.name}' keeps a distance: it cannot be "
+                                 'simulated in MuJoCo here')
+            kind = kinds.mjEQ_WELD if one.kind == 'weld' else kinds.mjEQ_CONNECT
+            # A revolute constraint holds two points of its axis.
+            heights = (0.0, AXIS_LENGTH) if one.kind == 'revolute' else (0.0,)
+            for k, point in enumerate((0.0, 0.0, z, 1.0) for z in heights):
+                sites = [self._add_site(spec, f'{one.name}/{end}/{k}', link, placement, point)
+                         for end, link, placement in (
+                             ('a', one.link_a, one.placement_a),
+                             ('b', one.link_b, one.placement_b))]
+                spec.add_equality(type=kind, objtype=self._mujoco.mjtObj.mjOBJ_SITE,
+                                  name1=sites[0], name2=sites[1])
+        robot = spec.compile()
+        robot.eq_solimp[:, :2] = IMPEDANCE
+        robot.eq_solref[:] = TIME_CONSTANT * self.step, 1.0
+        return robot
+
+    def _add_site(self, spec: Any, name: str, link: str, placement: np.ndarray,
+                  point: npt.ArrayLike) -> str:
+        """Add the frame of a constraint, moved to a point of it, to the body of a link."""
+        model, k = self._tree, self._tree.link_index(link)
+        body, T = spec.worldbody, model.tree.link_pose[k]
+        for moving, parts in moving_bodies(model).items():
+            for part, pose in parts:
+                if part == k:
+                    body, T = spec.body(model.link_names[moving]), pose
+        T = T @ placement
+        body.add_site(name=name, pos=(T @ point)[:3],
+                      quat=np.roll(quaternion_of_matrix(T[:3, :3]), 1))
+        return name
 
     def _compile_mjcf(self, text: str, load: Load | None) -> Any:
         """Return MuJoCo's model of MJCF without contacts and actuators, with a payload."""
@@ -249,14 +298,14 @@ class MujocoRobot:
         return robot
 
     def _set_drives(self) -> None:
-        robot, model, there = self._robot, self.model, self._v_of
+        robot, model, there = self._robot, self._tree, self._all_v_of
         robot.dof_damping[there] = model.damping
         robot.dof_frictionloss[there] = model.friction
         robot.dof_armature[there] = model.armature
         robot.jnt_stiffness[robot.dof_jntid[there]] = model.stiffness
         robot.qpos_spring[self._q_of] = model.spring_reference
-        robot.dof_solimp[:, :2] = FRICTION_IMPEDANCE
-        robot.dof_solref[:] = FRICTION_TIME_CONSTANT * self.step, 1.0
+        robot.dof_solimp[:, :2] = IMPEDANCE
+        robot.dof_solref[:] = TIME_CONSTANT * self.step, 1.0
         self._mujoco.mj_setConst(robot, self._data)
 
 
@@ -273,11 +322,12 @@ def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
         root = parse(decode(urdf))
     except UrdfError as error:
         raise ModelError(f'the URDF cannot be read: {error}') from None
-    for element in root.xpath('//visual | //collision | //mimic | //mujoco | //transmission'):
+    for element in root.xpath('//visual | //collision | //mimic | //mujoco | //transmission'
+                              ' | /robot/constraint'):
         element.getparent().remove(element)
     with_angles(root)    # MuJoCo ignores quaternions in a URDF
     elements = {element.get('name'): element for element in root.iterchildren('joint')}
-    missing = [name for name in model.velocity_names if name not in elements]
+    missing = [name for name in model.unconstrained.velocity_names if name not in elements]
     if missing:
         raise ModelError('the URDF is not that of the model: it lacks the joints '
                          + listed(missing))

@@ -17,7 +17,7 @@ from rbd_ros.control.controller import Circumstances
 from rbd_ros.ros.control.control_settings import ControlSettings
 from rbd_ros.ros.control.law_factory import make_controller
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
-from rbd_ros.ros.demo.command import prepare
+from rbd_ros.ros.demo.command import MODES, prepare
 from rbd_ros.ros.demo.motions import LEAD
 from rbd_ros.ros.demo.session import Phase, Sample, Session
 from rbd_ros.ros.parameters.parameters import assemble
@@ -39,7 +39,9 @@ class Lockstep(Session):
         self.start, self.tolerance, self.note = mode.start, mode.tolerance, ''
         self.error_name = mode.error_name
         self.samples, self.phases, self.fault, self.now = [], [], fault, 0.0
-        self._delays, self._show, self._law, self._gravity = [1e-3], lambda _: None, None, True
+        self._delays, self._show, self._law, self._constant = [1e-3], lambda _: None, None, None
+        self._own = slice(None) if model.loops is None else model.loops.own
+        self._start_positions = self.start[self._own]
         self.stopped, self._processes = [], {}
 
     def launch(self, controller, *, robot=None, parameters=None):
@@ -76,7 +78,7 @@ class Lockstep(Session):
         self._begin()
 
     def watch(self, name, duration, errors=None, *, accurate=True, reference=None):
-        errors = errors or (lambda _, q: q - self.start)
+        errors = errors or (lambda _, q: q - self._start_positions)
         first = len(self.samples)
         self.phases.append(Phase(name, accurate, first))
         for _ in range(round(duration / PERIOD)):
@@ -87,12 +89,13 @@ class Lockstep(Session):
                 if self.fault == 'driven':
                     tau[self.free] += 1e-3
             else:
-                tau = self._gravity * rbd_ros.gravity_torques(self.model, q)
+                tau = self._gravity_torques(q) if self._constant is None else self._constant
             if self.fault == 'stuck':
                 self.physics.brake()
             else:
                 self.physics.advance(tau, round(PERIOD / STEP))
             self.now += PERIOD
+            q = q[self._own]
             self.samples.append(Sample(self.now, q, tau, errors(self.now, q)))
         return self.samples[first:]
 
@@ -108,8 +111,14 @@ class Lockstep(Session):
     def push(self, force):
         self.physics.push(self._push_link, [0.0, 0.0, 0.0, *force])
 
-    def release(self):
-        self._gravity = self.fault == 'still held'
+    def _gravity_torques(self, q):
+        if self.fault == 'cut open':
+            return rbd_ros.gravity_torques(self.model.unconstrained, q)[self._own]
+        return rbd_ros.gravity_torques(self.model, rbd_ros.model.normalize(self.model, q))
+
+    def release(self, torques):
+        if self.fault != 'still held':
+            self._constant = torques
 
     def stop(self, name, number=2):
         self.stopped.append(name)
@@ -117,7 +126,7 @@ class Lockstep(Session):
 
 def run(name, fault=''):
     """Return mode, session and checks of a mode with the demo arm."""
-    urdf = share('urdf', 'demo_arm.urdf')
+    urdf = share('urdf', MODES[name].urdf)
     mode, _, _ = prepare(name, urdf.read_text(), rbd_ros.load_urdf(urdf), '')
     session = Lockstep(mode.model, urdf, mode, fault=fault)
     session.free = getattr(mode, 'free', 0)
@@ -137,6 +146,8 @@ def short_phases(monkeypatch):
 @pytest.mark.parametrize('name, fault, passed', [
     ('gravity', '', [True, True]), ('gravity', 'load', [False, True]),
     ('gravity', 'still held', [True, False]),
+    ('loop', '', [True, True]), ('loop', 'cut open', [False, True]),
+    ('loop', 'still held', [True, False]),
     ('computed_torque', '', [True, True]), ('computed_torque', 'deaf', [False, False]),
     ('computed_torque', 'load', [False, False]),
     ('hybrid', '', [True, True, True]), ('hybrid', 'load', [False, True, True]),

@@ -11,6 +11,7 @@ from rbd_msgs.srv import (
     DynamicsTerms, ForwardDynamics, HybridDynamics, HybridDynamicsDerivatives, InverseDynamics,
     SetPayload, TaskSpaceDynamics, TorqueRegressor)
 import rbd_ros
+from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.runtime.share_directory import share
 from robots import load_quietly, relative_error
 
@@ -198,5 +199,20 @@ def test_passive_joints_cannot_be_commanded(harness):
         node.settle()
         assert "command_joints names 'rocker'" in node.node.report.last_error
         assert node.node.robot is None
+    finally:
+        node.close()
+
+
+@pytest.mark.parametrize('mode', ['gravity', 'pd_gravity', 'computed_torque', 'joint_impedance',
+                                  'cartesian_impedance', 'slotine_li', 'hybrid'])
+def test_every_control_mode_begins_with_gravity_torques_of_the_motors(mode):
+    node = Harness(TEXTS['palletizer'], TorqueController, mode=mode, task_link='flange_link',
+                   state_timeout=60.0, topics=('~/effort_commands', '~/full_joint_states'))
+    try:
+        model, q, _, own = moving('palletizer')
+        got = node.answer(model.velocity_names, own, np.zeros(4), topic='~/effort_commands')
+        g = rbd_ros.gravity_torques(model, q)
+        assert np.max(np.abs(got.data - g)) < AGREEMENT * np.max(np.abs(g))
+        assert node.diagnosis()[2]['mode'] == mode
     finally:
         node.close()

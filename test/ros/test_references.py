@@ -10,12 +10,14 @@ from closed_robots import closed_robot
 from geometry_msgs.msg import PoseStamped
 import numpy as np
 import pytest
-from rbd_ros import forward_kinematics, load_urdf, mass_matrix, StateError, with_locked_joints
+from rbd_ros import (
+    forward_kinematics, integrate, load_urdf, mass_matrix, neutral, StateError, with_locked_joints)
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model.steps import quaternion_of_matrix
 from rbd_ros.ros.control.reference_messages import (
     check_reach, Motions, read_pose, read_trajectory, Refused, Rest)
-from robots import random_pose, random_tree
+from rbd_ros.ros.runtime.share_directory import share
+from robots import load_quietly, random_pose, random_tree
 from scipy.spatial.transform import Rotation
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -264,3 +266,23 @@ def test_a_motion_of_motors_moves_the_passive_joints_of_a_loop():
     assert np.max(np.abs(rest.at(9.0).q - q)) < ROUNDING
     with pytest.raises(Refused, match="no joint 'left_elbow'"):
         read_trajectory(message(['left_elbow'], (1.0, [0.0])), model, start, False)
+
+
+def test_a_trajectory_of_motors_moves_the_passive_joints_of_closed_loops():
+    model = load_quietly(share('urdf', 'palletizer.urdf'))
+    own = [model.position_names.index(name) for name in model.velocity_names]
+    start = integrate(model, neutral(model), np.array([0.1, -0.2, 0.3, 0.2]), 1.0)
+    reference = JointReference(model, start)
+    motion, duration = read_trajectory(
+        message(['crank', 'shoulder'], (2.0, [0.5, 0.3]), (4.0, [0.1, 0.2])), model, reference,
+        False)
+    assert np.max(np.abs(motion.at(0.0).q - start)) < ROUNDING
+    for t, crank, shoulder in ((2.0, 0.5, 0.3), (duration, 0.1, 0.2)):
+        q = motion.at(t).q
+        assert np.max(np.abs(q[own] - [start[own[0]], shoulder, start[own[2]], crank])) < ROUNDING
+        # In a parallelogram the elbow turns by the difference of crank and lower arm.
+        assert abs(q[model.position_names.index('elbow')] - (crank - shoulder)) < 1e-9
+    with pytest.raises(Refused, match="'crank' exceeds its position limits at point 1"):
+        read_trajectory(message(['crank'], (9.0, [1.0])), model, reference, False)
+    with pytest.raises(Refused, match="no joint 'elbow'"):
+        read_trajectory(message(['elbow'], (9.0, [0.0])), model, reference, False)

@@ -12,8 +12,10 @@ import rbd_ros
 from rbd_ros.ros.demo import gravity
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import rest_position, SimulatedRobot, with_damping
+from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.simulator import Simulator
 from rclpy.parameter import Parameter
+from robots import load_quietly
 from std_msgs.msg import Float64MultiArray
 
 ARM = """<robot name="arm"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 1"/>
@@ -193,3 +195,28 @@ def test_the_demo_says_why_a_robot_fell_or_stayed():
     assert "'hinge', the fastest, at 0.002 rad/s" in gravity.why_it_stayed(slow, position)
     weightless = rbd_ros.with_gravity(arm(), (0.0, 0.0, 0.0))
     assert 'gravity loads none of its joints' in gravity.why_it_stayed(weightless, position)
+
+
+@pytest.mark.parametrize('kind', [SimulatedRobot, RobotInMujoco])
+def test_a_robot_with_loops_publishes_and_takes_the_states_of_its_motors(kind, robot):
+    if kind is RobotInMujoco:
+        pytest.importorskip('mujoco')
+    path = share('urdf', 'palletizer.urdf')
+    model = load_quietly(path)
+    start = [0.1, 0.2, -0.3, 0.4]
+    node, states = robot(kind, robot_description=path.read_text(), initial_positions=start,
+                         command_joints=list(model.velocity_names[::-1]))
+    node._on_timer()
+    assert node._state.name == list(model.velocity_names)
+    position, velocity, _ = states[-1]
+    assert position == pytest.approx(start) and velocity == [0.0] * model.nv
+    # Gravity torques, in the order of the commands, hold it.
+    q = rbd_ros.model.normalize(model, node._engine.q)
+    node._on_command(Float64MultiArray(data=rbd_ros.gravity_torques(model, q)[::-1].tolist()))
+    node._simulated_until -= 0.1
+    node._on_timer()
+    position, _, effort = states[-1]
+    assert position == pytest.approx(start, abs=1e-6)
+    assert effort == pytest.approx(rbd_ros.gravity_torques(model, q).tolist())
+    with pytest.raises(rbd_ros.StateError, match='initial_positions has 10 entries'):
+        robot(kind, robot_description=path.read_text(), initial_positions=[0.0] * model.nq)

@@ -22,6 +22,7 @@ from rbd_ros.ros.demo.computed_torque import ComputedTorqueMode
 from rbd_ros.ros.demo.gravity import GravityMode
 from rbd_ros.ros.demo.hybrid import HybridMode
 from rbd_ros.ros.demo.impedance import ImpedanceMode
+from rbd_ros.ros.demo.loop import LoopMode
 from rbd_ros.ros.demo.mode import Mode
 from rbd_ros.ros.demo.picture import draw
 from rbd_ros.ros.demo.robots import choose_engine, DemoFailed
@@ -35,13 +36,14 @@ from rclpy.executors import ExternalShutdownException
 
 MODES: dict[str, type[Mode]] = {
     'gravity': GravityMode, 'computed_torque': ComputedTorqueMode, 'hybrid': HybridMode,
-    'impedance': ImpedanceMode, 'adaptive': AdaptiveMode}
+    'impedance': ImpedanceMode, 'adaptive': AdaptiveMode, 'loop': LoopMode}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo in a DDS domain of its own and return the exit code."""
     parser = argparse.ArgumentParser(prog='make demo', description=__doc__)
-    parser.add_argument('--urdf', type=Path, help='the robot (default: an arm with seven joints)')
+    parser.add_argument('--urdf', type=Path, help='the robot (default: an arm with seven joints, '
+                        'or with closed loops)')
     parser.add_argument('--mode', default='gravity', help=f'one of {", ".join(MODES)}')
     parser.add_argument('--engine', default='',
                         help='physics engine: own or mujoco (default: mujoco if possible)')
@@ -63,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def prepare(name: str, urdf: str, model: Model, engine: str) -> tuple[Mode, str, str]:
     """Return a mode, the node that simulates the robot, and a line about the engine."""
-    if model.nq != model.nv or not model.nv:
+    if model.unconstrained.nq != model.unconstrained.nv or not model.nv:
         raise DemoFailed(f"robot '{model.name}' needs joints with one coordinate each")
     kind = MODES[name]
     if kind.needs_mujoco and engine == 'own':
@@ -82,7 +84,7 @@ def _main(options: argparse.Namespace) -> int:
     rclpy.init()
     session = None
     try:
-        urdf = options.urdf or share('urdf', 'demo_arm.urdf')
+        urdf = options.urdf or share('urdf', MODES[options.mode].urdf)
         text = read_description(urdf)
         mode, robot, line = prepare(options.mode, text, load_quietly(text), options.engine)
         print(line, mode.introduction, sep='\n', flush=True)

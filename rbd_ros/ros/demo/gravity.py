@@ -3,6 +3,7 @@
 """Gravity torques hold the robot still; without them it falls."""
 
 import signal
+from typing import ClassVar
 
 import numpy as np
 from rbd_ros import gravity_torques, Model
@@ -25,6 +26,7 @@ class GravityMode(Mode):
     introduction = ('dynamics_node holds the robot by gravity torques alone, without position '
                     'feedback; then the torques are set to zero, and the robot falls.')
     rotors = False
+    torques: ClassVar[str] = 'zero torques'    # of the second phase
     tolerance = MAX_DRIFT
     error_name = 'drift'
 
@@ -35,8 +37,8 @@ class GravityMode(Mode):
         held = session.watch('held by gravity torques', COMPENSATED)
         # In an inverted pose, the robot falls if correct torques are late.
         self._delays = session.delays
-        session.release()
-        fell = session.watch('torques are zero', RELEASED, accurate=False)
+        session.release(self._torques())
+        fell = session.watch(self.torques, RELEASED, accurate=False)
         session.stop(session.robot, signal.SIGTERM)
         drift, fall = (np.max(np.abs([sample.error for sample in phase]), axis=0)
                        for phase in (held, fell))
@@ -46,8 +48,11 @@ class GravityMode(Mode):
                   f'{1e3 * largest:.1f} ms): drift at most '
                   f'{worst(self.model, np.maximum(drift, RESOLUTION))} in {COMPENSATED:.0f} s; '
                   f'limit {MAX_DRIFT:g}.', bool(max(drift) < MAX_DRIFT)),
-            Check(f'With zero torques: largest motion {worst(self.model, fall)}; required: at '
+            Check(f'With {self.torques}: largest motion {worst(self.model, fall)}; required: at '
                   f'least {MIN_FALL:g}.', bool(max(fall) > MIN_FALL))]
+
+    def _torques(self) -> np.ndarray:
+        return np.zeros(self.model.nv)
 
     def poses(self, session: Session) -> list[np.ndarray]:
         """Return positions of the fall."""

@@ -34,6 +34,7 @@ class Mode:
     # Title of the picture, and the text printed first.
     title: ClassVar[str]
     introduction: ClassVar[str]
+    urdf: ClassVar[str] = 'demo_arm.urdf'    # The robot by default
     # Why simulated_robot cannot simulate this mode; empty: it can.
     needs_mujoco: ClassVar[str] = ''
     rotors: ClassVar[bool] = True    # Whether rotor inertias are added to the model

@@ -78,6 +78,8 @@ class Session:
                  tolerance: float, error_name: str) -> None:
         self.model, self.urdf, self.robot, self._show = model, urdf, robot, show
         self.start, self.tolerance, self.error_name = start, tolerance, error_name
+        # The same for independent joints, of which the samples are.
+        self._start_positions = start if model.loops is None else start[model.loops.own]
         self.note = ''
         self.samples: list[Sample] = []
         self.phases: list[Phase] = []
@@ -103,8 +105,9 @@ class Session:
         self.commands = f'/{name}/effort_commands'
         drives = Path(self._folder.name) / 'drives.yaml'
         save_drives(self.model, drives)
-        self._start(self.robot, {'urdf': str(self.urdf), 'drives': str(drives),
-                                 'initial_positions': self.start.tolist(), **(robot or {})},
+        self._start(self.robot, {
+            'urdf': str(self.urdf), 'drives': str(drives),
+            'initial_positions': self._start_positions.tolist(), **(robot or {})},
                     '-r', f'~/commands:={self.commands}')
         self._controller = name
         self._torques = self._node.create_subscription(
@@ -145,12 +148,12 @@ class Session:
         self._node.destroy_node()
         self._folder.cleanup()
 
-    def release(self) -> None:
-        """Stop the controller, and command zero torques in its place."""
+    def release(self, torques: np.ndarray) -> None:
+        """Stop the controller, and command constant torques, N m or N, in its place."""
         self.stop(next(name for name in self._processes if name != self.robot))
         self._node.destroy_subscription(self._torques)
         self._publisher(Float64MultiArray, self.commands).publish(
-            Float64MultiArray(data=[0.0] * self.model.nv))
+            Float64MultiArray(data=torques.tolist()))
 
     def set_parameters(self, **parameters: Any) -> None:
         """Set parameters of the torque controller; a double underscore stands for a dot."""
@@ -197,7 +200,7 @@ class Session:
     def watch(self, name: str, duration: float, errors: Errors | None = None, *,
               accurate: bool = True) -> list[Sample]:
         """Record and show a phase of `duration` s; default of errors: distance from the start."""
-        errors = errors or (lambda _, q: q - self.start)
+        errors = errors or (lambda _, q: q - self._start_positions)
         first, begin, shown = len(self.samples), monotonic(), 0.0
         self.phases.append(Phase(name, accurate, first))
         while (now := monotonic() - begin) < duration:
@@ -213,7 +216,7 @@ class Session:
         return self.samples[first:]
 
     def _record(self, state: JointState, errors: Errors) -> None:
-        order = [state.name.index(name) for name in self.model.position_names]
+        order = [state.name.index(name) for name in self.model.velocity_names]
         q, stamp = np.array(state.position)[order], seconds(state.header.stamp)
         if self._began is None:
             self._began = stamp

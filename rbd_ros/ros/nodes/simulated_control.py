@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rbd_ros import mass_matrix, Model, with_armature
+from rbd_ros import mass_matrix, Model, random_configuration, with_armature
 from rbd_ros.model import save_drives
-from rbd_ros.ros.nodes.simulated_robot import rest_position, TOLERATED_DELAY, with_damping
+from rbd_ros.ros.nodes.simulated_robot import (
+    configuration, rest_position, TOLERATED_DELAY, with_damping)
 from rbd_ros.ros.robot.read_model import load_quietly
 import yaml
 
@@ -27,8 +28,10 @@ ROBOT = {'tolerated_delay': 0.0}
 
 
 def poses(model: Model) -> np.ndarray:
-    """Return random positions around the middle of the limits, one per row."""
+    """Return random configurations around the middle of the limits, one per row."""
     rng = np.random.default_rng(0)
+    if model.loops is not None:
+        return np.array([random_configuration(model, rng) for _ in range(POSES)])
     middle, half = rest_position(model), np.full(model.nv, 1.5)
     limited = np.isfinite(model.lower) & np.isfinite(model.upper)
     middle[limited] = 0.5 * (model.lower[limited] + model.upper[limited])
@@ -67,6 +70,7 @@ def write(urdf: str, start: list[float] | None, folder: Path) -> tuple[Path, Pat
     model = with_rotors(load_quietly(urdf))
     drives, chosen = folder / 'drives.yaml', folder / 'gains.yaml'
     save_drives(model, drives)
-    parameters = gains(model, rest_position(model) if start is None else np.array(start))
+    parameters = gains(model, configuration(
+        model, rest_position(model) if start is None else np.array(start)))
     chosen.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}), encoding='utf-8')
     return drives, chosen

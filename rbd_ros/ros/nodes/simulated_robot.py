@@ -20,6 +20,7 @@ import numpy.typing as npt
 from rbd_ros import Model, random_configuration, RbdError, StateError
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
+from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import read_description
 from rbd_ros.model.files.drive_files import load_drives
@@ -120,21 +121,23 @@ class SimulatedRobot(Node):
             model = load_drives(model, given['drives'])
         names, start, order = (list(model.velocity_names), given['initial_positions'],
                                given['command_joints'])
-        if model.nq != model.nv:
+        if model.unconstrained.nq != model.unconstrained.nv:
             raise StateError(f"'{model.name}' has joints with quaternions: joint states cannot "
                              'hold them, so it cannot be simulated here')
         if order and sorted(order) != sorted(names):
             raise StateError('command_joints must name every joint once: ' + listed(names))
         self._order = np.array([names.index(name) for name in order or names], int)
-        if start and len(start) != model.nq:
+        if start and len(start) != model.nv:
             raise StateError(f'initial_positions has {len(start)} entries, the robot has the '
                              f'joints {listed(names)}')
-        q = np.array(start, float) if start else rest_position(model)
+        q = configuration(model, np.array(start, float) if start else rest_position(model))
         model = with_damping(model, given['tolerated_delay'])
         self._engine = self._make_engine(model, q, given)
         self._tau: np.ndarray | None = None
         self._simulated_until = monotonic()
-        self._state = JointState(name=list(model.position_names))
+        # The positions that are measured: those of independent joints.
+        self._measured = slice(None) if model.loops is None else model.loops.own
+        self._state = JointState(name=names)
         self._publisher = self.create_publisher(JointState, 'joint_states', 10)
         self.create_subscription(Float64MultiArray, '~/commands', self._on_command, 10)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
@@ -199,12 +202,25 @@ class SimulatedRobot(Node):
         state, measured = self._state, engine.measure()
         state.header.stamp = self.get_clock().now().to_msg()
         state.position, state.velocity, state.effort = (
-            measured.q.tolist(), measured.v.tolist(), measured.tau.tolist())
+            measured.q[self._measured].tolist(), measured.v.tolist(), measured.tau.tolist())
         self._publisher.publish(state)
 
 
+def configuration(model: Model, positions: np.ndarray) -> np.ndarray:
+    """Return the configuration in which independent joints have these positions, rad or m."""
+    return closed_along(model, positions[None])[0]
+
+
 def rest_position(model: Model) -> np.ndarray:
-    """Return zeros; for joints that exclude zero, the middle of the limits or the single limit."""
+    """
+    Return the positions of independent joints (nv,) at the start, rad or m.
+
+    Zeros; for joints that exclude zero, the middle of the limits or the single limit. With closed
+    loops those that are closed first.
+
+    """
+    if model.loops is not None:
+        return model.loops.neutral[model.loops.own]
     q = np.zeros(model.nv)
     excluded = (model.lower > 0.0) | (model.upper < 0.0)
     lower, upper = model.lower[excluded], model.upper[excluded]

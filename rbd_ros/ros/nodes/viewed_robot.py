@@ -10,6 +10,7 @@ from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
 from rbd_ros._internal.cdr import JointStateContent
+from rbd_ros.model.closure import close
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
 from rbd_ros.ros.convert import joint_state_reader
@@ -86,6 +87,11 @@ class ViewedRobot:
                     self._last[topic] = monotonic(), deserialize_message(raw, KINDS[topic])
         if not self._known:
             return None
+        if self._model.loops is not None:
+            closed = close(self._model, self._q)
+            if closed is None:
+                return None
+            self._q = closed
         state = replace(computed_state(self._model, self._q, self._v, {}),
                         effort=_known(self._effort), external=np.full(self._model.nv, np.nan))
         if not self._moves:

@@ -20,7 +20,7 @@ import numpy as np
 from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RbdError
-from rbd_ros.model.closure import close, gap_in_words, velocity_map
+from rbd_ros.model.closure import close, gap_in_words, regular_map
 from rbd_ros.model.loops import with_independent
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import step_between
@@ -115,7 +115,7 @@ class ClosedJointStates:
                 f'the loops cannot be closed with the measured positions of {self._names_held()}: '
                 + gap_in_words(self._loops, guess))
             return self._names_solved()
-        self._G = velocity_map(self._loops, q)
+        self._G = regular_map(self._loops, q)
         if self._G is None:
             self.why_open = self._why_singular(q)
             return self._names_solved()
@@ -143,7 +143,7 @@ class ClosedJointStates:
         if known.issuperset(self._own.tolist()):
             self._set_held(self._model, self._own)
             return True
-        G = velocity_map(self._loops, self.q)
+        G = regular_map(self._loops, self.q)
         if G is None:
             return False
         held = [k for k in self._own.tolist() if k in known]

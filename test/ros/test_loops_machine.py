@@ -1,0 +1,218 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whatever is measured of a robot with closed loops, what reaches it is right.
+
+A machine that hypothesis drives: states of motors, of passive joints, of all or of some, with
+impossible positions, pauses, noise and singular positions, in any order. The invariant: nothing is
+published unless the last state determines a closed configuration that agrees with everything
+measured; its numbers are finite and those of a dense calculation; commands are of the motors and
+within their limits; and a sound state is answered, whatever came before.
+
+RBD_ROS_MACHINE_STEPS sets how many steps there are at least.
+
+"""
+
+from collections import Counter
+import os
+
+from harness import joint_state, ros
+from hypothesis import HealthCheck, Phase, settings, strategies as st
+from hypothesis.stateful import initialize, rule, RuleBasedStateMachine
+import numpy as np
+import rbd_ros
+from rbd_ros.model.closure import equations_and_gaps
+from rbd_ros.ros.messages.topics import TOPICS
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
+from rbd_ros.ros.runtime.share_directory import share
+from rclpy.clock import ClockType
+from rclpy.parameter import Parameter
+from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.time import Time
+from robots import load_quietly
+from std_msgs.msg import String
+
+STEPS = int(os.environ.get('RBD_ROS_MACHINE_STEPS', '400'))
+STEPS_PER_RUN = 40
+TIMEOUT = 0.5
+# m and rad; the node closes to 1e-13, and dense calculations agree to rounding.
+CLOSED, AGREEMENT = 1e-9, 1e-8
+# Largest difference between a measured passive joint and the solution, rad or m, as documented.
+TOLERATED = 0.1
+NAMES = 'four_bar', 'slider_crank', 'five_bar', 'palletizer', 'delta'
+FILES = {name: share('urdf', f'{name}.urdf') for name in NAMES}
+MODELS = {name: load_quietly(path) for name, path in FILES.items()}
+counts = Counter()
+
+
+class Ear:
+    """A publisher that keeps what is published instead of sending it."""
+
+    def __init__(self, topic, heard):
+        self._topic, self._heard = topic, heard
+        self.topic_name = topic.replace('~', '/dynamics')
+
+    def get_subscription_count(self):
+        """Let the node think that somebody listens."""
+        return 1
+
+    def publish(self, message):
+        """Keep a message."""
+        self._heard[self._topic] = deserialize_message(message, TOPICS[self._topic])
+
+
+def dense_gravity(model, q):
+    """Return the gravity torques of the motors, with G by the pseudo-inverse of all equations."""
+    J = equations_and_gaps(model.loops, q)[0]
+    own = model.loops.own
+    rest = np.setdiff1d(np.arange(model.nq), own)
+    G = np.zeros((model.nq, model.nv))
+    G[own] = np.eye(model.nv)
+    G[rest] = -np.linalg.pinv(J[:, rest]) @ J[:, own]
+    return G.T @ rbd_ros.gravity_torques(model.unconstrained, q)
+
+
+class LoopsMachine(RuleBasedStateMachine):
+    """The node, called as its executor would, and a robot whose true configuration is known."""
+
+    def __init__(self):
+        super().__init__()
+        self.node = None
+
+    @initialize(name=st.sampled_from(NAMES), friction=st.booleans())
+    def start(self, name, friction):
+        """Make a node in simulated time that knows a robot, at rest where it is closed."""
+        self.model, self.heard, self.now = MODELS[name], {}, 100.0
+        self.node = DynamicsNode(parameter_overrides=[
+            Parameter('use_sim_time', value=True), Parameter('state_timeout', value=TIMEOUT),
+            Parameter('implausible_velocity', value=0.0), Parameter('limit_efforts', value=True),
+            Parameter('friction', value=friction), Parameter('blend_time', value=0.01)])
+        publishing = self.node.publishing
+        publishing._publishers = {topic: Ear(topic, self.heard) for topic in TOPICS}
+        publishing._command_publishers = {
+            '~/effort_commands': publishing._publishers['~/effort_commands']}
+        self._wait(0.0)
+        self.node.listening._on_description(String(data=FILES[name].read_text()))
+        self.q = rbd_ros.neutral(self.model)
+        self.v = np.zeros(self.model.nv)
+        # Positions that were measured last, with their times.
+        self.received = {}
+
+    def teardown(self):
+        """Take the node down."""
+        if self.node is not None:
+            self.node.destroy_node()
+
+    def _wait(self, seconds):
+        self.now = round(self.now + seconds, 9)
+        self.node.get_clock().set_ros_time_override(
+            Time(nanoseconds=round(self.now * 1e9), clock_type=ClockType.ROS_TIME))
+
+    @rule(seed=st.integers(0, 999), time=st.sampled_from([0.001, 0.01, 0.3]))
+    def move(self, seed, time):
+        """Move the motors, as far as the loops close and are not singular."""
+        step = np.random.default_rng(seed).uniform(-1.0, 1.0, self.model.nv)
+        try:
+            q = rbd_ros.integrate(self.model, self.q, step, time)
+            rbd_ros.gravity_torques(self.model, q)
+        except rbd_ros.RbdError:
+            return
+        tree = self.model.unconstrained
+        if np.all((q >= tree.lower) & (q <= tree.upper)):
+            self.q, self.v = q, step
+
+    @rule(time=st.sampled_from([0.001, 0.1, 0.6, 2.0]))
+    def wait(self, time):
+        """Let time pass without a state."""
+        self._wait(time)
+        self.node.publishing._repeat_command()
+        self._check_commands()
+
+    @rule(seed=st.integers(0, 999),
+          some=st.sampled_from(['motors', 'all', 'all', 'any', 'passive']),
+          wrong=st.sampled_from([0.0, 0.0, 1e-3, 0.3, 0.7, 2.0]),
+          velocity=st.sampled_from(['yes', 'yes', 'no', 'nan']))
+    def send(self, seed, some, wrong, velocity):
+        """Send positions of some joints, one of which may be wrong."""
+        model, rng = self.model, np.random.default_rng(seed)
+        own = model.loops.own
+        places = {'motors': own, 'all': np.arange(model.nq),
+                  'passive': np.setdiff1d(np.arange(model.nq), own),
+                  'any': rng.permutation(model.nq)[:rng.integers(1, model.nq + 1)]}[some]
+        places = rng.permutation(places)
+        q = self.q.copy()
+        q[rng.choice(places)] += wrong
+        v = np.full(len(places), np.nan if velocity == 'nan' else 0.01)
+        names = [model.position_names[k] for k in places]
+        self._wait(0.001)
+        self.heard.clear()
+        self.node.listening._answer(serialize_message(joint_state(
+            names, q[places], () if velocity == 'no' else v,
+            stamp=divmod(round(self.now * 1e9), 10 ** 9))))
+        self.received.update({name: (self.now, q[k]) for name, k in zip(names, places)})
+        counts['sent'] += 1
+        self._check()
+
+    @rule()
+    def send_soundly(self):
+        """Send true positions of all joints: they are answered, whatever came before."""
+        self.send(0, 'all', 0.0, 'yes')
+        assert '~/gravity_torques' in self.heard, self.node.robot.states.why_open
+        assert np.max(np.abs(np.array(self.heard['~/full_joint_states'].position)
+                             - self.q)) < 1e-6
+        counts['sound'] += 1
+
+    @rule()
+    def report(self):
+        """Report: a state that is not answered has a reason."""
+        text = self.node.health.message().status[0].message
+        missing = self.node.robot.missing(self.now, TIMEOUT)
+        assert bool(missing) == ('no outputs' in text), text
+
+    def _check(self):
+        """Check everything that the last state was answered with."""
+        assert self.node.report.counts['errors'] == 0, self.node.report.last_error
+        self._check_commands()
+        if '~/gravity_torques' not in self.heard:
+            assert not {*self.heard} - {'~/effort_commands'}
+            assert self.node.robot.missing(self.now, TIMEOUT)
+            counts['withheld'] += 1
+            return
+        counts['answered'] += 1
+        model, full = self.model, self.heard['~/full_joint_states']
+        assert tuple(full.name) == model.position_names
+        q = np.array(full.position)
+        assert np.max(np.abs(equations_and_gaps(model.loops, q)[1])) < CLOSED
+        for k, name in enumerate(model.position_names):
+            time, position = self.received.get(name, (-np.inf, 0.0))
+            if self.now - time <= TIMEOUT:
+                assert abs(q[k] - position) <= TOLERATED + 1e-9
+        own = [model.position_names[k] for k in model.loops.own]
+        if all(self.now - self.received.get(name, (-np.inf,))[0] <= TIMEOUT for name in own):
+            # Motors that are measured keep their positions.
+            assert q[model.loops.own].tolist() == [self.received[name][1] for name in own]
+        g = np.array(self.heard['~/gravity_torques'].effort)
+        expected = dense_gravity(model, q)
+        assert np.all(np.isfinite(g))
+        assert np.max(np.abs(g - expected)) <= AGREEMENT * max(np.max(np.abs(expected)), 1.0)
+
+    def _check_commands(self):
+        got = self.heard.get('~/effort_commands')
+        if got is not None:
+            counts['commands'] += 1
+            assert len(got.data) == self.model.nv
+            assert np.all(np.isfinite(got.data))
+            assert np.all(np.abs(got.data) <= self.model.effort_limit * (1.0 + 1e-12))
+
+
+def test_only_closed_states_reach_the_robot():
+    counts.clear()
+    LoopsMachine.TestCase.settings = settings(
+        max_examples=2 * STEPS // STEPS_PER_RUN, stateful_step_count=STEPS_PER_RUN,
+        derandomize=STEPS == 400, deadline=None, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck))
+    with ros():
+        while counts['sent'] < STEPS:
+            LoopsMachine.TestCase('runTest').runTest()
+    assert counts['answered'] > 0.2 * STEPS and counts['withheld'] > 0.05 * STEPS
+    assert counts['commands'] > 0.2 * STEPS and counts['sound'] > 0.05 * STEPS
