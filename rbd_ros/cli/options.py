@@ -201,7 +201,7 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     given = list(given)
     if given and all(name is None for name, _ in given):
         numbers = [x for _, x in given]
-        if positions and model.constraints and len(numbers) == model.nv:
+        if positions and model.constraints and len(numbers) == len(independent_positions(model)):
             return closed_along(model, np.array([numbers]), label)[0]
         q = finite_vector(model, label, numbers, positions=positions)
         return normalize(model, q, label) if positions and model.constraints else q
@@ -215,8 +215,9 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     vector = finite_vector(model, label, vector, positions=positions)
     if not positions or not model.constraints:
         return vector
-    if {name for name, _ in given} <= set(model.velocity_names):
-        return closed_along(model, vector[None, independent_positions(model)], label)[0]
+    own = independent_positions(model)
+    if {name for name, _ in given} <= {model.position_names[k] for k in own}:
+        return closed_along(model, vector[None, own], label)[0]
     return normalize(model, vector, label)
 
 

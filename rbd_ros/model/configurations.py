@@ -5,7 +5,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from rbd_ros.errors import ModelError, StateError
+from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import check_model, finite_vector, number, refuse_loops, shown
 from rbd_ros.model.closure import closed, independent_step, moved_closed, random_closed
 from rbd_ros.model.model import Model
@@ -71,21 +71,19 @@ def checked(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
 
 
 def independent_positions(model: Model) -> list[int]:
-    """Return the index in q of each velocity; raise ModelError if a joint has a quaternion."""
+    """Return the indices in q of the coordinates of independent joints."""
     found = []
     tree, names = model.unconstrained, set(model.velocity_names)
     for joint, i, k in tree.moving_joints:
         own = [n for n, name in enumerate(tree.velocity_names[k]) if name in names]
-        if own and joint.nq != joint.nv:
-            raise ModelError(f"independent joint '{joint.name}' has a quaternion, which positions "
-                             'by joint cannot hold: choose other independent joints, or lock it')
-        found += [i.start + n for n in own]
+        found += [i.start + n for n in (own if joint.nq == joint.nv or not own
+                                        else range(joint.nq))]
     return found
 
 
 def closed_along(model: Model, positions: np.ndarray, label: str = 'positions') -> np.ndarray:
     """
-    Return configurations (points, nq) for positions (points, nv) of the independent joints.
+    Return configurations (points, nq) for those of the independent joints, by point.
 
     Each one is reached from the one before, and the first one from the neutral configuration.
 
@@ -94,15 +92,19 @@ def closed_along(model: Model, positions: np.ndarray, label: str = 'positions') 
         return positions
     own, q, found = independent_positions(model), neutral(model), []
     for k, x in enumerate(positions):
-        step = x - q[own]
+        where = f'{label}, point {k},' if len(positions) > 1 else label
+        end = q.copy()
+        end[own] = x
+        end = normalize(model.unconstrained, end, where)
+        step = independent_step(model, q, end)
         count = max(1, int(np.ceil(np.max(np.abs(step)) / LONGEST_STEP)))
         try:
             for _ in range(count):
                 q = moved_closed(model, q, step / count)
         except StateError:
             pass    # The way there is not closed, but its end may be.
-        q[own] = x
-        q = closed(model, q, f'{label}, point {k},' if len(positions) > 1 else label)
+        q[own] = end[own]
+        q = closed(model, q, where)
         found.append(q)
     return np.reshape(found, (len(positions), model.nq))
 

@@ -14,6 +14,7 @@ import rbd_ros
 from rbd_ros.cli.main import main
 from rbd_ros.model.configurations import closed_along
 from rbd_ros.recordings.tables import read_table, write_table
+from scipy.interpolate import CubicSpline
 
 # Numbers are printed with nine digits; solutions of small systems.
 PRINTED = 1e-8
@@ -52,10 +53,9 @@ def printed(capsys, *arguments):
             capsys.readouterr().out.splitlines()}
 
 
-def with_friction(oracle, name, q, v, a):
-    """Return the efforts of the motors, with the viscous friction of all joints."""
-    G = oracle.G(q)
-    tree = oracle.tree
+def with_friction(oracle, q, v, a):
+    """Return the efforts of the motors, with the friction of all joints."""
+    G, tree = oracle.G(q), oracle.tree
     V = G @ v
     tau = tree.damping * V + tree.friction * np.sign(np.where(np.abs(V) < 1e-12, 0.0, V))
     return oracle.inverse_dynamics(q, v, a) + G.T @ tau
@@ -88,7 +88,7 @@ def test_positions_of_the_motors_are_enough(name, capsys):
     low, high = (np.clip(x[oracle.independent], -0.6, 0.6)
                  for x in (oracle.tree.lower, oracle.tree.upper))
     x, (v, a) = rng.uniform(low, high), rng.uniform(-1.0, 1.0, (2, len(motors)))
-    expected = with_friction(oracle, name, moved_motors(oracle, x), v, a)
+    expected = with_friction(oracle, moved_motors(oracle, x), v, a)
     numbers = [[f'{one:.15g}' for one in part] for part in (x, v, a)]
     found = printed(capsys, str(URDF / f'{name}.urdf'), '--friction', *(
         word for label, part in zip(('--q', '--v', '--a'), numbers) for word in (label, *part)))
@@ -111,6 +111,23 @@ def test_positions_of_other_joints_choose_the_branch(capsys):
         expected = rbd_ros.gravity_torques(model, rbd_ros.model.normalize(model, q))
         found = printed(capsys, FOUR_BAR, '--q', *given)
         assert found['crank'] == pytest.approx(expected[0], abs=PRINTED), given
+    # Limits of passive joints are checked, too.
+    assert main(['torques', FOUR_BAR, '--q', '1.2', '2', '3']) == 0
+    assert f"warning: 'rocker': the position is {far[2]:.4g} rad, its limits are -0.6 ... 0.7" in (
+        capsys.readouterr().err)
+
+
+def test_floating_robots_take_quaternions_of_the_base(capsys):
+    model, turn = rbd_ros.load_urdf(FOUR_BAR, floating_base=True), np.sqrt(0.5)
+    joints = four_bar_joints(1.2)
+    q = [turn, 0.0, 0.0, turn, 1.0, 2.0, 3.0, 1.2, joints['coupler'], joints['rocker']]
+    expected = dict(zip(model.velocity_names, rbd_ros.gravity_torques(model, q)))
+    for given in (['2', '0', '0', '2', '1', '2', '3', '1.2'],
+                  ['base_qx=1', 'base_qw=1', 'base_x=1', 'base_y=2', 'base_z=3', 'crank=1.2']):
+        found = printed(capsys, FOUR_BAR, '--floating-base', '--q', *given)
+        assert found == pytest.approx(expected, rel=PRINTED, abs=PRINTED)
+    assert main(['torques', FOUR_BAR, '--floating-base', '--q', 'base_qw=0']) == 1
+    assert "quaternion of joint 'base'" in capsys.readouterr().err
 
 
 def test_trajectories_have_the_joints_with_motors(tmp_path, capsys):
@@ -126,11 +143,30 @@ def test_trajectories_have_the_joints_with_motors(tmp_path, capsys):
     for k in (0, 33, 80):
         q = moved_motors(oracle, [crank[k]], steps=30)
         assert columns[k, 4] == pytest.approx(
-            with_friction(oracle, 'four_bar', q, [v[k]], [a[k]])[0], abs=1e-7)
-    # Rates are those of a spline through the positions of the motors.
-    write_table(path, ['time', 'crank/position'], time, crank[:, None])
-    assert main(['torques', FOUR_BAR, str(path)]) == 0
+            with_friction(oracle, q, [v[k]], [a[k]])[0], abs=1e-7)
     assert '81 points in 2 s' in capsys.readouterr().out
+
+
+def test_rates_are_those_of_splines_through_the_positions_of_the_motors(tmp_path):
+    time, motors = np.linspace(0.0, 2.0, 21), MOTORS['delta']
+    x = 0.3 * np.sin(np.outer(time, [1.0, 2.0, 3.0]))
+    path, out = tmp_path / 'way.csv', tmp_path / 'out.csv'
+    # In another order, and with a passive joint, whose positions are solved.
+    write_table(path, ['time', *(f'{name}/position' for name in reversed(motors)),
+                       'platform_x/position'], time, x[:, ::-1], 9.0 + time[:, None])
+    assert main(['torques', str(URDF / 'delta.urdf'), str(path), '-o', str(out)]) == 0
+    names, columns = read_table(out)
+    assert [name for name in names if name.endswith('velocity')] == [
+        f'{name}/velocity' for name in motors]
+    assert names[1:5] == [f'motor_1/{label}' for label in (
+        'position', 'velocity', 'acceleration', 'effort')]
+    spline = CubicSpline(time, x, bc_type='clamped')
+    for k, column in enumerate((spline(time), spline(time, 1), spline(time, 2))):
+        assert np.allclose(columns[:, [1 + k, 5 + k, 9 + k]], column, rtol=0.0, atol=1e-9)
+    k, oracle = 13, loop_robot('delta')
+    tau = oracle.inverse_dynamics(moved_motors(oracle, x[k]), spline(time[k], 1),
+                                  spline(time[k], 2))
+    assert columns[k, [4, 8, 12]] == pytest.approx(tau, abs=1e-7)
 
 
 def test_coarse_paths_follow_the_branch_and_gaps_are_named():
@@ -207,8 +243,8 @@ def test_compare_names_what_differs_in_constraints(tmp_path, tree, loops, capsys
     assert "gravity torque of 'crank': differs" in text
 
 
-# -- replay. --------------------------------------------------------------------------------------
-def test_replay_needs_the_motors_only_and_writes_all_positions(tmp_path, capsys):
+# -- replay and identify. -------------------------------------------------------------------------
+def test_recordings_need_the_motors_only(tmp_path, tree, loops, capsys):
     oracle, time = loop_robot('four_bar'), np.arange(0.0, 4.0, 0.005)
     w = 2.0
     crank, v, a = (np.sin(w * time) * 2.0, 2.0 * w * np.cos(w * time),
@@ -217,7 +253,7 @@ def test_replay_needs_the_motors_only_and_writes_all_positions(tmp_path, capsys)
     for k in range(len(time)):
         q[0] = crank[k]
         q = oracle.close(q, oracle.independent)
-        effort.append(with_friction(oracle, 'four_bar', q, [v[k]], [a[k]]))
+        effort.append(with_friction(oracle, q, [v[k]], [a[k]]))
     recording, out = tmp_path / 'run.csv', tmp_path / 'out.csv'
     write_table(recording, ['time', 'crank/position', 'crank/velocity', 'crank/effort'], time,
                 crank[:, None], v[:, None], np.array(effort))
@@ -232,3 +268,11 @@ def test_replay_needs_the_motors_only_and_writes_all_positions(tmp_path, capsys)
     joints = four_bar_joints(columns[middle, 1])
     for k, name in ((2, 'coupler'), (3, 'rocker')):
         assert np.sin(0.5 * (columns[middle, k] - joints[name])) == pytest.approx(0.0, abs=1e-6)
+    # The robot is written with its constraint, which only the file has.
+    path = loops(PIN)
+    assert main(['identify', tree, str(recording), '-o', str(tmp_path / 'found'), '--constraints',
+                 path, '--cutoff', '30']) in (0, 2)
+    found = rbd_ros.load_urdf(tmp_path / 'found' / 'robot.urdf')
+    assert [one.name for one in found.constraints] == ['pin']
+    assert rbd_ros.inverse_dynamics(found, q, [1.0], [2.0])[0] == pytest.approx(
+        oracle.inverse_dynamics(q, np.array([1.0]), np.array([2.0]))[0], rel=0.02)
