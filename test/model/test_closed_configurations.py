@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, ModelBuilder, ModelError, SingularError, StateError
-from rbd_ros.model import closure, Constraint, normalize, with_constraints
+from rbd_ros.model import closure, Constraint, normalize, with_constraints, with_springs
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 # Gaps of closed loops, m and rad.
@@ -185,6 +185,8 @@ def test_an_open_configuration_is_refused_with_its_gap(robot):
     opened = rbd_ros.integrate(oracle.tree, q, step, 1.0)
     link = model.link_names[-1]
     workspace = rbd_ros.Workspace(model)
+    sprung = with_springs(model, stiffness={
+        joint.name: 1.0 for joint in model.joints if joint.nv})
     for call in (
             lambda: rbd_ros.mass_matrix(model, opened),
             lambda: rbd_ros.inverse_dynamics(model, opened, v, a),
@@ -203,6 +205,9 @@ def test_an_open_configuration_is_refused_with_its_gap(robot):
             lambda: rbd_ros.constraint_forces(model, opened, v, a),
             lambda: rbd_ros.friction_torques(model, v, q=opened),
             lambda: analysis.mass_matrix_derivatives(model, opened),
+            lambda: analysis.link_com_jacobian(model, opened, link),
+            lambda: analysis.analytic_jacobian(model, opened, link),
+            lambda: rbd_ros.spring_torques(sprung, opened),
             lambda: analysis.energy(model, opened, v),
             lambda: workspace.configuration_terms(opened),
             lambda: workspace.inverse_dynamics_packed(np.concatenate((opened, v, a)))):
