@@ -88,6 +88,7 @@ bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--q
 	$(BIN)/python benchmark/library.py $(BENCH_ARGS)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmark/functions.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/growth.py $(BENCH_ARGS)
+	$(BIN)/python benchmark/closed_loops.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/batch.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/batch_sizes.py $(BENCH_ARGS)
 	if command -v cc > /dev/null; then $(BIN)/python benchmark/limit.py $(BENCH_ARGS); fi

@@ -87,9 +87,11 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     part = identification.partial(model, samples)
     load_part = identification.payload_partial(model, tip, samples)
     found = identification.fit(model, part)
-    table, drives = folder / 'motion.csv', folder / 'drives.yaml'
+    table, drives, rods = (folder / name for name in ('motion.csv', 'drives.yaml', 'rods.yaml'))
     identification.write_recording(table, recording)
     models.save_drives(model, drives)
+    rods.write_text(f'constraints: [{{name: rod, kind: distance, link_a: {rod.link_a}, link_b: '
+                    f'{rod.link_b}, length: {rod.length!r}}}]\n', encoding='utf-8')
     names, columns = ['time', *model.velocity_names], (time, *Q.T)
 
     def sampled(function: Callable, *arguments: Any, **options: Any) -> Call:
@@ -256,6 +258,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'model.inconsistent_bodies': one(models.inconsistent_bodies, model, pi),
         'model.inertial_parameter_names': one(models.inertial_parameter_names, model),
         'model.inertial_parameters': one(models.inertial_parameters, model),
+        'model.load_constraints': made(models.load_constraints, model, rods),
         'model.load_drives': made(models.load_drives, model, drives),
         'model.normalize': one(models.normalize, model, q),
         'model.save_drives': made(models.save_drives, model, drives),

@@ -14,6 +14,7 @@ from rbd_ros._internal.lazy_exports import export
 __version__ = '0.2.0'
 __getattr__, __dir__, __all__ = export(__name__, {
     'analysis': [],
+    'analysis.constraint_forces': ['constraint_forces'],
     'analysis.jacobians': ['jacobian_dot'],
     'analysis.regressors': ['torque_regressor'],
     'analysis.task_space': ['task_space_dynamics'],
@@ -23,9 +24,9 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'forward_dynamics_derivatives', 'hybrid_dynamics_derivatives',
         'inverse_dynamics_derivatives'],
     'dynamics': [
-        'all_terms', 'bias_torques', 'constraint_forces', 'coriolis_matrix', 'forward_dynamics',
-        'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics',
-        'mass_matrix', 'spring_torques'],
+        'all_terms', 'bias_torques', 'coriolis_matrix', 'forward_dynamics', 'friction_torques',
+        'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics', 'mass_matrix',
+        'spring_torques'],
     'errors': [
         'ModelError', 'ModelWarning', 'RbdError', 'RecordingError', 'SingularError', 'StateError',
         'UrdfError'],

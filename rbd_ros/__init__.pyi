@@ -3,6 +3,7 @@
 # Written by `make stubs` from __init__.py, for checkers of types.
 
 from rbd_ros import analysis as analysis
+from rbd_ros.analysis.constraint_forces import constraint_forces as constraint_forces
 from rbd_ros.analysis.jacobians import jacobian_dot as jacobian_dot
 from rbd_ros.analysis.regressors import torque_regressor as torque_regressor
 from rbd_ros.analysis.task_space import task_space_dynamics as task_space_dynamics
@@ -16,7 +17,6 @@ from rbd_ros.derivatives import (
 from rbd_ros.dynamics import (
     all_terms as all_terms,
     bias_torques as bias_torques,
-    constraint_forces as constraint_forces,
     coriolis_matrix as coriolis_matrix,
     forward_dynamics as forward_dynamics,
     friction_torques as friction_torques,

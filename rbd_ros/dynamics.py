@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
 from rbd_ros.kernels import batch_dynamics
-from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.arguments import (
     number, one_or_rows, real_array, rows, split_motion, Wrenches)
 from rbd_ros.model.configurations import checked
@@ -319,48 +318,6 @@ def _configuration_terms(w: RobotArrays, q: ArrayLike) -> DynamicsTerms:
 
 
 add_method('configuration_terms', _configuration_terms)
-
-
-def _constraint_forces(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
-    """Return the forces of all equations of constraints, N and N m, in the axes of frames a."""
-    w.check(q=q, v=v, a=a)
-    return np.zeros(0)
-
-
-@quantity(_constraint_forces)
-def constraint_forces(model: Model, q: ArrayLike, v: ArrayLike,
-                      a: ArrayLike) -> dict[str, np.ndarray]:
-    """
-    Return the wrenches by which constraints close the loops of a robot.
-
-    They are those of rigid-body dynamics, without friction of passive joints; of least norm where
-    constraints are redundant. For reading: it is slower than `inverse_dynamics`.
-
-    Parameters
-    ----------
-    model, q, v, a
-        Robot; arguments as for `inverse_dynamics`.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (6,)
-        By the name of the constraint: moment, N m, and force, N, on link b about the origin of
-        frame a, in its axes; link a has the opposite.
-
-    """
-    forces, first, wrenches = workspace_of(model).constraint_forces(q, v, a), 0, {}
-    for one in model.constraints:
-        part, first = forces[first:first + one.equations], first + one.equations
-        wrench = wrenches[one.name] = np.zeros(6)
-        if one.kind == 'distance':
-            T = forward_kinematics(model, q)
-            T_a = T[model.link_index(one.link_a)] @ one.placement_a
-            p_b = T[model.link_index(one.link_b)] @ one.placement_b[:, 3]
-            line = T_a[:3, :3].T @ (p_b[:3] - T_a[:3, 3])
-            wrench[3:] = part[0] * line / np.linalg.norm(line)
-        else:
-            wrench[:one.equations - 3], wrench[3:] = part[:-3], part[-3:]
-    return wrenches
 
 
 def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0,

@@ -23,6 +23,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, finite_array, rows
+from rbd_ros.model.configurations import independent_positions
 from rbd_ros.model.model import Model
 
 LARGEST_TIME_SCALE = 1e6    # largest time scale; beyond, the robot counts as standing still
@@ -117,9 +118,8 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
     """Return velocities and accelerations, interpolated where they are missing."""
     if v is not None and a is not None:
         return v, a
-    tree = model.unconstrained
-    if tree.nq != tree.nv:
-        names = [joint.name for joint, _, _ in tree.moving_joints if joint.nq != joint.nv]
+    names = [joint.name for joint, _, _ in model.moving_joints if joint.nq != joint.nv]
+    if names:
         raise ModelError(f'{listed(names)} has several coordinates, whose rates are not '
                          'interpolated: give velocities and accelerations')
     if len(time) < 2:
@@ -129,9 +129,7 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
 
     if v is not None:
         return v, CubicSpline(time, v)(time, 1)
-    if model.loops is not None:
-        q = q[:, model.loops.own]
-    spline = CubicSpline(time, q, bc_type='clamped')
+    spline = CubicSpline(time, q[:, independent_positions(model)], bc_type='clamped')
     return spline(time, 1), spline(time, 2) if a is None else a
 
 

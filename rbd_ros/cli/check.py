@@ -14,6 +14,7 @@ import warnings
 from rbd_ros._internal.text import counted
 from rbd_ros.cli.options import add_robot, load_robot
 from rbd_ros.errors import ModelWarning, UrdfError
+from rbd_ros.model.closure import gap_in_words
 from rbd_ros.model.model import Model
 
 
@@ -65,6 +66,16 @@ def describe(model: Model) -> Iterator[str]:
                        ('jerk', model.jerk_limit, 3)) if isfinite(limit[k])))
     if model.nq != model.nv:
         yield 'Positions: ' + ', '.join(model.position_names)
+    if model.loops is not None:
+        yield 'Independent joints: ' + ', '.join(model.independent_joints)
+        yield ''
+        yield 'Constraints (name [kind] link a, link b):'
+        yield from (f'{one.name} [{one.kind}] {one.link_a}, {one.link_b}'
+                    + (f', {one.length:.6g} m apart' if one.length else '')
+                    for one in model.constraints)
+        yield 'Closed neutral configuration: ' + ' '.join(
+            f'{name}={x:.6g}' for name, x in zip(model.position_names, model.loops.neutral))
+        yield 'Widest gap: ' + gap_in_words(model.loops, model.loops.neutral)
     yield ''
     yield 'Tree (joint [kind] link, mass in kg):'
     depth: dict[str, int] = {}
@@ -124,4 +135,9 @@ def content(model: Model) -> dict[str, object]:
         'links': [
             {'name': link.name, 'mass': float(link.mass), 'com': link.com.tolist(),
              'inertia': link.inertia.tolist()} for link in model.links],
+        'constraints': [
+            {'name': one.name, 'kind': one.kind, 'link_a': one.link_a, 'link_b': one.link_b,
+             'placement_a': one.placement_a.tolist(), 'placement_b': one.placement_b.tolist(),
+             'length': one.length} for one in model.constraints],
+        'independent_joints': list(model.independent_joints),
         'warnings': list(model.warnings)}

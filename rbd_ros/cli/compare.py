@@ -10,12 +10,15 @@ from collections.abc import Iterator
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.batch import inverse_dynamics
-from rbd_ros.cli.options import add_xacro
+from rbd_ros.cli.options import add_constraints, add_xacro
+from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import number, whole_number
-from rbd_ros.model.configurations import neutral, random_configuration
+from rbd_ros.model.configurations import neutral, normalize, random_configuration
 from rbd_ros.model.files.any_format import load_file
+from rbd_ros.model.files.constraint_files import load_constraints
 from rbd_ros.model.files.xacro_files import SUFFIX
 from rbd_ros.model.joints import Joint
+from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
 
 # Smallest scale of a comparison, SI units: rounding errors of zeros would count as 100 %.
@@ -28,6 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('first', metavar='A', help='URDF, xacro or MJCF file')
     parser.add_argument('second', metavar='B', help='URDF, xacro or MJCF file')
     add_xacro(parser)
+    add_constraints(parser)
     parser.add_argument('--tolerance', type=float, default=1e-6,
                         help='largest difference of equal numbers, relative to the largest entry '
                              'of the field, such as an inertia (default: 1e-6)')
@@ -44,6 +48,8 @@ def run(options: argparse.Namespace) -> int:
     rng = np.random.default_rng(whole_number('--seed', options.seed, least=0))
     a, b = (load_file(path, xacro_arguments=options.xacro_args if path.endswith(SUFFIX) else ())
             for path in (options.first, options.second))
+    if options.constraints is not None:
+        a, b = (load_constraints(model, options.constraints) for model in (a, b))
     found = [*differences(a, b, tolerance), *gravity_differences(a, b, tolerance, count, rng)]
     print('\n'.join(found or [f'equal within {tolerance:g}']))
     return 2 if found else 0
@@ -73,6 +79,16 @@ def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
         if other := joints.get(joint.name):
             for label, x, y in zip(JOINT_FIELDS, _joint_fields(joint), _joint_fields(other)):
                 yield from compare(f"joint '{joint.name}': {label}", x, y)
+    yield from _unmatched('constraint', *(tuple(one.name for one in model.constraints)
+                                          for model in (a, b)))
+    if a.constraints and b.constraints:
+        yield from compare('independent joints', a.independent_joints, b.independent_joints)
+    constraints = {one.name: one for one in b.constraints}
+    for one in a.constraints:
+        if other := constraints.get(one.name):
+            for label, x, y in zip(CONSTRAINT_FIELDS, _constraint_fields(one),
+                                   _constraint_fields(other)):
+                yield from compare(f"constraint '{one.name}': {label}", x, y)
 
 
 JOINT_FIELDS = ('kind', 'parent', 'child', 'mimics', 'multiplier and offset',
@@ -88,6 +104,17 @@ def _joint_fields(joint: Joint) -> tuple[object, ...]:
             joint.placement[:3, :3], joint.axis if joint.kind != 'fixed' else (),
             joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction,
             joint.armature, joint.stiffness, joint.spring_reference)
+
+
+CONSTRAINT_FIELDS = ('kind', 'link a', 'link b', 'position in link a, m',
+                     'orientation in link a', 'position in link b, m', 'orientation in link b',
+                     'length, m')
+
+
+def _constraint_fields(one: Constraint) -> tuple[object, ...]:
+    a, b = one.placement_a, one.placement_b
+    return (one.kind, one.link_a, one.link_b, a[:3, 3], a[:3, :3], b[:3, 3], b[:3, :3],
+            () if one.length is None else (one.length,))
 
 
 def _six_entries(inertia: np.ndarray) -> np.ndarray:
@@ -133,6 +160,12 @@ def gravity_differences(a: Model, b: Model, tolerance: float, count: int,
     Q_b = np.tile(neutral(b), (count, 1))
     for k, k_b in shared:
         Q_b[:, k_b] = Q[:, k]
+    if b.constraints:
+        try:
+            Q_b = np.array([normalize(b, q) for q in Q_b])
+        except StateError as error:
+            yield f'in configurations of the first: {error}'
+            return
     G, G_b = (inverse_dynamics(model, q, still, still) for model, q, still in (
         (a, Q, np.zeros((count, a.nv))), (b, Q_b, np.zeros((count, b.nv)))))
     largest = max(np.max(np.abs(G), initial=0.0), np.max(np.abs(G_b), initial=0.0), MIN_SCALE)

@@ -14,8 +14,10 @@ import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.model.arguments import finite_vector
-from rbd_ros.model.configurations import neutral
+from rbd_ros.model.configurations import (
+    closed_along, independent_positions, neutral, normalize)
 from rbd_ros.model.files.any_format import is_mjcf_file, load_file
+from rbd_ros.model.files.constraint_files import load_constraints
 from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.files.mjcf import compile_mjcf
 from rbd_ros.model.files.urdf import read_file
@@ -40,6 +42,7 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
     """Add the options of `load_robot`, those with a flag on request."""
     parser.add_argument('urdf', help='URDF, xacro or MJCF file of the robot')
     add_xacro(parser)
+    add_constraints(parser)
     parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
                         help="gravity in the root link's frame, m/s^2 (default: 0 0 -9.81, or "
                              'that of an MJCF file)')
@@ -56,6 +59,13 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
                             help='dynamics.param.yaml with the friction and rotors of the robot')
 
 
+def add_constraints(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a file of constraints."""
+    parser.add_argument('--constraints', metavar='FILE',
+                        help='YAML file with constraints that close loops, or with the names of '
+                             'the independent joints')
+
+
 def add_xacro(parser: argparse.ArgumentParser) -> None:
     """Add the option for xacro arguments."""
     add_list(parser, '--xacro-args', metavar='NAME:=VALUE', help='arguments for a xacro file')
@@ -68,6 +78,8 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
     model = load_file(options.urdf, xacro_arguments=options.xacro_args,
                       floating_base=getattr(options, 'floating_base', False),
                       ignore=options.ignore, **more)
+    if options.constraints is not None:
+        model = load_constraints(model, options.constraints)
     if lock := dict(getattr(options, 'lock', [])):
         q = neutral(model)
         for joint, at, _ in model.unconstrained.moving_joints:
@@ -179,10 +191,20 @@ def two_names(text: str) -> tuple[str, str]:
 
 def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
                  positions: bool = False) -> np.ndarray:
-    """Return q (if ``positions``), v or a, given in order or by name; others are neutral."""
+    """
+    Return q (if ``positions``), v or a, given in order or by name; others are neutral.
+
+    With closed loops, q has the given positions of the independent joints; those of the others
+    are solved, and what is given of them is a guess.
+
+    """
     given = list(given)
     if given and all(name is None for name, _ in given):
-        return finite_vector(model, label, [x for _, x in given], positions=positions)
+        numbers = [x for _, x in given]
+        if positions and model.constraints and len(numbers) == len(independent_positions(model)):
+            return closed_along(model, np.array([numbers]), label)[0]
+        q = finite_vector(model, label, numbers, positions=positions)
+        return normalize(model, q, label) if positions and model.constraints else q
     names = model.position_names if positions else model.velocity_names
     vector = neutral(model) if positions else np.zeros(model.nv)
     for name, x in given:
@@ -190,7 +212,13 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
             raise UsageError(f'{label}: give either all numbers in the order of the model, or '
                              f'NAME={x:g} for each')
         vector[_index(label, name, names)] = x
-    return finite_vector(model, label, vector, positions=positions)
+    vector = finite_vector(model, label, vector, positions=positions)
+    if not positions or not model.constraints:
+        return vector
+    own = independent_positions(model)
+    if {name for name, _ in given} <= {model.position_names[k] for k in own}:
+        return closed_along(model, vector[None, own], label)[0]
+    return normalize(model, vector, label)
 
 
 def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],

@@ -140,7 +140,8 @@ def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
     for label, values in (('position', samples.q), ('velocity', samples.v),
                           ('effort', samples.tau), ('model_effort', replay.model),
                           ('external_effort', replay.external)):
-        names += [f'{joint}/{label}' for joint in model.velocity_names]
+        joints = model.position_names if label == 'position' else model.velocity_names
+        names += [f'{joint}/{label}' for joint in joints]
         columns.append(values)
     if terms:
         found = batch.all_terms(model, samples.q, samples.v)

@@ -21,6 +21,7 @@ from rbd_ros.cli.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques
 from rbd_ros.errors import RecordingError
+from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.model import Model
 
 BEYOND_LIMITS = 2  # Exit code if the robot cannot follow the trajectory.
@@ -82,7 +83,7 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
         check_places(options.output)
     trajectory = read_trajectory(Path(options.trajectory))
     order = _order(model, options.trajectory, trajectory)
-    q = trajectory.positions[:, order]
+    q = closed_along(model, trajectory.positions[:, order], options.trajectory)
     v, a = (None if x is None else x[:, order]
             for x in (trajectory.velocities, trajectory.accelerations))
     found = trajectory_efforts(model, trajectory.time, q, v, a, friction=options.friction,
@@ -90,8 +91,8 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
     print('\n'.join(_report(model, trajectory.time, found)))
     warn_of_range(model, q)
     if options.output is not None:
-        filled = Trajectory(model.velocity_names, trajectory.time, q, found.velocity,
-                            found.acceleration, found.effort)
+        filled = Trajectory(model.velocity_names, trajectory.time, trajectory.positions[:, order],
+                            found.velocity, found.acceleration, found.effort)
         with whole_files(options.output) as (draft,):
             write_trajectory(draft, filled)
     if found.time_scale <= 1.0:
@@ -102,7 +103,7 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
 
 def _order(model: Model, path: str, trajectory: Trajectory) -> list[int]:
     """Return the indices of the robot's joints in a trajectory."""
-    if model.nq != model.nv:
+    if model.unconstrained.nq != model.unconstrained.nv:
         raise UsageError(f'{path}: trajectories have one position per joint; load the robot '
                          'without --floating-base, or lock joints with several coordinates')
     index_of = {name: k for k, name in enumerate(trajectory.joint_names)}
@@ -110,7 +111,7 @@ def _order(model: Model, path: str, trajectory: Trajectory) -> list[int]:
     if missing:
         raise RecordingError(f'{path}: the trajectory lacks {listed(missing)}: give the position '
                              'with --lock JOINT=POSITION')
-    # Locked and mimic joints are allowed.
+    # Locked, mimic and passive joints are allowed.
     known = {joint.name for joint in model.joints}
     unknown = [name for name in index_of if name not in known]
     if unknown:

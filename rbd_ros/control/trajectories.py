@@ -222,7 +222,7 @@ class JointTrajectory:
                 if excess[worst] > 0.0:
                     verb = 'decelerates at' if slows[worst] else 'accelerates at'
                     raise _beyond(self._model, int(k), verb, '/s^2', abs(values[worst]), t[worst],
-                                       limits[worst])
+                                  limits[worst])
 
     def _check_efforts(self) -> None:
         spans, most = np.diff(self.times), self._model.effort_limit * (1.0 + LIMIT_SLACK)

@@ -14,9 +14,11 @@ in place.
 
 import math
 
+from rbd_ros.kernels.closed_loop_changes import (
+    ALL_GROUPS, change_of_body, change_pass, U_, W_, write_changes)
 from rbd_ros.kernels.closed_loops import (
-    ALL_GROUPS, change_of_body, change_pass, expand_velocity, find_motion, G, GAMMA, JOINTS_A,
-    JOINTS_V, reflect, report, solve_equations, U_, V, velocity_pass, W_, write_changes, ZERO6)
+    expand_velocity, find_motion, G, GAMMA, JOINTS_A, JOINTS_V, reflect, report, solve_equations,
+    V, velocity_pass, ZERO6)
 from rbd_ros.kernels.composite_bodies import composite_bodies, mass_matrix
 from rbd_ros.kernels.coordinates import (
     dense_hybrid_status, fold_side_by_side, fold_stacked, fold_vector)

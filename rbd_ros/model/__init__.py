@@ -7,6 +7,7 @@ from rbd_ros._internal.lazy_exports import export
 __getattr__, __dir__, __all__ = export(__name__, {
     'configurations': ['normalize'],
     'constraints': ['with_constraints'],
+    'files.constraint_files': ['load_constraints'],
     'files.drive_files': ['load_drives', 'save_drives'],
     'drives': [
         'drive_parameter_names', 'drive_parameters', 'with_drive_parameters', 'with_friction',

@@ -11,6 +11,7 @@ from rbd_ros.model.drives import (
     with_friction as with_friction,
     with_springs as with_springs,
 )
+from rbd_ros.model.files.constraint_files import load_constraints as load_constraints
 from rbd_ros.model.files.drive_files import (
     load_drives as load_drives,
     save_drives as save_drives,

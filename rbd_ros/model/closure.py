@@ -7,6 +7,7 @@ Configurations that close the loops of a robot, by Newton's method.
 
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +15,18 @@ from rbd_ros.errors import StateError
 from rbd_ros.kernels import closed_loops
 from rbd_ros.model.loops import all_involved, Loops
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import moved, random_of_tree, step_between, with_unit_quaternions
+from rbd_ros.model.se3 import ad
+from rbd_ros.model.steps import (
+    moved, quaternion_joints, random_of_tree, step_between, with_unit_quaternions)
 
 # Size of the gaps at which Newton's method ends, and which may be left where numbers of redundant
 # equations are rounded, m and rad.
 ACCURACY, ACCEPTED = 1e-13, 1e-7
 ITERATIONS, LONGEST_STEP = 100, 0.5     # of Newton's method; rad or m
+# Share of the smallest gap before, from which an acceptable gap counts as the smallest possible;
+# near singular configurations it falls by less than half in a step.
+STALLED = 0.9
+TERMS = 30      # of the exponential series of turns by up to pi or so, to rounding
 DRAWS = 1000     # random configurations that are tried
 CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot follow
 
@@ -70,7 +77,7 @@ def close_nearby(model: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None
         gap = float(np.linalg.norm(e))
         if not np.isfinite(gap):
             return None
-        if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):
+        if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
             return q
         best = min(best, gap)
         step = np.linalg.lstsq(J, -e, rcond=closed_loops.SINGULAR)[0]
@@ -94,6 +101,10 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
     assert loops is not None
     start, total = q, np.zeros(tree.nv)
     best = np.inf
+    own = set(loops.own.tolist())
+    turning = [(i, k) for _, i, k in quaternion_joints(tree) if own.isdisjoint(range(tree.nv)[k])]
+    partly = [k for _, _, k in quaternion_joints(tree)
+              if not own.isdisjoint(range(tree.nv)[k]) and not own.issuperset(range(tree.nv)[k])]
     if step is not None:
         _, found = _evaluate(loops, q)
         total = step @ found[closed_loops.G:, :tree.nv]
@@ -106,15 +117,46 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
         gap, status = found[:2, -1].tolist()
         if not np.isfinite(gap):
             return None
-        if gap <= ACCURACY or (best <= ACCEPTED and gap >= 0.5 * best):
+        if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
             return with_unit_quaternions(tree, q)
         best = min(best, gap)
-        change = found[closed_loops.STEP, :tree.nv]
+        change = (_change_of_total(loops, q, total, partly) if partly
+                  else found[closed_loops.STEP, :tree.nv])
         if status > 0 or not np.all(np.isfinite(change)):
             return None
         total = total + _limited(change)
         q = moved(tree, start, total)
+        if turning:
+            # From here on: rotation vectors of large turns do not add up.
+            start, total = start.copy(), total.copy()
+            for i, k in turning:
+                start[i], total[k] = q[i], 0.0
     return with_unit_quaternions(tree, q) if gap <= ACCEPTED else None
+
+
+def _change_of_total(loops: Loops, q: np.ndarray, total: np.ndarray,
+                     partly: Sequence[slice]) -> np.ndarray:
+    """
+    Return Newton's step of ``total``, the coordinates of q about the start.
+
+    Joints with a quaternion of which some velocities are independent are at ``partly``: theirs are
+    V = (1 - ad/2! + ad^2/3! ...) d total/dt.
+
+    """
+    J, e = equations_and_gaps(loops, q)
+    for k in partly:
+        along = np.zeros(6)
+        along[:k.stop - k.start] = total[k]
+        A = ad(along)[:k.stop - k.start, :k.stop - k.start]
+        term = map_ = np.eye(len(A))
+        for order in range(2, TERMS):
+            term = -term @ A / order
+            map_ = map_ + term
+        J[:, k] = J[:, k] @ map_
+    dependent = loops.order[:len(loops.order) - loops.nv]
+    change = np.zeros(len(loops.order))
+    change[dependent] = np.linalg.lstsq(J[:, dependent], -e, rcond=closed_loops.SINGULAR)[0]
+    return change
 
 
 def closed(model: Model, q: np.ndarray, label: str = 'q') -> np.ndarray:
@@ -132,7 +174,8 @@ def closed(model: Model, q: np.ndarray, label: str = 'q') -> np.ndarray:
 
 def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS) -> np.ndarray:
     """Return the closed configuration after a step (nv,) of the independent joints."""
-    found = close(model, q, step)
+    # Longer steps could end in another branch.
+    found = close(model, q, step) if np.max(np.abs(step)) <= LONGEST_STEP or not cuts else None
     if found is not None:
         return found
     if not cuts:
@@ -140,18 +183,6 @@ def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS
                          'the independent joints leave the range in which the loops close')
     half = moved_closed(model, q, 0.5 * step, cuts - 1)
     return moved_closed(model, half, 0.5 * step, cuts - 1)
-
-
-def configurations_along(model: Model, X: np.ndarray,
-                         start: np.ndarray | None = None) -> np.ndarray:
-    """Return the configurations in which independent joints without quaternions have rows of X."""
-    # By continuous motion from a closed configuration, by default the neutral one.
-    assert model.loops is not None
-    q, own, found = model.loops.neutral if start is None else start, model.loops.own, []
-    for x in X:
-        q = moved_closed(model, q, x - q[own])
-        found.append(q)
-    return np.reshape(found, (len(X), model.nq))
 
 
 def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:

@@ -13,6 +13,10 @@ from rbd_ros.model.steps import (
     moved, neutral_of_tree, quaternion_joints, random_of_tree, step_between)
 
 
+# Largest step of an independent joint, rad or m, from one closed configuration to the next one.
+LONGEST_STEP = 0.3
+
+
 def neutral(model: Model) -> np.ndarray:
     """
     Return the neutral configuration (nq,), rad and m: zeros and unit quaternions.
@@ -64,6 +68,45 @@ def checked(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
                              'finite and not zero')
         quaternion /= length
     return q
+
+
+def independent_positions(model: Model) -> list[int]:
+    """Return the indices in q of the coordinates of independent joints."""
+    found = []
+    tree, names = model.unconstrained, set(model.velocity_names)
+    for joint, i, k in tree.moving_joints:
+        own = [n for n, name in enumerate(tree.velocity_names[k]) if name in names]
+        found += [i.start + n for n in (own if joint.nq == joint.nv or not own
+                                        else range(joint.nq))]
+    return found
+
+
+def closed_along(model: Model, positions: np.ndarray, label: str = 'positions') -> np.ndarray:
+    """
+    Return configurations (points, nq) for those of the independent joints, by point.
+
+    Each one is reached from the one before, and the first one from the neutral configuration.
+
+    """
+    if model.loops is None:
+        return positions
+    own, q, found = independent_positions(model), neutral(model), []
+    for k, x in enumerate(positions):
+        where = f'{label}, point {k},' if len(positions) > 1 else label
+        end = q.copy()
+        end[own] = x
+        end = normalize(model.unconstrained, end, where)
+        step = independent_step(model, q, end)
+        count = max(1, int(np.ceil(np.max(np.abs(step)) / LONGEST_STEP)))
+        try:
+            for _ in range(count):
+                q = moved_closed(model, q, step / count)
+        except StateError:
+            pass    # The way there is not closed, but its end may be.
+        q[own] = end[own]
+        q = closed(model, q, where)
+        found.append(q)
+    return np.reshape(found, (len(positions), model.nq))
 
 
 def random_configuration(model: Model, rng: np.random.Generator | int) -> np.ndarray:

@@ -16,6 +16,7 @@ from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops, with_independent
 from rbd_ros.model.model import build_tree, Model
+from rbd_ros.model.plausibility import NO_EFFORT, without_effort
 from rbd_ros.model.steps import moved, neutral_of_tree, random_of_tree
 
 # Relative size of singular values of J that are zero but for the rounding of numbers in
@@ -168,7 +169,10 @@ def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
                     if one.name != 'gravity' and isinstance(getattr(tree, one.name), np.ndarray)}
     for array in per_velocity.values():
         array.flags.writeable = False
-    return replace(tree, velocity_names=tuple(tree.velocity_names[k] for k in own),
+    # Passive joints of a loop have no motors on purpose.
+    notes = (*(note for note in tree.warnings if not note.endswith(NO_EFFORT)),
+             *without_effort([joint for joint, _, _ in moving]))
+    return replace(tree, warnings=notes, velocity_names=tuple(tree.velocity_names[k] for k in own),
                    moving_joints=moving, coordinates=ClosedCoordinates.of(tree.coordinates),
                    loops=loops, _unconstrained=tree, **per_velocity)
 

@@ -173,19 +173,20 @@ def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Lo
     column = loops.coordinates.columns[:, 0].astype(int)
     # Loops that have velocities in common are one group.
     groups: list[tuple[set[int], set[int]]] = []     # bodies and velocities
+    loop_bodies = []
     for row in loops.table:
         a, b = (_path(bodies, slots.index(row[k])) for k in (closed_loops.BODY_A,
                                                              closed_loops.BODY_B))
         inside = a ^ b
+        loop_bodies.append(inside)
         velocities = {int(column[body - 1]) for body in inside}
         for other in [group for group in groups if group[1] & velocities]:
             groups.remove(other)
             inside, velocities = inside | other[0], velocities | other[1]
         groups.append((inside, velocities))
     table = loops.table.copy()
-    for row in table:
-        ends = {slots.index(row[k]) for k in (closed_loops.BODY_A, closed_loops.BODY_B)} - {0}
-        row[closed_loops.GROUP] = next(k for k, (inside, _) in enumerate(groups) if ends & inside)
+    for row, own in zip(table, loop_bodies):
+        row[closed_loops.GROUP] = next(k for k, (inside, _) in enumerate(groups) if own <= inside)
     order = [k for k in range(loops.coordinates.nv) if k not in {*independent}] + [*independent]
     involved = [(i, g) for i, k in enumerate(independent)
                 for g, (_, velocities) in enumerate(groups) if k in velocities]

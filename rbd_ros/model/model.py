@@ -231,9 +231,14 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
 
     """
     model = build_tree(name, links, joints, gravity, strict, notes)
-    for note in model.warnings:
-        warnings.warn(note, ModelWarning, stacklevel=2)
+    warn_of(model)
     return model
+
+
+def warn_of(model: Model) -> None:
+    """Issue a ModelWarning for each of the robot's warnings."""
+    for note in model.warnings:
+        warnings.warn(note, ModelWarning, stacklevel=3)
 
 
 def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: npt.ArrayLike,

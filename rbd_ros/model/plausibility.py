@@ -21,6 +21,7 @@ MIN_CHECKED_MASS = 0.01
 MAX_ANGLE = 4.0 * np.pi + 0.1
 # Gazebo writes limits beyond this, rad, for joints without limits.
 UNLIMITED = 1000.0
+NO_EFFORT = 'effort limit 0; with limit_efforts nothing is commanded there'
 
 
 def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
@@ -33,7 +34,6 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
     wide = [joint.kind == 'revolute' and any(MAX_ANGLE < abs(x) < UNLIMITED
                                              for x in (*joint.lower, *joint.upper))
             for joint in joints]
-    no_effort = [0.0 in joint.effort for joint in joints]
     notes = [*_note('link', names[masses > MAX_LINK_MASS],
                     f'more than {MAX_LINK_MASS:g} kg; is the unit kg?'),
              *_note('link', names[np.linalg.norm(coms, axis=1) > MAX_DISTANCE],
@@ -43,14 +43,18 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
              *_on_inertias(names, masses, inertias),
              *_note('joint', joint_names[np.array(wide, bool)],
                     'limits of more than two turns; are these degrees? URDF uses rad'),
-             *_note('joint', joint_names[np.array(no_effort, bool)],
-                    'effort limit 0; with limit_efforts nothing is commanded there')]
+             *without_effort(joints)]
     if masses.sum() > MAX_ROBOT_MASS:
         notes.append(f'the robot weighs {masses.sum():.6g} kg; is the unit kg?')
     return notes
 
 
-def _note(kind: str, names: np.ndarray, what: str) -> list[str]:
+def without_effort(joints: Sequence[Joint]) -> list[str]:
+    """Return a sentence for joints with an effort limit of 0, if there are any."""
+    return _note('joint', [joint.name for joint in joints if 0.0 in joint.effort], NO_EFFORT)
+
+
+def _note(kind: str, names: np.ndarray | list[str], what: str) -> list[str]:
     return [f'{kind}{"s" if len(names) > 1 else ""} {listed(names)}: {what}'] if len(names) else []
 
 

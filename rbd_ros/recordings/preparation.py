@@ -14,7 +14,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, RecordingError, StateError
 from rbd_ros.model.arguments import check_model, finite_array, number, shown
-from rbd_ros.model.closure import configurations_along
+from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.delays import Delay, estimate_delay
 from rbd_ros.recordings.filters import (
@@ -54,7 +54,8 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
     Parameters
     ----------
     model, recording : Model, Recording
-        The robot, with a fixed base and joints with one coordinate each; a recording with efforts.
+        The robot, with a fixed base and joints with one coordinate each; a recording with efforts,
+        of the independent joints if it has closed loops.
     cutoff : float, optional
         Cut-off of the filter, Hz; default: the larger one of `motion_cutoff` and `effort_cutoff`.
     delay : float or 'estimate'
@@ -76,9 +77,8 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
 
     """
     check_model(model)
-    tree = model.unconstrained
-    if tree.nq != tree.nv:
-        names = [joint.name for joint, _, _ in tree.moving_joints if joint.nq != joint.nv]
+    names = [joint.name for joint, _, _ in model.moving_joints if joint.nq != joint.nv]
+    if names:
         raise ModelError(f'the orientation of {listed(names)} is not recorded in joint states: '
                          'prepare needs a fixed base and joints with one coordinate; lock '
                          'it (with_locked_joints), or load the robot without floating_base')
@@ -217,8 +217,6 @@ class _Signals:
             saturated[segment == k] = _widened(saturated[segment == k],
                                                int(np.ceil(SMEAR_PERIODS / cutoff * rate)))
         notes = list(self.notes)
-        if self._model.loops is not None:
-            q = configurations_along(self._model, q)
         if np.any(saturated):
             share = np.mean(saturated, axis=0)
             notes.append('saturated: ' + listed(
@@ -226,6 +224,7 @@ class _Signals:
                 for name, x in zip(self._model.velocity_names, share) if x))
         if lead:
             notes.append(f'delay of the efforts removed: {1e3 * lead:.3g} ms')
+        q = closed_along(self._model, q)
         return Samples(time, q, v, a, tau, moving & ~saturated & inner[:, None], moving, saturated,
                        threshold, segment, rate, cutoff, delay.seconds, delay.deviation,
                        delay.explains, lead, self._left_out, tuple(notes))

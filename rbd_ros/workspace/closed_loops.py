@@ -1,47 +1,35 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Workspaces of robots with closed loops, V = G(q) v and A = G a + gamma for all joints.
+Workspaces of robots with closed loops.
 
 The equations are those of `rbd_ros.workspace.coupled`, with the rate of G, dG/dt, and its
-derivatives along the independent coordinates. With J(q) V = 0 and P = -J_d^+ in the rows of
-dependent joints, zero in the others, the derivative of G in any direction is P dJ G.
+derivatives along the independent coordinates.
 
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.errors import SingularError, StateError
-from rbd_ros.kernels import closed_loop_dynamics, closed_loops
+from rbd_ros.errors import StateError
+from rbd_ros.kernels import closed_loop_dynamics
 from rbd_ros.model.arguments import Wrenches
-from rbd_ros.model.closure import equations_and_gaps, gap_in_words
 from rbd_ros.model.loops import Loops
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.body_changes import check_direction
 from rbd_ros.workspace.coupled import CoupledMethods, VECTORS
+from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.maps import Map, matrix_by_parameters, rows, same
 from rbd_ros.workspace.results import (
     DynamicsTerms, Factorization, is_body_form, MatricesDot, ParameterDerivatives,
     term_layout)
 from rbd_ros.workspace.variation import Variation
-
-# Share of a joint in a singular motion from which it is named.
-NAMED = 0.1
-
-
-class Changes(NamedTuple):
-    """Derivatives of G and dG/dt along the directions of all independent velocities."""
-
-    of_G: np.ndarray        # (nv, velocities of the tree, nv), the direction first
-    of_rate: np.ndarray     # of dG/dt, with v held
 
 
 class Buffers(NamedTuple):
@@ -65,27 +53,13 @@ def buffers(loops: Loops) -> Buffers:
          loops.members))
 
 
-class ClosedMethods(CoupledMethods):
+class ClosedMethods(JointMotion):
     """The methods of `rbd_ros.Workspace` for closed loops; each runs that of the open ``tree``."""
 
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
-        super(CoupledMethods, self).__init__(model, fresh=fresh)
-        assert model.loops is not None
-        self._tree, self._loops = tree, model.loops
-        # The arrays of kernels are those of the robot in which mimics are joints of their own.
-        self._bodies = tree if tree.model.coordinates.is_identity else tree._tree
-        loops, n = model.loops, len(model.loops.order)
-        self._equations, self._found = loops.arrays()
-        self._V, self._A, self._gamma = (
-            self._found[k, :n] for k in (closed_loops.V, closed_loops.A, closed_loops.GAMMA))
-        self._G = self._found[closed_loops.G:, :n].T
-        m = loops.equations
-        self._unit, self._inverse = np.zeros((m, m)), np.zeros((m, n))
-        self._rates = np.zeros((3, m, n))
-        self._folded, self._tau = np.zeros(n), np.zeros(model.nv)
-        self._buffers = buffers(loops)
-        self._table = (self._bodies.robot, self._bodies._screws, loops.table,
-                       loops.coordinates.columns, loops.order, loops.involved)
+        super().__init__(model, tree, fresh=fresh)
+        self._folded, self._tau = np.zeros(len(self._loops.order)), np.zeros(model.nv)
+        self._buffers = buffers(self._loops)
 
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any], maps: Sequence[Map]) -> None:
@@ -107,133 +81,6 @@ class ClosedMethods(CoupledMethods):
 
     def _mapped(self, to_robot: Map, x: np.ndarray) -> np.ndarray:
         return (x.copy() if self._fresh else x) if to_robot is same else to_robot(self._G, x)
-
-    # -- The state of the tree. -----------------------------------------------------------------
-    def _positions(self, q: ArrayLike) -> ArrayLike:
-        """Return the positions of all joints, mimics included."""
-        coordinates = self._loops.coordinates
-        return q if coordinates.is_identity else coordinates.position(self.check(q=q)[0])
-
-    def _at(self, q: ArrayLike) -> None:
-        """Find G."""
-        if not closed_loops.loop_map(*self._table, self._positions(q), self._equations,
-                                     self._found):
-            self._explain(q=q)
-
-    def _move(self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> None:
-        """Find G, V, A and gamma."""
-        if not closed_loops.loop_motion(*self._table, self._positions(q), v,
-                                        self._zeros if a is None else a, self._equations,
-                                        self._found):
-            self._explain(q=q, v=v, **({} if a is None else {'a': a}))
-
-    def _in_tree(self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None,
-                 v_r: ArrayLike | None = None,
-                 a_r: ArrayLike | None = None) -> list[ArrayLike]:
-        """Return the configuration, velocities and accelerations of the tree."""
-        if v is None:
-            self._at(q)
-            return [q]
-        self._move(q, v, a)
-        found: list[ArrayLike] = [q, self._V]
-        if a is not None:
-            found.append(self._A)
-        if v_r is not None and a_r is not None:
-            v_r, a_r = self.check(v=v_r, a=a_r)
-            rate = self._rate_of_G(q, self._V)
-            found += [self._G @ v_r, self._G @ a_r + rate @ v_r]
-        return found
-
-    def _expand(self, vectors: dict[str, ArrayLike]) -> Sequence[Any]:
-        return self._in_tree(**vectors)
-
-    def _acting(self, external_wrenches: Wrenches | None) -> AbstractContextManager[None]:
-        return (nullcontext() if external_wrenches is None
-                else self._bodies._wrenches(external_wrenches))
-
-    def _torques(self, tau: np.ndarray) -> np.ndarray:
-        return tau @ self._G
-
-    def _explain(self, **vectors: ArrayLike) -> NoReturn:
-        """Raise the error for open or singular loops, or for what is not finite."""
-        self.check(**vectors)
-        q = np.asarray(vectors['q'], float)
-        if not closed_loops.loop_map(*self._table, self._positions(q), self._equations,
-                                     self._found):
-            gap, status = self._found[:2, -1]
-            if gap > closed_loops.CLOSED:
-                raise StateError(f"the loops of robot '{self.model.name}' are open: "
-                                 + gap_in_words(self._loops, q)
-                                 + '; close them with rbd_ros.model.normalize')
-            if status:
-                self._singular(q)
-        super()._explain(**vectors)
-
-    def _singular(self, q: np.ndarray) -> NoReturn:
-        loops, names = self._loops, self._tree.model.velocity_names
-        dependent = loops.order[:len(loops.order) - loops.nv]
-        J = equations_and_gaps(loops, q)[0]
-        motion = np.linalg.svd(J[:, dependent])[2][-1]
-        moving = dependent[np.abs(motion) > NAMED]
-        named, first = [], 0
-        for one in loops.constraints:
-            if J[first:first + one.equations, moving].any():
-                named.append(f"'{one.name}'")
-            first += one.equations
-        raise SingularError(
-            f"the loop of {' and '.join(named)} is singular here: its independent joints do not "
-            f"determine {', '.join(repr(names[k]) for k in moving)}; keep away from this "
-            'position, or choose other independent joints')
-
-    def _refuse(self, column: int, q: ArrayLike) -> NoReturn:
-        name = self.model.velocity_names[column]
-        raise SingularError(
-            f"'{name}' moves no inertia, so its acceleration is not defined: give the links that "
-            'it carries a mass and an inertia, or prescribe its acceleration')
-
-    # -- Rates of G. ----------------------------------------------------------------------------
-    def _rate_of_equations(self, q: ArrayLike, v: np.ndarray, u: np.ndarray,
-                           w: np.ndarray) -> np.ndarray:
-        """Return the derivatives of J by time, along u, and both, all for the tree."""
-        expand = self._loops.coordinates.velocity
-        closed_loops.equation_changes(
-            *self._table[:4], np.asarray(self._positions(q), float), expand(v), expand(u),
-            expand(w), *self._rates)
-        return self._rates
-
-    def _solution(self) -> np.ndarray:
-        """Return P; needs the factors of the equations."""
-        closed_loops.minus_inverse(self._equations, self._loops.order, self._loops.nv, self._unit,
-                                   self._inverse)
-        return self._inverse.T
-
-    def _rate_of_G(self, q: ArrayLike, direction: np.ndarray) -> np.ndarray:
-        """Return the derivative of G in a direction of the tree's velocities."""
-        zero = np.zeros_like(direction)
-        J_dot = self._rate_of_equations(q, direction, zero, zero)[0]
-        return self._solution() @ (J_dot @ self._G)
-
-    def _change_of_rate(self, q: ArrayLike, direction: np.ndarray, dV: np.ndarray,
-                        rate: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """Return the change of dG/dt in a direction that changes V by dV and G by ``change``."""
-        J_dot, dJ, dJ_dot = self._rate_of_equations(q, self._V, direction, dV)
-        return self._inverse.T @ (dJ_dot @ self._G + J_dot @ change + dJ @ rate)
-
-    def _changes_of_G(self, q: ArrayLike) -> np.ndarray:
-        return np.array([self._rate_of_G(q, column) for column in self._G.T])
-
-    def _changes(self, q: ArrayLike, v: np.ndarray) -> tuple[np.ndarray, Changes]:
-        """Return dG/dt and its derivatives."""
-        of_G = self._changes_of_G(q)
-        rate = np.tensordot(v, of_G, 1)
-        of_rate = [self._change_of_rate(q, column, change @ v, rate, change)
-                   for column, change in zip(self._G.T, of_G)]
-        return rate, Changes(of_G, np.array(of_rate))
-
-    def _with_rate(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Find the motion of the tree and return G and dG/dt."""
-        self._move(q, v)
-        return self._G, self._rate_of_G(q, self._V)
 
     # -- Dynamics. ------------------------------------------------------------------------------
     def all_terms(self, q: ArrayLike, v: ArrayLike,
@@ -265,23 +112,28 @@ class ClosedMethods(CoupledMethods):
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
-        with self._acting(external_wrenches):
-            if not closed_loop_dynamics.closed_inverse_dynamics(
-                    *self._table, self._positions(q), v, a, self._equations, self._found,
-                    self._folded, self._tau):
-                self._explain(q=q, v=v, a=a)
+        if external_wrenches is not None:
+            with self._acting(external_wrenches):
+                return self.inverse_dynamics(q, v, a)
+        if not closed_loop_dynamics.closed_inverse_dynamics(
+                *self._table, q if self._same_q else self._positions(q), v, a, self._equations,
+                self._found, self._folded, self._tau):
+            self._explain(q=q, v=v, a=a)
         return self._tau
 
     def hybrid_dynamics(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
+        if external_wrenches is not None:
+            with self._acting(external_wrenches):
+                return self.hybrid_dynamics(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
-        with self._acting(external_wrenches):
-            solved = closed_loop_dynamics.closed_hybrid_dynamics(
-                *self._table, self._positions(q), v, a, tau, self._mask(prescribed),
-                self._equations, self._found, self._folded, *self._buffers.masses, *found)
-        if not solved:
+        if not closed_loop_dynamics.closed_hybrid_dynamics(
+                *self._table, q if self._same_q else self._positions(q), v, a, tau,
+                self._mask(prescribed), self._equations, self._found, self._folded,
+                *self._buffers.masses, *found):
             status = int(self._found[1, -1]) - closed_loop_dynamics.NOT_SOLVED
+            self._found[1, -1] = 0.0    # Arguments that cannot be converted leave it as it is.
             if status > 0:
                 self._refuse(status - 1, q)
             a, tau, _ = self._given(a, tau, prescribed)

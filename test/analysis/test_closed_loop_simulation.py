@@ -55,6 +55,13 @@ def test_methods_agree():
         assert np.max(np.abs(ends[method] - exact)) < 2e-3
 
 
+def test_long_motions_of_solve_ivp_stay_closed():
+    model, oracle, q, v, _, _ = closed_robot('four_bar')
+    motion = simulate(model, q, 2.0 * v, [0.0], np.linspace(0.0, 6.0, 7), method='solve_ivp')
+    assert max(oracle.gap(one) for one in motion.q) < 1e-10
+    assert np.max(np.abs(motion.energy_drift)) < 1e-6
+
+
 def test_a_step_is_the_motion_of_the_tree_under_loop_forces():
     model, oracle, q, v, _, tau = closed_robot('coupled')
     a = rbd_ros.forward_dynamics(model, q, v, tau)

@@ -9,7 +9,7 @@ import pytest
 import rbd_ros
 from rbd_ros.analysis import (check_contacts, constrained_dynamics, constrained_inverse_dynamics,
                               Contact)
-from rbd_ros.model.model import rebuild
+from rbd_ros.model.constraints import rebuild
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
 from standing_robots import balance, corners, dense_dynamics, EXACT, flat, rows_of, SOLE
 

@@ -196,3 +196,35 @@ def test_simulation_keeps_energy_and_loops_closed(case):
     # Of the fourth order, steps of 0.5 ms.
     assert np.ptp(energies) < 1e-6 * max(1.0, moved)
     assert max(oracle.gap(motion.q[k]) for k in (50, 100)) < CLOSED
+
+
+def planar_loop(builder, names, base, place):
+    """Add a four-bar mechanism on a link; both of its ends are fixed to that link."""
+    lengths, up, shift = (0.3, 0.7, 0.6), base, place
+    for name, length in zip(names, lengths):
+        moment = length ** 2 / 12.0
+        builder.link(name, 1.0, (length / 2.0, 0.0, 0.0), (0.001, moment, moment))
+        builder.joint(f'{name}_joint', 'revolute', up, name, xyz=shift, axis=(0.0, 1.0, 0.0))
+        up, shift = name, (length, 0.0, 0.0)
+    builder.constraint(f'{names[-1]}_pin', 'revolute', base, names[-1],
+                       xyz_a=(place[0] + 0.8, place[1], place[2]), rpy_a=(np.pi / 2, 0.0, 0.0),
+                       xyz_b=(lengths[-1], 0.0, 0.0), rpy_b=(np.pi / 2, 0.0, 0.0))
+
+
+def test_derivatives_of_a_loop_on_a_moving_link_of_another():
+    # The second loop is carried by a link of the first, to which its constraint is fixed, too.
+    builder = rbd_ros.ModelBuilder('stacked').link('ground')
+    planar_loop(builder, ('crank', 'coupler', 'rocker'), 'ground', (0.0, 0.0, 0.0))
+    planar_loop(builder, ('crank_2', 'coupler_2', 'rocker_2'), 'coupler', (0.1, 0.0, 0.2))
+    robot = builder.build()
+    assert robot.nv == 2
+    q = rbd_ros.random_configuration(robot, 2)
+    v, a = np.random.default_rng(0).normal(size=(2, 2))
+    found = rbd_ros.inverse_dynamics_derivatives(robot, q, v, a)
+    for k, unit in enumerate(np.eye(2)):
+        expected = derivative(lambda t, unit=unit: rbd_ros.inverse_dynamics(
+            robot, rbd_ros.integrate(robot, q, unit, t), v, a))
+        assert np.allclose(found.by_position[:, k], expected, rtol=DIFFERENCES, atol=DIFFERENCES)
+        expected = derivative(
+            lambda t, unit=unit: rbd_ros.inverse_dynamics(robot, q, v + t * unit, a))
+        assert np.allclose(found.by_velocity[:, k], expected, rtol=DIFFERENCES, atol=DIFFERENCES)

@@ -247,7 +247,8 @@ def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
     # Those of a robot alone, or of other things than numbers; they have tests of their own.
     others = {'base_parameters', 'drive_parameter_names', 'drive_parameters', 'estimate_delay',
               'excitation_limits', 'excite', 'fit', 'fit_payload', 'identify_drive_gains',
-              'inertial_parameter_names', 'inertial_parameters', 'load_drives', 'neutral',
+              'inertial_parameter_names', 'inertial_parameters', 'load_constraints', 'load_drives',
+              'neutral',
               'partial', 'payload_partial',
               'prepare', 'save_drives', 'save_urdf', 'subtree', 'verdict',
               'with_floating_base', 'with_free_joints', 'with_locked_joints',

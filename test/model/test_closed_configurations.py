@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, ModelBuilder, ModelError, SingularError, StateError
-from rbd_ros.model import Constraint, normalize, with_constraints
+from rbd_ros.model import closure, Constraint, normalize, with_constraints
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 # Gaps of closed loops, m and rad.
@@ -136,6 +136,33 @@ def test_normalize_takes_the_branch_of_its_guess():
         # A small step stays on the branch.
         near = rbd_ros.integrate(model, q, [0.01], 1.0)
         assert np.max(np.abs(near - q)) < 0.05
+
+
+@pytest.mark.parametrize('name, reach', [('four_bar', 6.0), ('slider_crank', 6.0),
+                                         ('palletizer', 1.0), ('delta', 0.9)])
+def test_long_steps_end_where_short_ones_do(name, reach):
+    model, _, q, *_ = closed_robot(name)
+    for seed in range(4):
+        step = reach * np.random.default_rng(seed).uniform(-1.0, 1.0, model.nv)
+        there = q
+        for _ in range(100):
+            there = rbd_ros.integrate(model, there, step, 0.01)
+        assert np.max(np.abs(rbd_ros.integrate(model, q, step, 1.0) - there)) < ROUNDING
+
+
+@pytest.mark.parametrize('name', ['delta', 'weld of balls', 'to the root', 'coupled'])
+def test_closing_converges_quadratically(name, monkeypatch):
+    model, oracle, q, *_ = closed_robot(name)
+    rng = np.random.default_rng(0)
+    dependent = np.setdiff1d(range(oracle.tree.nv), oracle.independent)
+    closed = []
+    monkeypatch.setattr(closure, 'ITERATIONS', 10)
+    for _ in range(20):
+        step = np.zeros(oracle.tree.nv)
+        step[dependent] = 0.2 * rng.normal(size=len(dependent))
+        found = closure.close(model, rbd_ros.integrate(oracle.tree, q, step, 1.0))
+        closed.append(found is not None and oracle.gap(found) < 1e-12)
+    assert np.mean(closed) > 0.8
 
 
 @pytest.mark.parametrize('name', list(MOTORS))

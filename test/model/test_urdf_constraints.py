@@ -19,8 +19,8 @@ SOLUTIONS = 1e-9
 ROTATION = 1e-15
 FOUR_BAR = (URDF / 'four_bar.urdf').read_text()
 PIN = FOUR_BAR[FOUR_BAR.index('<constraint'):FOUR_BAR.index('</robot>')]
-# Joints without a motor have an effort limit of 0.
-pytestmark = pytest.mark.filterwarnings('ignore:.*effort limit 0')
+# Passive joints of a loop have no motor on purpose.
+pytestmark = pytest.mark.filterwarnings('error')
 
 
 def with_pin(*changes):
@@ -42,6 +42,14 @@ def test_robots_of_the_folder_are_those_of_the_oracle(name):
     v, a = rng.normal(size=(2, model.nv))
     assert relative_error(rbd_ros.inverse_dynamics(model, q, v, a),
                           oracle.inverse_dynamics(q, v, a)) < SOLUTIONS
+
+
+def test_independent_joints_without_a_motor_cause_a_warning():
+    model = load_urdf_string(FOUR_BAR)
+    assert not model.warnings and not rbd_ros.with_payload(model, 'rocker_link', 1.0).warnings
+    other = with_constraints(model, model.constraints, ['rocker'])
+    assert other.warnings == ('joint rocker: effort limit 0; with limit_efforts nothing is '
+                              'commanded there',)
 
 
 def test_a_floating_base_moves_the_loop():
@@ -148,7 +156,8 @@ def test_changed_constraints_are_written_and_others_removed(tmp_path):
     assert_same(load_urdf(path), model)
     save_urdf(tree, path, source=text)
     assert '<constraint' not in path.read_text()
-    assert load_urdf(path).nv == 3
+    with pytest.warns(ModelWarning, match='effort limit 0'):
+        assert load_urdf(path).nv == 3
 
 
 def test_other_independent_joints_cause_a_warning(tmp_path):

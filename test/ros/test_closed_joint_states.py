@@ -6,8 +6,8 @@ from harness import joint_state
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.state.closed_joint_states import ClosedJointStates, CONTRADICTION
 from rbd_ros.ros.runtime.share_directory import share
+from rbd_ros.ros.state.closed_joint_states import ClosedJointStates, CONTRADICTION
 from robots import load_quietly
 
 # rad or m: Newton's method ends at 1e-13; transmissions of these robots are below 100

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floating bases, loads, gravity, locked joints and friction, on the node in this process."""
 
+import warnings
+
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
 from harness import at, Harness, odometry
+from loop_robots import document, without_constraints
 import numpy as np
 import pinocchio
 import pytest
@@ -30,6 +33,11 @@ FLYER = """
   <link name="arm"><inertial><origin xyz="0 0 -0.3"/><mass value="1"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
 </robot>"""
+
+# The hinge of the four-bar.
+PIN = ('{name: pin, kind: revolute, link_a: coupler_link, link_b: rocker_link, '
+       'xyz_a: [0.5, 0, 0], rpy_a: [1.5707963267948966, 0, 0], '
+       'xyz_b: [0, 0, 0.4], rpy_b: [1.5707963267948966, 0, 0]}')
 
 pytestmark = pytest.mark.usefixtures('domain')
 
@@ -325,6 +333,7 @@ def test_locked_joints_and_a_choice_of_joints_keep_the_mass(harness, arm):
 @pytest.mark.parametrize('given, message', [
     ({'locked_joints': ['hand']}, "no joint 'hand'"),
     ({'joints': ['hand']}, "no joint 'hand'"),
+    ({'constraints': '/nowhere.yaml'}, '/nowhere.yaml'),
     ({'locked_joints': ['elbow_joint'], 'locked_positions': [0.1, 0.2]}, 'has 2 entries'),
     ({'drives.joints': ['hand'], 'drives.armature': [0.1]}, "names 'hand'"),
     ({'drives.joints': ['elbow_joint'], 'drives.armature': [-0.1]}, 'elbow_joint')])
@@ -334,6 +343,22 @@ def test_fault_48_parameters_that_do_not_fit_the_robot_refuse_it_by_name(harness
     node.settle()
     assert message in node.node.report.last_error
     assert node.node.robot is None
+
+
+def test_loops_are_closed_by_the_file_in_the_parameter(harness, tmp_path):
+    path = tmp_path / 'loops.yaml'
+    path.write_text(f'independent: [rocker]\nconstraints: [{PIN}]')
+    node = harness(None, constraints=str(path))
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', rbd_ros.ModelWarning)
+        tree = without_constraints(document('four_bar'))
+        rbd_ros.save_urdf(tree, tmp_path / 'tree.urdf')
+    node.describe((tmp_path / 'tree.urdf').read_text())
+    node.settle()
+    assert not node.node.report.last_error
+    model = node.node.robot.model
+    assert (model.nq, model.velocity_names) == (3, ('rocker',))
+    assert [one.name for one in model.constraints] == ['pin']
 
 
 def test_armature_is_in_the_mass_matrix(harness, arm):

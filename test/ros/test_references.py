@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from builtin_interfaces.msg import Duration
+from closed_robots import closed_robot
 from geometry_msgs.msg import PoseStamped
 import numpy as np
 import pytest
@@ -250,6 +251,21 @@ def test_a_motion_of_later_waits_and_one_of_now_is_in_place_of_those_that_wait()
     with pytest.raises(Refused, match='motions are already waiting'):
         for k in range(20):
             motions.add(50.0, 51.0 + k, 1.0, rests[3])
+
+
+def test_a_motion_of_motors_moves_the_passive_joints_of_a_loop():
+    model, oracle, q, *_ = closed_robot('five_bar')
+    start, names = JointReference(model, q), list(model.velocity_names)
+    goal = q[model.loops.own] + [0.3, -0.2]
+    motion, _ = read_trajectory(message(names, (2.0, list(goal))), model, start, False)
+    assert np.max(np.abs(motion.at(0.0).q - q)) < ROUNDING
+    for t in (0.5, 1.0, 2.0):
+        assert oracle.gap(motion.at(t).q) < 1e-10
+    assert np.max(np.abs(motion.at(2.0).q[model.loops.own] - goal)) < ROUNDING
+    rest, _ = read_trajectory(message(names), model, start, False)
+    assert np.max(np.abs(rest.at(9.0).q - q)) < ROUNDING
+    with pytest.raises(Refused, match="no joint 'left_elbow'"):
+        read_trajectory(message(['left_elbow'], (1.0, [0.0])), model, start, False)
 
 
 def test_a_trajectory_of_motors_moves_the_passive_joints_of_closed_loops():

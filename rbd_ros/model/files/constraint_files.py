@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Constraints in a YAML file, for robots whose description has none.
+Constraints in a YAML file, for robots whose description lacks them or does not name the motors.
 
 For example::
 
@@ -16,6 +16,7 @@ For example::
 
 `Constraint` explains the kinds. ``xyz_a``, ``rpy_a``, ``xyz_b`` and ``rpy_b`` are the poses of the
 frames in those of the links, m and rad, zero by default; a ``distance`` also has a ``length``, m.
+A file without ``constraints`` names the independent joints of those in the description.
 
 """
 
@@ -27,7 +28,10 @@ from typing import Any
 from rbd_ros._internal.text import did_you_mean, listed, printable
 from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import ModelError
-from rbd_ros.model.arguments import shown
+from rbd_ros.model.arguments import check_model, shown
+from rbd_ros.model.constraints import with_constraints
+from rbd_ros.model.loops import Constraint
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 _TOP = ('constraints', 'independent')
@@ -35,7 +39,36 @@ _NAMES = ('name', 'kind', 'link_a', 'link_b')
 _VECTORS = ('xyz_a', 'rpy_a', 'xyz_b', 'rpy_b')
 
 
-def read_constraints(path: str | PathLike[str]) -> tuple[list[dict[str, Any]], list[str] | None]:
+def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
+    """
+    Return the robot with the constraints of a YAML file, in place of its own.
+
+    Parameters
+    ----------
+    model, path : Model, str or path-like
+        The file has ``constraints``, a list of the arguments of `ModelBuilder.constraint`, or
+        ``independent``, the names of the independent joints, or both. Without ``constraints`` the
+        robot keeps its own.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read, or the robot cannot have its constraints or independent joints.
+
+    """
+    check_model(model)
+    found, independent = read_constraints(path)
+    try:
+        if found is None and not model.constraints:
+            raise ModelError(f"it has no constraints, nor has robot '{model.name}'")
+        return with_constraints(model, model.constraints if found is None else
+                                [Constraint(**one) for one in found], independent)
+    except ModelError as error:
+        raise ModelError(f'{path}: {error}') from None
+
+
+def read_constraints(
+        path: str | PathLike[str]) -> tuple[list[dict[str, Any]] | None, list[str] | None]:
     """
     Return the arguments of `Constraint` for each constraint of a file, and the independent joints.
 
@@ -46,8 +79,8 @@ def read_constraints(path: str | PathLike[str]) -> tuple[list[dict[str, Any]], l
 
     Returns
     -------
-    list of dict, list of str or None
-        Arguments of `Constraint`; names of the independent joints, None if the file has none.
+    list of dict or None, list of str or None
+        Arguments of `Constraint`; names of the independent joints; None if the file has none.
 
     Raises
     ------
@@ -62,14 +95,15 @@ def read_constraints(path: str | PathLike[str]) -> tuple[list[dict[str, Any]], l
         raise ModelError(f'{path}: {error}') from None
 
 
-def _constraints(document: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
-    if not isinstance(document, dict) or not isinstance(document.get('constraints'), list):
+def _constraints(document: Any) -> tuple[list[dict[str, Any]] | None, list[str] | None]:
+    entries = document.get('constraints') if isinstance(document, dict) else None
+    independent = document.get('independent') if isinstance(document, dict) else None
+    if not isinstance(entries, list) and (entries is not None or independent is None):
         raise ModelError('constraints: [{name: ..., kind: ..., link_a: ..., link_b: ...}, ...] '
-                         'are expected')
+                         'are expected, or independent: [names of joints]')
     _check_keys('the file', document, _TOP)
-    found = [_constraint(f'constraint {k}', entry)
-             for k, entry in enumerate(document['constraints'], 1)]
-    independent = document.get('independent')
+    found = None if entries is None else [_constraint(f'constraint {k}', entry)
+                                          for k, entry in enumerate(entries, 1)]
     if independent is not None and not (
             isinstance(independent, list) and all(isinstance(one, str) for one in independent)):
         raise ModelError('independent must be a list of names of joints, got '

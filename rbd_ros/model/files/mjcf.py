@@ -7,8 +7,7 @@ MuJoCo itself resolves includes, defaults, classes, frames and inertias of shape
 several joints becomes a chain of links without mass. Springs, friction, armature and limits become
 those of joints, keyframes their named configurations, linear couplings mimics, ``connect`` and
 ``weld`` constraints; elements that links, joints and constraints cannot express are refused by
-name, or ignored on request. Contacts and actuators are no
-part of a model.
+name, or ignored on request. Contacts and actuators are no part of a model.
 
 """
 
@@ -31,7 +30,7 @@ from rbd_ros.model.files.urdf import read_file
 from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.joints import Joint, Mimic, quaternion_matrix
 from rbd_ros.model.loops import Constraint
-from rbd_ros.model.model import build_model, fix, Model
+from rbd_ros.model.model import build_tree, fix, Model, warn_of
 from rbd_ros.model.se3 import exp, pose
 from rbd_ros.model.steps import quaternion_of_matrix
 
@@ -102,12 +101,14 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
     name, links, joints, loops, notes, omissions = read_mjcf(compiled, ignore)
     if strict and omissions:
         raise ModelError(omissions[0])
-    model = build_model(name, links, joints, strict=strict, notes=notes + omissions,
-                        gravity=compiled.opt.gravity.copy() if gravity is None else gravity)
+    tree = build_tree(name, links, joints, compiled.opt.gravity.copy() if gravity is None
+                      else gravity, strict, notes + omissions)
     try:
-        return with_constraints(model, loops)
+        model = with_constraints(tree, loops)
     except ModelError as error:
         raise ModelError(f"{error}; ignore=['equality'] leaves out all loops") from None
+    warn_of(model)
+    return model
 
 
 def is_mjcf(text: str | bytes) -> bool:

@@ -29,7 +29,7 @@ from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.model.files.xml_elements import decode, LARGEST_TEXT, parse
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.loops import Constraint
-from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
+from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warn_of
 from rbd_ros.model.modifications import payload_name, with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 from urdf_parser_py import urdf as parser
@@ -140,11 +140,12 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
         raise UrdfError(f"joint '{joint}' names link 'world', which is not there: add "
                         '<link name="world"/>')
     try:
-        model = build_model(urdf.name, links, joints, gravity=gravity,
-                            strict=strict, notes=ignored + notes)
+        model = build_tree(urdf.name, links, joints, gravity, strict, ignored + notes)
         if floating_base and not _has_floating_base(model):
             model = with_floating_base(model)
-        return with_constraints(model, [Constraint(**one) for one in constraints_of(root)])
+        model = with_constraints(model, [Constraint(**one) for one in constraints_of(root)])
+        warn_of(model)
+        return model
     except ModelError as error:
         raise UrdfError(str(error)) from None
 

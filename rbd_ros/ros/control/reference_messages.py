@@ -12,7 +12,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.control import JointReference, JointTrajectory, PoseMotion, PoseReference
 from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.control.reach import reach_error, REACHED
-from rbd_ros.model.closure import configurations_along
+from rbd_ros.model.closure import moved_closed
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_vector
@@ -197,9 +197,8 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
         raise Refused('its points have no positions')
     if 'accelerations' in given and 'velocities' not in given:
         raise Refused('it has accelerations, but no velocities')
-    # The positions of independent joints.
-    begin = start.q if model.loops is None else start.q[model.loops.own]
-    _check_motion(times, given, model, columns, begin)
+    x = start.q if model.loops is None else start.q[model.loops.own]
+    _check_motion(times, given, model, columns, x)
 
     def all_joints(rest: np.ndarray, label: str, first: np.ndarray) -> np.ndarray:
         rows = np.tile(rest, (len(times), 1))
@@ -207,9 +206,12 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
         return np.vstack((first, rows if times[0] > 0.0 else rows[1:]))
 
     still = np.zeros(model.nv)
-    q = all_joints(begin, 'positions', begin)
+    q = all_joints(x, 'positions', x)
     if model.loops is not None:
-        q = configurations_along(model, q, start.q)
+        closed = [start.q]
+        for step in np.diff(q, axis=0):
+            closed.append(moved_closed(model, closed[-1], step))
+        q = np.array(closed)
     v = all_joints(still, 'velocities', start.v) if 'velocities' in given else None
     a = all_joints(still, 'accelerations', start.a) if 'accelerations' in given else None
     tau = all_joints(start.tau, 'effort', start.tau) if with_efforts else None
@@ -235,7 +237,7 @@ def _columns(names: list[str], model: Model) -> np.ndarray:
 
 
 def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
-                  columns: np.ndarray, begin: np.ndarray) -> None:
+                  columns: np.ndarray, start: np.ndarray) -> None:
     """Refuse a motion that exceeds limits, steps at its start or does not end at rest."""
     q, names = given['positions'], [model.velocity_names[k] for k in columns]
 
@@ -245,14 +247,14 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
             raise Refused(f"'{names[joint]}' {what} at point {point + 1}")
 
     # Joints that start beyond a limit may move back.
-    refuse((q < np.minimum(model.lower, begin)[columns])
-           | (q > np.maximum(model.upper, begin)[columns]), 'exceeds its position limits')
+    refuse((q < np.minimum(model.lower, start)[columns])
+           | (q > np.maximum(model.upper, start)[columns]), 'exceeds its position limits')
     if times[0] == 0.0:
-        refuse(np.abs(q[:1] - begin[columns]) > START_TOLERANCE,
+        refuse(np.abs(q[:1] - start[columns]) > START_TOLERANCE,
                f'is more than {START_TOLERANCE} rad or m from the current reference, at 0 s,')
         ways, spans = np.diff(q, axis=0), np.diff(times)
     else:
-        ways = np.diff(np.vstack((begin[columns], q)), axis=0)
+        ways = np.diff(np.vstack((start[columns], q)), axis=0)
         spans = np.diff(times, prepend=0.0)
     fastest = stated_speeds(model.velocity_limit)[columns]
     refuse(np.abs(ways) > spans[:, None] * fastest,

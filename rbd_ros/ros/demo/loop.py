@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from rbd_ros import gravity_torques, Model
-from rbd_ros.model.closure import configurations_along
+from rbd_ros.model.configurations import closed_along
 from rbd_ros.ros.demo.gravity import GravityMode
 from rbd_ros.ros.demo.robots import DemoFailed
 from rbd_ros.ros.demo.session import Session
@@ -37,5 +37,5 @@ class LoopMode(GravityMode):
         """Return configurations of the second phase."""
         samples = session.samples[session.phases[-1].first:]
         chosen = np.linspace(0, len(samples) - 1, 10).astype(int)
-        return [session.start, *configurations_along(
+        return [session.start, *closed_along(
             self.model, np.array([samples[k].q for k in chosen]))]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from rbd_ros import Model, random_configuration, RbdError, StateError
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
-from rbd_ros.model.closure import configurations_along
+from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import read_description
 from rbd_ros.model.files.drive_files import load_drives
@@ -208,8 +208,7 @@ class SimulatedRobot(Node):
 
 def configuration(model: Model, positions: np.ndarray) -> np.ndarray:
     """Return the configuration in which independent joints have these positions, rad or m."""
-    return positions if model.loops is None else configurations_along(
-        model, positions[None])[0]
+    return closed_along(model, positions[None])[0]
 
 
 def rest_position(model: Model) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from rbd_ros import (
     Model, ModelError, ModelWarning, with_floating_base, with_locked_joints, with_payload)
 from rbd_ros._internal.text import listed
-from rbd_ros.model import with_free_joints
+from rbd_ros.model import load_constraints, with_free_joints
 from rbd_ros.model.files.any_format import load_text
 from rbd_ros.model.files.drive_files import with_named_drives
 from rbd_ros.model.joints import Joint, KINDS
@@ -73,6 +73,8 @@ def read_model(text: str, settings: RobotSettings) -> Model:
                          strict=settings.strict_urdf, max_joints=settings.max_joints)
     if settings.floating_base and base_joint(model) is None:
         model = with_floating_base(model)
+    if settings.constraints:
+        model = load_constraints(model, settings.constraints)
     base = base_joint(model) if settings.floating_base else None
     coefficients = {**settings.drives}
     model = with_named_drives(model, coefficients.pop('joints'), coefficients)

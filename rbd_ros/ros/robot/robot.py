@@ -168,6 +168,6 @@ class Robot:
 
     def lacks_friction(self) -> bool:
         """Return whether all joints lack friction, damping and effort offsets."""
-        model = self.model
+        model = self.model.unconstrained    # passive joints of closed loops rub, too
         return not any(x.any() for x in (model.damping, model.friction, model.stribeck_friction,
                                          model.effort_offset))

@@ -47,6 +47,9 @@ class RobotSettings(NamedTuple):
     gravity: Annotated[tuple[float, ...], Setting(
         (0.0, 0.0, -9.81), 'Acceleration of gravity in the axes of the root link, or of the world '
         'if mounting_rpy is set or the base floats.', 'm/s^2', changeable=True)]
+    constraints: Annotated[str, Setting(
+        '', 'YAML file with constraints that close loops, or with the names of the independent '
+        'joints; empty: those of the description.')]
     joints: Annotated[tuple[str, ...], Setting(
         (), 'Joints that move; all others are locked at zero. Empty: all.', entry=str)]
     locked_joints: Annotated[tuple[str, ...], Setting(

@@ -1,0 +1,275 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Control laws, observers and trajectories of robots with closed loops."""
+
+from dataclasses import replace
+
+from closed_robots import closed_robot, driven
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import analysis, control, ModelError, StateError
+from rbd_ros.control import JointReference
+from rbd_ros.model import with_constraints, with_friction
+from rbd_ros.model.constraints import rebuild
+from robots import relative_error
+
+ROUNDING = 1e-8
+SPEED = 0.05
+ROBOTS = ['five_bar', 'delta', 'balls', 'mimics and balls']
+
+
+@pytest.fixture(params=ROBOTS)
+def robot(request):
+    """Return a robot with drives at all joints, a state, and a reference near it."""
+    bare, _, q, v, a, _ = closed_robot(request.param)
+    model, rng = driven(bare, 5), np.random.default_rng(6)
+    v_r = v + 0.1 * rng.normal(size=model.nv)
+    q_r = rbd_ros.integrate(model, q, 0.01 * rng.normal(size=model.nv), 1.0)
+    return model, q, v, JointReference(model, q_r, v_r, a)
+
+
+def accelerations(model, q, v, tau, v_friction, springs=False):
+    """Return those of the robot, rubbing as it would with the velocity ``v_friction``."""
+    tau = tau - rbd_ros.friction_torques(model, v_friction, smooth=SPEED, q=q)
+    return rbd_ros.forward_dynamics(model, q, v, tau - springs * rbd_ros.spring_torques(model, q))
+
+
+def test_computed_torque_has_linear_errors(robot):
+    model, q, v, reference = robot
+    law = control.ComputedTorque(model, 50.0, friction_speed=SPEED)
+    law.compensates_springs = True
+    tau = law.update(0.0, q, v, reference)
+    a = accelerations(model, q, v, tau, reference.v, springs=True)
+    error = rbd_ros.difference(model, q, reference.q)
+    expected = reference.a + 2.0 * np.sqrt(50.0) * (reference.v - v) + 50.0 * error
+    assert relative_error(a, expected) < ROUNDING
+
+
+def test_impedance_has_the_inertia_of_the_robot(robot):
+    model, q, v, reference = robot
+    law = control.JointImpedance(model, 30.0, friction_speed=SPEED)
+    tau = law.update(0.0, q, v, reference)
+    a = accelerations(model, q, v, tau, reference.v)
+    M, C, *_ = rbd_ros.all_terms(model, q, v)
+    D = control.critical_damping(M, np.full(model.nv, 30.0), 1.0)
+    e, e_dot = rbd_ros.difference(model, q, reference.q), reference.v - v
+    assert relative_error(M @ (reference.a - a) + (C + D) @ e_dot + 30.0 * e,
+                          np.zeros(model.nv)) < ROUNDING * 1e12 * np.max(np.abs(tau))
+
+
+def test_pd_and_gravity_hold_a_pose(robot):
+    model, q, v, _ = robot
+    still = JointReference(model, q)
+    law = control.PdGravity(model, 20.0, 3.0)
+    assert np.max(np.abs(law.update(0.0, q, 0.0 * v, still) - rbd_ros.gravity_torques(model, q)
+                         - rbd_ros.friction_torques(model, 0.0 * v, q=q))) < ROUNDING
+    law = control.Gravity(model, 2.0, friction=True, dead_band=0.0)
+    expected = rbd_ros.gravity_torques(model, q) - 2.0 * v + rbd_ros.friction_torques(
+        model, v, q=q)
+    assert relative_error(law.update(0.0, q, v), expected) < ROUNDING
+
+
+def test_slotine_li_is_inverse_dynamics_at_its_reference(robot):
+    model, q, v, reference = robot
+    law = control.SlotineLi(model, 4.0, 3.0, 0.0, links=[], friction_speed=SPEED)
+    v_ref = reference.v + 4.0 * rbd_ros.difference(model, q, reference.q)
+    a_ref = reference.a + 4.0 * (reference.v - v)
+    M, C, g, *_ = rbd_ros.all_terms(model, q, v)
+    expected = M @ a_ref + C @ v_ref + g - 3.0 * (v - v_ref) + rbd_ros.friction_torques(
+        model, v_ref, smooth=SPEED, q=q)
+    assert relative_error(law.update(0.0, q, v, reference), expected) < ROUNDING
+
+
+def test_hybrid_moves_some_joints_as_told(robot):
+    model, q, v, reference = robot
+    model = with_friction(model, friction={joint.name: 0.0 for joint in model.joints if joint.nv},
+                          stribeck_friction={joint.name: 0.0 for joint in model.joints
+                                             if joint.nv})
+    mask = np.arange(model.nv) % 2 == 0
+    reference = JointReference(model, reference.q, v, reference.a, 0.1 * reference.a)
+    law = control.Hybrid(model, mask, 25.0, friction_speed=SPEED)
+    law.compensates_springs = True
+    tau = law.update(0.0, q, v, reference)
+    assert relative_error(tau[~mask], reference.tau[~mask]) < ROUNDING
+    a = accelerations(model, q, v, tau, v, springs=True)
+    expected = reference.a + 25.0 * rbd_ros.difference(model, q, reference.q)
+    assert relative_error(a[mask], expected[mask]) < ROUNDING
+
+
+def test_cartesian_impedance_is_silent_at_its_reference():
+    model, _, q, _, _, _ = closed_robot('delta')
+    link = next(name for name in model.link_names if 'platform' in name)
+    T = rbd_ros.forward_kinematics(model, q)[model.link_index(link)]
+    law = control.CartesianImpedance(model, link, 100.0, posture=q, friction_speed=None)
+    still = np.zeros(3)
+    tau = law.update(0.0, q, still, control.PoseReference(T))
+    assert relative_error(tau, rbd_ros.gravity_torques(model, q)) < 1e-6
+    moved = T.copy()
+    moved[2, 3] += 0.01
+    F = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    J = rbd_ros.world_jacobian(model, q, link)
+    tau = law.update(0.0, q, still, control.PoseReference(moved)) - tau
+    assert relative_error(tau, J.T @ F) < 1e-4
+
+
+@pytest.mark.parametrize('dead_band', [0.0, 0.05])
+def test_friction_compensation_never_drives_a_joint(robot, dead_band):
+    model, q, v, _ = robot
+    rng = np.random.default_rng(0)
+    offset = rbd_ros.friction_torques(model, 0.0 * v, q=q)
+    for _ in range(20):
+        true = v * rng.uniform(0.0, 1.0)
+        seen = true + rng.uniform(-dead_band, dead_band, model.nv)
+        given = control.friction_compensation(model, seen, dead_band=dead_band, q=q)
+        taken = rbd_ros.friction_torques(model, true, q=q)
+        assert -1e-9 <= (given - offset) @ true <= (taken - offset) @ true + 1e-9
+    both = control.friction_compensation(model, np.array([v, v]), dead_band=dead_band,
+                                         q=np.array([q, q]))
+    assert np.allclose(both[1], control.friction_compensation(
+        model, v, dead_band=dead_band, q=q), rtol=1e-12)
+    with pytest.raises(StateError, match='needs q'):
+        control.friction_compensation(model, v)
+
+
+def test_momentum_observer_and_external_wrench():
+    bare, _, q, _, _, _ = closed_robot('five_bar')
+    model = driven(bare, 2)
+    link = model.link_names[-1]
+    wrench = np.array([0.0, 0.3, 0.0, 2.0, 0.0, -1.0])
+    observer = control.MomentumObserver(model, 100.0, smooth=0.1)
+    tau, dt = np.array([1.0, -0.5]), 1e-3
+
+    def acceleration(t, q, v):
+        return rbd_ros.forward_dynamics(
+            model, q, v, tau - rbd_ros.friction_torques(model, v, smooth=0.1, q=q)
+            - rbd_ros.spring_torques(model, q), external_wrenches={link: wrench})
+    v = np.zeros(2)
+    for k in range(150):
+        r = observer.update(k * dt, q, v, tau)
+        external = rbd_ros.body_jacobian(model, q, link).T @ wrench
+        q, v = analysis.runge_kutta_4(model, acceleration, 0.0, q, v, dt)
+    assert np.max(np.abs(v)) > 0.1
+    assert relative_error(r, external) < 0.02
+    found = control.external_wrench(model, q, external, link, frame='body')
+    assert relative_error(rbd_ros.body_jacobian(model, q, link).T @ found,
+                          rbd_ros.body_jacobian(model, q, link).T @ wrench) < 0.05
+
+
+def limited_four_bar(reach=0.3, velocity=40.0):
+    """Return a four-bar in which only the rocker, a passive joint, has limits."""
+    model, _, q, _, _, _ = closed_robot('four_bar')
+    tree, k = model.unconstrained, model.position_names.index('rocker')
+    joints = [replace(joint, kind='revolute', lower=(q[k] - reach,), upper=(q[k] + reach,),
+                      velocity=(velocity,), effort=(0.0,)) if joint.name == 'rocker' else joint
+              for joint in tree.joints]
+    return with_constraints(rebuild(tree, joints=joints), model.constraints, ['crank']), q, k
+
+
+@pytest.mark.parametrize('push', [0.3, -0.3])
+def test_motion_guard_stops_a_passive_joint_before_its_limit(push):
+    model, q, k = limited_four_bar()
+    start, results = q[k], []
+    for guarded in (True, False):
+        guard, v = control.MotionGuard(model), np.zeros(1)
+        q = closed_robot('four_bar').q
+        reached = []
+        for _ in range(1500):
+            tau = rbd_ros.gravity_torques(model, q) + push
+            if guarded:
+                tau = guard.limit(tau, q, v)
+            q, v = analysis.semi_implicit_euler(
+                model, lambda t, q, v, tau=tau: rbd_ros.forward_dynamics(model, q, v, tau),
+                0.0, q, v, 1e-3)
+            reached.append(abs(q[k] - start))
+            if reached[-1] > 0.5:
+                break
+        results.append(max(reached))
+    assert 0.2 < results[0] < 0.3 < 0.5 < results[1]
+
+
+def test_motion_guard_leaves_torques_alone_away_from_limits():
+    model, q, _ = limited_four_bar()
+    tau = np.array([5.0])
+    assert control.MotionGuard(model).limit(tau, q, np.array([0.1])) is tau
+    model, q, _ = limited_four_bar(velocity=0.1)
+    braked = control.MotionGuard(model).limit(tau, q, np.array([1.0]))
+    assert braked[0] < rbd_ros.gravity_torques(model, q)[0]
+
+
+def test_trajectories_are_closed_and_follow_the_motors():
+    model, oracle, q, _, _, _ = closed_robot('delta')
+    own = oracle.independent
+    goal = rbd_ros.integrate(model, q, [0.2, -0.1, 0.3], 1.0)
+    end = rbd_ros.integrate(model, goal, [-0.3, 0.1, 0.0], 1.0)
+    # Guesses of passive joints are closed.
+    guess = goal.copy()
+    guess[np.setdiff1d(range(model.nq), own)] += 1e-3
+    motion = control.JointTrajectory(model, [0.0, 1.0, 2.0], [q, guess, end])
+    assert np.max(np.abs(motion.at(1.0).q - goal)) < ROUNDING
+    assert np.max(np.abs(motion.at(5.0).q - end)) < ROUNDING
+    h = 1e-4
+    for t in (0.3, 0.8, 1.4):
+        before, now, after = (motion.at(x) for x in (t - h, t, t + h))
+        assert oracle.gap(now.q) < 1e-10
+        assert np.max(np.abs(rbd_ros.difference(model, before.q, after.q) / (2.0 * h)
+                             - now.v)) < 1e-6
+        assert np.max(np.abs((after.v - before.v) / (2.0 * h) - now.a)) < 1e-4
+    motion.check_limits(effort=False)
+    with pytest.raises(StateError, match=r'needs .* its limit is'):
+        control.JointTrajectory(model, [0.0, 0.06], [q, goal]).check_limits()
+
+
+def test_trajectories_respect_limits_of_passive_joints():
+    model, q, _ = limited_four_bar(0.1)
+    goal = rbd_ros.integrate(model, q, [0.6], 1.0)
+    with pytest.raises(StateError, match=r"'rocker' reaches .* rad at .*, its limit is"):
+        control.JointTrajectory(model, [0.0, 1.0, 2.0], [q, goal, q]).check_limits()
+    model, q, _ = limited_four_bar(3.0, velocity=0.2)
+    with pytest.raises(StateError, match=r"'rocker' moves at .* rad/s at .*, its limit is"):
+        control.JointTrajectory(model, [0.0, 1.0], [q, goal]).check_limits()
+    control.JointTrajectory(model, [0.0, 9.0], [q, goal]).check_limits()
+
+
+def test_trajectories_stay_on_a_branch():
+    model, _, q, _, _, _ = closed_robot('four_bar')
+    other = rbd_ros.model.normalize(model, [q[0], -2.5, -2.5])
+    assert np.max(np.abs(other - q)) > 0.5
+    with pytest.raises(StateError, match='must be on one branch of the closed loops'):
+        control.JointTrajectory(model, [0.0, 1.0], [q, other])
+
+
+def test_trajectory_efforts():
+    bare, _, q, _, _, _ = closed_robot('five_bar')
+    model = driven(bare, 3)
+    time = np.linspace(0.0, 1.0, 21)
+    X = np.outer(time ** 2 * (3.0 - 2.0 * time), [0.3, -0.2])
+    Q = np.array([rbd_ros.integrate(model, q, x, 1.0) for x in X])
+    found = analysis.trajectory_efforts(model, time, Q)
+    assert np.max(np.abs(found.velocity - np.outer(6.0 * time * (1.0 - time), [0.3, -0.2]))) < 1e-2
+    for k in (3, 10):
+        state = Q[k], found.velocity[k], found.acceleration[k]
+        expected = (rbd_ros.inverse_dynamics(model, *state) + rbd_ros.spring_torques(model, Q[k])
+                    + rbd_ros.friction_torques(model, state[1], q=Q[k]))
+        assert relative_error(found.effort[k], expected) < ROUNDING
+
+
+def test_functions_for_trees_refuse_closed_loops():
+    model, _, q, v, a, _ = closed_robot('four_bar')
+    from rbd_ros import identification, textbook
+    for call in (
+            lambda: identification.excitation_limits(model),
+            lambda: identification.excite(model),
+            lambda: textbook.christoffel_symbols(model, q),
+            lambda: textbook.christoffel_coriolis_matrix(model, q, v),
+            lambda: textbook.com_frame_mass_matrix(model, q),
+            lambda: textbook.com_frame_gravity_torques(model, q),
+            lambda: textbook.stacked_matrices(model, q, v),
+            lambda: textbook.stacked_inverse_dynamics(model, q, v, a),
+            lambda: textbook.stacked_terms(model, q, v)):
+        with pytest.raises(ModelError, match=r"robot 'four_bar' has closed loops, for which .* is "
+                           'not available; model.unconstrained is the tree'):
+            call()
+    # Instead of the constant map of mimics there is one that depends on q.
+    with pytest.raises(StateError, match='depends on q'):
+        _ = model.coordinates.G
