@@ -7,6 +7,7 @@ import pytest
 import rbd_ros
 from rbd_ros.model import Constraint, with_constraints
 from rbd_ros.model.closure import equations_and_gaps
+from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation import Simulator
 from rbd_ros.simulation.mujoco_robot import MujocoRobot
@@ -73,14 +74,33 @@ def test_a_weld_and_a_point_close_loops_as_well_as_a_hinge():
         there = MujocoRobot(path.read_text(), model, q, step=STEP)
         there.advance([1.0], 100)
         assert np.max(np.abs(there.q - expected.q)) < SAME_MOTION * np.max(np.abs(expected.q - q))
-    # The last link held at its place in the world: nothing that is not held would move.
-    root = hinged.link_names[0]
-    T = rbd_ros.forward_kinematics(hinged, q)[hinged.link_index('crank_link')]
+    # The crank held at its place in the world, by frames with a general rotation.
+    T, B = rbd_ros.forward_kinematics(hinged, q)[hinged.link_index('crank_link')], np.eye(4)
+    B[:3, :3] = rotation_from_rpy((0.3, -0.8, 1.9))
     model = with_constraints(hinged.unconstrained, [
-        Constraint('brake', 'weld', root, 'crank_link', placement_a=T)], ['coupler', 'rocker'])
+        Constraint('brake', 'weld', hinged.link_names[0], 'crank_link', T @ B, B)],
+        ['coupler', 'rocker'])
     there = MujocoRobot(path.read_text(), model, q, step=STEP)
     there.advance([0.0, 0.0], 200)
     assert abs(there.q[0] - q[0]) < GAP and np.all(np.abs(there.q - q)[1:] > 1e-3)
+
+
+def test_a_hinge_holds_the_direction_of_its_axis():
+    text = """<robot name="r"><link name="base"/><link name="a"><inertial><mass value="1"/>
+      <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+      <link name="b"><inertial><origin xyz="0.3 0.1 0.2"/><mass value="1"/>
+      <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+      <joint name="turn" type="continuous"><parent link="base"/><child link="a"/>
+      <axis xyz="0 0 1"/></joint><joint name="roll" type="continuous"><parent link="a"/>
+      <child link="b"/><axis xyz="1 0 0"/></joint></robot>"""
+    T = np.eye(4)
+    T[:3, :3] = rotation_from_rpy((0.0, 0.5 * np.pi, 0.0))      # z along the axis of the roll
+    model = with_constraints(rbd_ros.with_gravity(
+        rbd_ros.load_urdf_string(text), (1.0, 6.0, -3.0)),
+        [Constraint('bearing', 'revolute', 'base', 'b', T, T)], ['roll'])
+    there = MujocoRobot(text, model, step=STEP)
+    there.advance([0.0], 200)
+    assert abs(there.q[0]) < GAP and abs(there.q[1]) > 1e-3
 
 
 def test_what_mujoco_cannot_do_is_refused_by_name():

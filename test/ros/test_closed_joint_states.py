@@ -113,6 +113,10 @@ def test_effort_is_that_of_fresh_motors():
     one.now += TIMEOUT + 0.1
     one.send(['rocker'], effort=[4.0])
     assert np.isnan(one.states.effort).all()
+    one = Mechanism('palletizer')
+    one.send(one.model.position_names, effort=np.arange(10.0))
+    assert one.states.effort.tolist() == [
+        one.model.position_names.index(name) for name in one.model.velocity_names]
 
 
 def test_unknown_velocities_are_missing_and_replaced():
@@ -174,15 +178,48 @@ def test_measured_passive_joints_select_the_way_to_assemble():
 
 def test_the_way_to_assemble_survives_a_long_step():
     one = Mechanism('four_bar')
-    one.v = np.array([1.0])
+    one.v = np.array([-1.0])
     for _ in range(40):
         one.move(0.05)
-    # From the first guess, at the neutral configuration, in one step of 2 rad.
+    # From the first guess, at the neutral configuration, in one step of 2 rad; Newton's method
+    # alone leads to the other way to assemble.
+    direct = np.where(np.array(FOUR_BAR) == 'crank', one.q, rbd_ros.neutral(one.model))
+    assert np.max(np.abs(rbd_ros.model.normalize(one.model, direct) - one.q)) > 0.5
     assert one.send(['crank']) == []
     assert np.max(np.abs(one.states.q - one.q)) < CLOSED
 
 
-def test_a_singular_position_is_reported():
+@pytest.mark.parametrize('turns', [1, -1, 3])
+def test_full_turns_of_a_continuous_joint_change_nothing_else(turns):
+    # This arm cannot really turn around: the way would lead through singular positions.
+    text = share('urdf', 'five_bar.urdf').read_text()
+    model = rbd_ros.load_urdf_string(text.replace(
+        'name="left_shoulder" type="revolute"', 'name="left_shoulder" type="continuous"'))
+    states, names = ClosedJointStates(model), model.velocity_names
+    expected = rbd_ros.integrate(model, rbd_ros.neutral(model), np.array([0.3, 0.2]), 1.0)
+    states.update(joint_state(names, expected[model.loops.own]), 0.0)
+    assert states.missing(0.0, TIMEOUT) == []
+    expected[model.position_names.index('left_shoulder')] += 2.0 * np.pi * turns
+    states.update(joint_state(names, expected[model.loops.own]), 0.0)
+    assert states.missing(0.0, TIMEOUT) == []
+    assert np.max(np.abs(states.q - expected)) < CLOSED
+
+
+def test_an_exactly_singular_position_is_reported_and_recovers():
+    # A quarter of a turn from its neutral configuration, crank and rod are in line.
+    crank = robot('slider_crank')
+    model = rbd_ros.model.with_constraints(crank.unconstrained, crank.constraints, ['slider'])
+    states = ClosedJointStates(model)
+    q = rbd_ros.integrate(crank, rbd_ros.neutral(crank), np.ones(1), 0.5 * np.pi)
+    states.update(joint_state(model.position_names, q), 0.0)
+    assert states.missing(0.0, TIMEOUT) != []
+    assert 'is singular here' in states.why_open
+    states.update(joint_state(model.position_names,
+                              rbd_ros.integrate(crank, q, np.ones(1), 0.3)), 0.1)
+    assert states.missing(0.1, TIMEOUT) == []
+
+
+def test_near_singular_positions_all_numbers_are_finite():
     model = rbd_ros.model.with_constraints(robot('four_bar').unconstrained,
                                            robot('four_bar').constraints, ['rocker'])
     states = ClosedJointStates(model)

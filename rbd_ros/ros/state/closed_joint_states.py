@@ -62,11 +62,10 @@ class ClosedJointStates:
         self._is_new, self._stale = True, ['']
         self._missing: list[str] = []
         self._known = np.zeros(0, int)
-        # The robot whose independent joints are those that are held, with their places in q, and
-        # the other measured joints.
+        # The robot whose independent joints are those that are held, and other measured joints.
         self._holding: Model | None = None
         self._held = self._own
-        self._held_places = self._others = np.zeros(0, int)
+        self._others = np.zeros(0, int)
         self.why_open = ''
 
     def place_base(self, q: np.ndarray, v: np.ndarray) -> None:
@@ -164,13 +163,15 @@ class ClosedJointStates:
     def _set_held(self, model: Model, held: np.ndarray) -> None:
         self._holding, self._held = model, held
         is_held = np.isin(self._measured.v_of, held)
-        self._held_places = np.asarray(self._measured.q_of)[is_held]
         self._others = self._known[~is_held[self._known]]
 
     def _guess(self) -> np.ndarray:
-        """Return the last solution with all measured positions."""
-        guess, measured = self.q.copy(), self._measured
+        """Return the last solution, with the turns of measured positions, and then these."""
+        measured, turn = self._measured, 2.0 * np.pi
         places = np.asarray(measured.q_of)[self._known]
+        turning = places[measured.turns[self._known]]
+        self.q[turning] += turn * np.round((measured.q[turning] - self.q[turning]) / turn)
+        guess = self.q.copy()
         guess[places] = measured.q[places]
         if np.all(np.isfinite(measured.q[:self._base[0]])):
             guess[:self._base[0]] = measured.q[:self._base[0]]
@@ -182,14 +183,12 @@ class ClosedJointStates:
         step = step_between(self._tree, self.q, guess)[self._held]
         strides = ceil(min(np.abs(step).max() / STRIDE, STRIDES + 1))
         self.why_open = ''
-        # Where more joints are measured than needed, they select the way to assemble.
-        directly = len(self._others) > 0 or not 1 < strides <= STRIDES
+        # Further measured joints may select another way to assemble than the last one.
+        directly = not 1 < strides <= STRIDES
         for first in (directly, not directly):
             q = close(self._holding, guess) if first else self._walked(step, max(strides, 1))
-            if q is not None:
-                q[self._held_places] = guess[self._held_places]     # the same, but for full turns
-                if self._agree(q, guess):
-                    return q
+            if q is not None and self._agree(q, guess):
+                return q
         return None
 
     def _agree(self, q: np.ndarray, guess: np.ndarray) -> bool:
