@@ -123,7 +123,7 @@ def test_mimics_are_among_the_states_of_all_joints(harness):
         node.close()
 
 
-def test_a_state_that_cannot_be_closed_is_reported_and_nothing_is_published(harness):
+def test_fault_79_a_state_that_cannot_be_closed_is_reported_and_nothing_is_published(harness):
     node = harness('slider_crank')
     model, q, _, _ = moving('slider_crank')
     slide = q[model.position_names.index('slider')]
