@@ -29,12 +29,11 @@ def test_the_node_takes_mjcf(harness):
     assert node.node.robot.model.stiffness[0] == 3.0
 
 
-def test_mjcf_with_loops_is_refused_by_name(harness):
+def test_elements_of_mjcf_that_are_refused_are_named(harness):
     node = harness(None)
-    node.describe(TEXT.replace('</mujoco>', '<equality><connect name="loop" body1="bob" '
-                               'anchor="1 0 0"/></equality></mujoco>'))
+    node.describe(TEXT.replace('</mujoco>', '<option density="1.2"/></mujoco>'))
     node.settle()
-    assert "equality 'loop'" in node.node.report.last_error and node.node.robot is None
+    assert 'the fluid (option density' in node.node.report.last_error and node.node.robot is None
 
 
 @pytest.fixture

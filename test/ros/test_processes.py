@@ -161,7 +161,8 @@ def test_robots_describe_themselves_wait_with_their_brakes_on_and_then_fall(peer
     commands = peer.create_publisher(Float64MultiArray, f'/{name}/commands', 10)
     process = start(name, '-p', f'urdf:={path}', '-p', f'initial_positions:={start_at}')
     spin_until(peer, lambda: len(states) > 50 and descriptions, START_UP)
-    assert descriptions[0].data == path.read_text()
+    # Without the XML declaration, which names the encoding of the file.
+    assert descriptions[0].data == path.read_text().partition('?>')[2]
     assert states[-1].name == list(model.velocity_names)
     assert list(states[-1].position) == start_at
     spin_until(peer, lambda: commands.get_subscription_count() > 0)
