@@ -33,7 +33,7 @@ NOT_SOLVED = 100    # status of a dense solve in ``found``, added to the velocit
 
 # -- Maps of results. ---------------------------------------------------------------------------
 @helper
-def add_columns(X, first, rows, order, involved, found):
+def map_columns(X, first, rows, order, involved, found):
     """Replace X, from column ``first``, by X G, in the columns of independent velocities."""
     dependent = len(order) - (len(found) - G)
     for e in range(len(involved)):
@@ -47,7 +47,7 @@ def add_columns(X, first, rows, order, involved, found):
 
 
 @helper
-def add_rows(X, first, columns, order, involved, found):
+def map_rows(X, first, columns, order, involved, found):
     """Replace X, from row ``first``, by G^T X, in the rows of independent velocities."""
     dependent = len(order) - (len(found) - G)
     for e in range(len(involved)):
@@ -135,8 +135,8 @@ def closed_hybrid_dynamics(robot, screws, loops, velocities, order, involved, q,
     write_torques(folded, order, involved, found, b)
     mass_matrix(robot, screws, q, tree_M)
     fold_squares(velocities, n, tree_M, whole)
-    add_columns(whole, 0, n, order, involved, found)
-    add_rows(whole, 0, n, order, involved, found)
+    map_columns(whole, 0, n, order, involved, found)
+    map_rows(whole, 0, n, order, involved, found)
     write_independent(whole, 0, order, nv, own, 0, 0)
     status = dense_hybrid_status(own, b, a, tau, prescribed, all_a, all_tau, factor)
     if status != 0:
@@ -191,14 +191,14 @@ def closed_terms(robot, screws, loops, velocities, order, involved, q, v, equati
     for i in range(n):
         for k in range(dependent):
             folded[coriolis, i] += folded[i, order[k]] * found[GAMMA, order[k]]
-    add_columns(folded, 0, 2 * n + 5, order, involved, found)
+    map_columns(folded, 0, 2 * n + 5, order, involved, found)
     for e in range(len(involved)):
         j = order[dependent + involved[e, 0]]
         for k in range(dependent):
             for i in range(n):
                 folded[n + i, j] += rate[k, e] * folded[i, order[k]]
-    add_rows(folded, 0, n, order, involved, found)
-    add_rows(folded, n, n, order, involved, found)
+    map_rows(folded, 0, n, order, involved, found)
+    map_rows(folded, n, n, order, involved, found)
     write_independent(folded, 0, order, nv, terms, 0, 0)
     write_independent(folded, n, order, nv, terms, nv, 0)
     for row in range(5):
@@ -309,8 +309,8 @@ def closed_inverse_dynamics_derivatives(
                 D[i, j] += of_V[k, e] * D[i, n + d] + of_A[k, e] * D[i, 2 * n + d]
                 D[i, n + j] += (rate[k, e] + of_V[k, e]) * D[i, 2 * n + d]
     for part in range(3):
-        add_columns(D, part * n, n, order, involved, found)
-    add_rows(D, 0, 3 * n, order, involved, found)
+        map_columns(D, part * n, n, order, involved, found)
+    map_rows(D, 0, 3 * n, order, involved, found)
     for part in range(3):
         for i in range(nv):
             for j in range(nv):

@@ -43,7 +43,7 @@ from rbd_ros.kernels.vectors import (ad, add6, add_cross, compose, dot, row3, ro
 # the group of loops that have joints in common.
 KIND, BODY_A, FRAME_A, BODY_B, FRAME_B, LENGTH_M = 0, 1, 2, 14, 15, 27
 FIRST, CARRIER, GROUP = 28, 29, 30
-LOOP_COLUMNS = 31
+ROW_LENGTH = 31
 # Values of KIND, and the number of equations of each.
 POINT, REVOLUTE, WELD, DISTANCE = 0, 1, 2, 3
 EQUATIONS = (3, 5, 6, 1)

@@ -167,5 +167,6 @@ def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarr
         Configurations, rad and m.
 
     """
+    check_model(model)
     between = step_between if model.loops is None else independent_step
     return between(model, normalize(model, q_0, 'q_0'), normalize(model, q_1, 'q_1'))

@@ -131,7 +131,7 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
     require_unique('constraint', [one.name for one in constraints])
     bodies = tree.robot[:, PARENT].astype(int)
     robot, slots = pack(tree.robot)
-    table, first = np.zeros((len(constraints), closed_loops.LOOP_COLUMNS)), 0
+    table, first = np.zeros((len(constraints), closed_loops.ROW_LENGTH)), 0
     for row, one in zip(table, constraints):
         body_a, body_b = (tree.link_body[links[link]] for link in (one.link_a, one.link_b))
         if body_a == body_b:

@@ -245,15 +245,15 @@ def test_fault_64_what_is_no_robot_is_refused(function, arguments):
 def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
     listed_here = {function.__name__ for function, _ in FUNCTIONS}
     # Those of a robot alone, or of other things than numbers; they have tests of their own.
-    others = {'base_parameters', 'drive_parameter_names', 'drive_parameters', 'estimate_delay',
-              'excitation_limits', 'excite', 'fit', 'fit_payload', 'identify_drive_gains',
-              'inertial_parameter_names', 'inertial_parameters', 'load_constraints', 'load_drives',
-              'neutral',
-              'partial', 'payload_partial',
-              'prepare', 'save_drives', 'save_urdf', 'subtree', 'verdict',
+    others = {'base_parameters', 'constraint_forces', 'drive_parameter_names',
+              'drive_parameters', 'estimate_delay', 'excitation_limits', 'excite', 'fit',
+              'fit_payload', 'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
+              'identify_drive_gains', 'inertial_parameter_names', 'inertial_parameters',
+              'inverse_dynamics_derivative', 'load_constraints', 'load_drives',
+              'neutral', 'partial', 'payload_partial', 'prepare', 'save_drives',
+              'save_urdf', 'subtree', 'verdict', 'with_constraints',
               'with_floating_base', 'with_free_joints', 'with_locked_joints',
-              'without_payload', 'inverse_dynamics_derivative', 'forward_dynamics_derivative',
-              'hybrid_dynamics_derivative'}
+              'without_payload'}
     packages = (rbd_ros, rbd_ros.model, analysis, control, identification, textbook)
     public = {name for package in packages for name in package.__all__
               if isfunction(getattr(package, name))

@@ -11,7 +11,7 @@ import rbd_ros
 from rbd_ros import analysis, textbook
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
-from rbd_ros.model.joints import DRIVE, Joint
+from rbd_ros.model.joints import DRIVE, Joint, NEW_LIMITS
 from rbd_ros.model.se3 import Ad, ad, inverse, pose
 from rbd_ros.textbook import sums_over_links
 from robots import random_inertia, random_pose
@@ -252,7 +252,7 @@ def test_quasi_velocities_transform_m_and_c(seed, kinds):
     euler = tree(seed, [*SCREWS, kinds[0]])[0]
     joints = list(euler.joints)
     joints[-1] = replace(joints[-1], kind=kinds[0])
-    limits = ('lower', 'upper', 'velocity', 'effort', *DRIVE)
+    limits = ('lower', 'upper', 'velocity', 'effort', *NEW_LIMITS, *DRIVE)
     joints = [replace(joint, **dict.fromkeys(limits, ())) for joint in joints]
     euler = rebuild(euler, joints=joints)
     body = rebuild(euler, joints=[
