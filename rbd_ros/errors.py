@@ -24,7 +24,12 @@ class RecordingError(RbdError, ValueError):
 
 
 class SingularError(RbdError, ArithmeticError):
-    """A joint moves no inertia, so its acceleration is undefined; the message names it."""
+    """
+    A joint moves no inertia, or a closed loop is singular; the message names joints and loops.
+
+    Accelerations are not defined there.
+
+    """
 
 
 class ModelWarning(UserWarning):

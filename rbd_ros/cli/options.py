@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 import sys
 from typing import Any, TYPE_CHECKING
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rbd_ros.view.geometry import Geometry
 
 ROUNDING = 1e-6  # Tolerance for rounded positions in files, rad or m.
+OTHER_POSITION = 1e-2  # Difference of a passive joint from what is given that is reported.
 
 
 def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
@@ -218,7 +219,22 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     own = independent_positions(model)
     if {name for name, _ in given} <= {model.position_names[k] for k in own}:
         return closed_along(model, vector[None, own], label)[0]
-    return normalize(model, vector, label)
+    q = normalize(model, vector, label)
+    warn_of_other_positions(model, {model.position_names[k]: x for k, x in enumerate(vector)
+                                    if model.position_names[k] in {name for name, _ in given}}, q)
+    return q
+
+
+def warn_of_other_positions(model: Model, given: Mapping[str, float | np.ndarray],
+                            q: np.ndarray) -> None:
+    """Print a warning for each position that is given, but not the one that closes the loops."""
+    for name, x in given.items():
+        found = q[..., model.position_names.index(name)]
+        k = np.argmax(np.abs(np.subtract(found, x)))
+        x, found = np.ravel(np.broadcast_to(x, np.shape(found)))[k], np.ravel(found)[k]
+        if abs(found - x) > OTHER_POSITION:
+            print(printable(f"warning: '{name}' is at {found:.4g}, not at {x:.4g}: it depends on "
+                            f'{listed(model.velocity_names)}'), file=sys.stderr)
 
 
 def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],

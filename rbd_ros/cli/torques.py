@@ -14,8 +14,9 @@ from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.batch.trajectory_efforts import (
     acceleration_limits, beyond, slowdown, trajectory_efforts, TrajectoryEfforts)
-from rbd_ros.cli.options import (add_list, add_robot, load_robot, number_of_joint, state_vector,
-                                 warn_of_range)
+from rbd_ros.cli.options import (
+    add_list, add_robot, load_robot, number_of_joint, state_vector, warn_of_other_positions,
+    warn_of_range)
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
@@ -84,6 +85,9 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
     trajectory = read_trajectory(Path(options.trajectory))
     order = _order(model, options.trajectory, trajectory)
     q = closed_along(model, trajectory.positions[:, order], options.trajectory)
+    warn_of_other_positions(model, {
+        name: trajectory.positions[:, k] for k, name in enumerate(trajectory.joint_names)
+        if model.constraints and name in model.position_names}, q)
     v, a = (None if x is None else x[:, order]
             for x in (trajectory.velocities, trajectory.accelerations))
     found = trajectory_efforts(model, trajectory.time, q, v, a, friction=options.friction,
@@ -109,8 +113,9 @@ def _order(model: Model, path: str, trajectory: Trajectory) -> list[int]:
     index_of = {name: k for k, name in enumerate(trajectory.joint_names)}
     missing = [name for name in model.velocity_names if name not in index_of]
     if missing:
-        raise RecordingError(f'{path}: the trajectory lacks {listed(missing)}: give the position '
-                             'with --lock JOINT=POSITION')
+        raise RecordingError(f'{path}: the trajectory lacks {listed(missing)}: give the position'
+                             + (' of each independent joint' if model.constraints else
+                                ' with --lock JOINT=POSITION'))
     # Locked, mimic and passive joints are allowed.
     known = {joint.name for joint in model.joints}
     unknown = [name for name in index_of if name not in known]

@@ -114,7 +114,8 @@ def random_configuration(model: Model, rng: np.random.Generator | int) -> np.nda
     Return a random configuration (nq,) within the joint limits.
 
     It is uniform between limits; without a limit, within pi rad or 1 m of zero or of the other
-    limit. Rotations of ball and free joints are uniform.
+    limit. Rotations of ball and free joints are uniform. With closed loops all joints are drawn,
+    then the loops are closed, within all limits if such a configuration is found.
 
     Parameters
     ----------

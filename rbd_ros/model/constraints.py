@@ -17,7 +17,7 @@ from rbd_ros.model.joints import Joint
 from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops, with_independent
 from rbd_ros.model.model import build_tree, Model
 from rbd_ros.model.plausibility import NO_EFFORT, without_effort
-from rbd_ros.model.steps import moved, neutral_of_tree, random_of_tree
+from rbd_ros.model.steps import moved, neutral_of_tree, random_of_tree, step_between
 
 # Relative size of singular values of J that are zero but for the rounding of numbers in
 # descriptions, and of those that are too small for a choice of joints.
@@ -70,16 +70,20 @@ def closed_tree(tree: Model, constraints: Sequence[Constraint],
     loops = make_loops([check_constraint(one, links) for one in constraints], links, tree.tree,
                        tree.coordinates)
     q = _closed_configuration(tree, loops)
-    J = _regular_equations(tree, loops, q)
-    singular_values = np.linalg.svd(J, compute_uv=False)
-    rank = int(np.sum(singular_values > RANK_TOLERANCE * singular_values[0]))
-    if rank == tree.nv:
+    regular, J = _regular_equations(tree, loops, q)
+    rank, at_neutral = _rank(J), _rank(equations_and_gaps(loops, q)[0])
+    if rank == tree.nv or not _moves(tree, loops, regular, J, rank):
         raise ModelError(f"the constraints of robot '{tree.name}' leave no degree of freedom: "
                          'remove one of ' + listed([one.name for one in constraints]))
     own = (_chosen(tree, J, rank, tree.effort_limit == 0.0 if passive is None else np.array(
         [name in passive for name in tree.velocity_names])) if independent is None
         else _given(tree, J, rank, independent))
-    return _constrained(tree, replace(loops, neutral=q), own)
+    robot = _constrained(tree, replace(loops, neutral=q), own)
+    if at_neutral == rank:
+        return robot
+    return replace(robot, warnings=(*robot.warnings, (
+        'the loops are singular in the neutral configuration, where forces and velocities are not '
+        'defined: place the zero of the joints elsewhere')))
 
 
 def _closed_configuration(tree: Model, loops: Loops) -> np.ndarray:
@@ -101,8 +105,22 @@ def _guesses(tree: Model) -> Iterator[np.ndarray]:
         yield random_of_tree(tree, rng)
 
 
-def _regular_equations(tree: Model, loops: Loops, q: np.ndarray) -> np.ndarray:
-    """Return J in a configuration near q that is not singular."""
+def _rank(J: np.ndarray) -> int:
+    return int(np.linalg.matrix_rank(J, RANK_TOLERANCE * np.linalg.norm(J, 2)))
+
+
+def _moves(tree: Model, loops: Loops, q: np.ndarray, J: np.ndarray, rank: int) -> bool:
+    """Return whether the robot can move along all solutions of J V = 0; rigid loops cannot."""
+    for direction in np.linalg.svd(J)[2][rank:]:
+        q_1 = close_nearby(tree, loops, moved(tree, q, PERTURBATION * direction))
+        if q_1 is None or step_between(tree, q, q_1) @ direction < 0.1 * PERTURBATION:
+            return False
+    return True
+
+
+def _regular_equations(tree: Model, loops: Loops,
+                       q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a configuration near q that is not singular, and J there."""
     rng, best, most = np.random.default_rng(0), None, -1
     for scale in (0.0, PERTURBATION, PERTURBATION):
         step = scale * rng.uniform(-1.0, 1.0, tree.nv)
@@ -110,9 +128,8 @@ def _regular_equations(tree: Model, loops: Loops, q: np.ndarray) -> np.ndarray:
         if near is None:
             continue
         J = equations_and_gaps(loops, near)[0]
-        rank = int(np.linalg.matrix_rank(J, RANK_TOLERANCE * np.linalg.norm(J, 2)))
-        if rank > most:
-            best, most = J, rank
+        if _rank(J) > most:
+            best, most = (near, J), _rank(J)
     assert best is not None
     return best
 

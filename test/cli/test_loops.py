@@ -111,6 +111,9 @@ def test_positions_of_other_joints_choose_the_branch(capsys):
         expected = rbd_ros.gravity_torques(model, rbd_ros.model.normalize(model, q))
         found = printed(capsys, FOUR_BAR, '--q', *given)
         assert found['crank'] == pytest.approx(expected[0], abs=PRINTED), given
+    # What is given of passive joints, and is not so, is said.
+    assert main(['torques', FOUR_BAR, '--q', 'crank=0.4', 'rocker=0.5']) == 0
+    assert "warning: 'rocker' is at" in capsys.readouterr().err
     # Limits of passive joints are checked, too.
     assert main(['torques', FOUR_BAR, '--q', '1.2', '2', '3']) == 0
     assert f"warning: 'rocker': the position is {far[2]:.4g} rad, its limits are -0.6 ... 0.7" in (

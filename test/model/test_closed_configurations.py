@@ -406,3 +406,34 @@ TestClosedMachine = ClosedMachine.TestCase
 TestClosedMachine.settings = settings(
     max_examples=15, stateful_step_count=12, deadline=None, derandomize=True,
     suppress_health_check=list(HealthCheck))
+
+
+def two_bars(distance):
+    """Return two bars of 1 m between pivots; and a parallelogram, if there is no distance."""
+    y, inertia = (0.0, 1.0, 0.0), (0.1, 0.1, 0.1)
+    builder = rbd_ros.ModelBuilder('bars').link('base')
+    for name in ('a', 'b', *(() if distance else ('c',))):
+        builder.link(name, 1.0, (0.5, 0.0, 0.0), inertia)
+    builder.joint('ja', 'revolute', 'base', 'a', axis=y)
+    builder.joint('jb', 'revolute', 'a', 'b', xyz=(1.0, 0.0, 0.0), axis=y)
+    if distance:
+        return builder.constraint('pin', 'point', 'base', 'b', xyz_a=(distance, 0.0, 0.0),
+                                  xyz_b=(1.0, 0.0, 0.0))
+    builder.joint('jc', 'revolute', 'base', 'c', xyz=(0.5, 0.0, 0.0), axis=y)
+    return builder.constraint('pin', 'point', 'b', 'c', xyz_a=(0.5, 0.0, 0.0),
+                              xyz_b=(1.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize('distance', [1.5, 2.0])
+def test_rigid_loops_leave_no_degree_of_freedom_also_where_they_are_stretched(distance):
+    # Stretched, at 2 m, the equations allow a velocity, but no motion.
+    with pytest.raises(ModelError, match='leave no degree of freedom'):
+        two_bars(distance).build()
+
+
+def test_a_neutral_configuration_that_is_singular_is_reported():
+    model = two_bars(None).build()
+    assert model.nv == 1 and any('singular in the neutral' in one for one in model.warnings)
+    with pytest.raises(rbd_ros.SingularError):
+        rbd_ros.mass_matrix(model, rbd_ros.neutral(model))
+    assert not any('singular' in one for one in four_bar().warnings)
