@@ -88,7 +88,7 @@ def test_wrong_constraints_are_errors_that_name_them(change, message, tmp_path):
 
 # -- Writing. -------------------------------------------------------------------------------------
 def every_kind():
-    """Return a robot whose two equal arms, in parallel planes, have one constraint of each kind."""
+    """Return a robot whose equal arms, in parallel planes, have one constraint of each kind."""
     build = rbd_ros.ModelBuilder('both').link('base')
     for side, y in (('left', 0.0), ('right', 0.4)):
         before = 'base'
@@ -96,7 +96,8 @@ def every_kind():
             link = f'{side}_{k}'
             build.link(link, mass=1.0, com=(0.0, 0.0, 0.1), inertia=(0.1, 0.1, 0.1))
             build.joint(link, 'continuous', before, link, xyz=(0.0, y, 0.0 if k == 0 else 0.2),
-                        axis=(0.0, 1.0, 0.0))
+                        rpy=(0.0, 0.3, 0.0), axis=(0.0, 1.0, 0.0),
+                        effort=0.0 if side == 'right' or k == 1 else 9.0)     # passive joints
             before, y = link, 0.0
     return (build.constraint('ball', 'point', 'left_2', 'right_2', xyz_a=(0.0, 0.4, 0.1),
                              rpy_a=(0.1, 0.2, 0.3), xyz_b=(0.0, 0.0, 0.1))
@@ -104,7 +105,7 @@ def every_kind():
                         rpy_a=(0.4, 0.5, 0.6), rpy_b=(0.4, 0.5, 0.6))
             .constraint('bond', 'weld', 'right_6', 'left_6', xyz_b=(0.0, 0.4, 0.0))
             .constraint('rod', 'distance', 'left_1', 'base', xyz_a=(0.0, 0.0, 0.2),
-                        xyz_b=(0.3, 0.0, -0.1), length=np.hypot(0.3, 0.5))
+                        xyz_b=(0.3, 0.0, -0.1), length=0.5)
             .build())
 
 
