@@ -3,16 +3,8 @@
 """
 Constraints in a YAML file, for robots whose description lacks them or does not name the motors.
 
-For example::
-
-    independent: [crank]
-    constraints:
-      - name: pin
-        kind: revolute
-        link_a: coupler
-        link_b: rocker
-        xyz_a: [0.3, 0, 0]
-        xyz_b: [0.25, 0, 0]
+A file has a list ``constraints``, each with name, kind, link_a and link_b, and a list
+``independent`` of joints; doc/closed_loops.md has an example.
 
 `Constraint` explains the kinds. ``xyz_a``, ``rpy_a``, ``xyz_b`` and ``rpy_b`` are the poses of the
 frames in those of the links, m and rad, zero by default; a ``distance`` also has a ``length``, m.
