@@ -1,11 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure the time from the start of the dynamics node's process to its first output.
+Measure how long programs take to start.
+
+Library: the import of `rbd_ros`, the first model and the first torque of a new process with cached
+kernels, and two commands. Node: from the start of its process to its first output.
 
 Description and joint states (100 Hz) are available before. The node starts several times with
 cached kernels, then with an empty cache: the states between its first output and its last compiled
-kernel are counted, and those without an answer. The torque controller starts in each mode, until
+kernel are counted, and those without an answer. The torque controller starts in some modes, until
 its first command. `rbd_ros warmup` also compiles the kernels that the node does not use. CPU
 seconds depend less on other load of the machine than the duration.
 
@@ -27,8 +30,8 @@ from timing import gauge, options, save
 RATE = 100.0        # Hz
 AT_MOST = 300.0     # s, limit of a start
 READY = 'kernels ready after'       # logged by a node
-MODES = ('gravity', 'pd_gravity', 'computed_torque', 'joint_impedance', 'cartesian_impedance',
-         'slotine_li', 'hybrid')
+# Of the torque controller: with the fewest kernels, and with others.
+MODES = ('gravity', 'computed_torque', 'cartesian_impedance', 'slotine_li')
 PAUSE = 1.5         # s between two starts, for the node to leave the graph
 
 
@@ -116,6 +119,35 @@ class Source:
         return found
 
 
+FIRST = """
+from time import perf_counter
+begin = perf_counter()
+import rbd_ros
+arm = rbd_ros.load_urdf({path!r})
+loaded = perf_counter()
+rbd_ros.gravity_torques(arm, rbd_ros.neutral(arm))
+print(loaded - begin, perf_counter() - begin)
+"""
+
+
+def library(repeat):
+    """Return the shortest times, s, to first model and torque, and of commands."""
+    def run(*arguments):
+        begin = monotonic()
+        found = subprocess.run([sys.executable, *arguments], check=True, capture_output=True,
+                               text=True).stdout
+        return monotonic() - begin, found
+    gauge.wait_for_calm()
+    path = str(DEMO_ARM)
+    run('-c', FIRST.format(path=path))      # caches the kernel
+    first = [run('-c', FIRST.format(path=path))[1].split() for _ in range(repeat)]
+    model, torque = np.min(np.array(first, float), axis=0).tolist()
+    main = '-m', 'rbd_ros.cli.main'
+    return {'first model': model, 'first torque': torque, **{
+        'rbd_ros ' + words[0]: min(run(*main, *words)[0] for _ in range(repeat))
+        for words in (('--help',), ('check', path))}}
+
+
 def cpu_time(process):
     """Return the CPU seconds of a process and its children."""
     parent = psutil.Process(process.pid)
@@ -130,11 +162,13 @@ def main():
     from domain_coordinator import domain_id
 
     quick = options(__doc__).parse_args().quick
+    found = library(3 if quick else 8)
+    print(', '.join(f'{name} {time:.2f} s' for name, time in found.items()))
     with domain_id() as domain, TemporaryDirectory() as empty:
         os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
         source = Source()
         source.start(os.environ)
-        warm = [source.start(os.environ)['first'] for _ in range(2 if quick else 10)]
+        warm = [source.start(os.environ)['first'] for _ in range(2 if quick else 5)]
         # It would take precedence over XDG_CACHE_HOME.
         os.environ.pop('NUMBA_CACHE_DIR', None)
         cold = source.start({**os.environ, 'XDG_CACHE_HOME': empty}, all_kernels=True)
@@ -157,8 +191,8 @@ def main():
                        env={**os.environ, 'XDG_CACHE_HOME': empty}, stdout=subprocess.DEVNULL)
         all_kernels = monotonic() - begin
     print(f'all kernels {all_kernels:.1f} s')
-    save('start', quick, {'warm': warm, 'cold': cold['first'], 'all kernels': all_kernels,
-                          'in the background': cold, 'modes': modes})
+    save('start', quick, {'library': found, 'warm': warm, 'cold': cold['first'],
+                          'all kernels': all_kernels, 'in the background': cold, 'modes': modes})
 
 
 if __name__ == '__main__':

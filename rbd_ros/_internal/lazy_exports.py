@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Names of a package that are imported at their first use.
+Names of a package, and modules, that are imported at their first use.
 
 A node can then handle signals before it waits for numba, and `rbd_ros check` needs no kernels.
 
@@ -43,3 +43,15 @@ def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
     def directory() -> list[str]:
         return sorted({*vars(sys.modules[package]), *exported})
     return get, directory, exported
+
+
+class LazyModule:
+    """A module that is imported when one of its names is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)
+        return value

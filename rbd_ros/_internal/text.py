@@ -40,6 +40,11 @@ def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
     return ', '.join(names[:most]) + more
 
 
+def amount(count: int, noun: str) -> str:
+    """Return ``'1 link'`` or ``'2 links'``."""
+    return f'{count} {noun}{"s" * (count != 1)}'
+
+
 def counted(kind: str, names: Collection[str]) -> str:
     """Return ``"joint 'a'"`` for one name, ``'2 joints, a, b'`` for several."""
     if len(names) == 1:

@@ -14,9 +14,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rbd_ros._internal.arrays import real_array
 from rbd_ros._internal.text import listed, shown
 from rbd_ros.errors import ModelError, StateError
-from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.model.model import check_model, Model
 
 Wrenches: TypeAlias = Mapping[str, npt.ArrayLike]  # Moment and force by the names of links.

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from rbd_ros.kernels import layout
+from rbd_ros.kernels import columns
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, joint_screws
+from rbd_ros.model.se3 import pose
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def pseudo_inertias(links: Sequence[Link]) -> np.ndarray:
 
 def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray) -> Tree:
     """Return the arrays of a robot; links are depth-first, joint k leads to link k + 1."""
-    rows = [_row(np.eye(4), 0.0, 0.0, 0.0, 0, layout.SCREW, 2, 0)]
+    rows = [_row(np.eye(4), 0.0, 0.0, 0.0, 0, columns.SCREW, 2, 0)]
     body_of, pose_of = {}, {}
     if links:
         body_of[links[0].name], pose_of[links[0].name] = 0, np.eye(4)
@@ -67,18 +68,17 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
         up = body_of[joint.parent]
         rest = pose_of[joint.parent] @ joint.placement
         if joint.kind in ('spherical', 'free'):
-            first = layout.FREE if joint.kind == 'free' else layout.BALL
+            first = columns.FREE if joint.kind == 'free' else columns.BALL
             for k in range(joint.nv):
                 turn, slide = (1.0, 0.0) if k < 3 else (0.0, 1.0)
                 rows.append(_row(rest, turn, slide, joint.armature[k], up,
-                                 first if k == 0 else layout.FOLLOW, k % 3, q))
+                                 first if k == 0 else columns.FOLLOW, k % 3, q))
                 up, rest = len(rows) - 1, np.eye(4)
         else:
             for k, (axis, turn, slide) in enumerate(joint_screws(joint)):
-                turned = np.eye(4)
-                turned[:3, :3] = turn_z_to(axis)
+                turned = pose(turn_z_to(axis), 0.0)
                 rows.append(_row(rest @ turned, turn, slide, joint.armature[k], up,
-                                 layout.SCREW, 2, q + k))
+                                 columns.SCREW, 2, q + k))
                 up, rest = len(rows) - 1, turned.T
         body_of[joint.child], pose_of[joint.child] = up, rest
         q += joint.nq
@@ -87,14 +87,14 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
     P = np.zeros((len(rows), 4, 4))
     np.add.at(P, link_body, link_pose @ pseudo_inertias(links) @ link_pose.transpose(0, 2, 1))
     robot = np.array(rows)
-    robot[0, layout.GRAVITY:layout.GRAVITY + 3] = gravity
-    robot[0, layout.Q] = q
-    parents = robot[1:, layout.PARENT].astype(int)
-    robot[parents[parents != np.arange(len(parents))], layout.BRANCHES] = 1.0
+    robot[0, columns.GRAVITY:columns.GRAVITY + 3] = gravity
+    robot[0, columns.Q] = q
+    parents = robot[1:, columns.PARENT].astype(int)
+    robot[parents[parents != np.arange(len(parents))], columns.BRANCHES] = 1.0
     # Sigma, h and m.
-    robot[:, layout.INERTIA:layout.INERTIA + 10] = P[:, (0, 1, 2, 0, 0, 1, 0, 1, 2, 3),
-                                                     (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)]
-    tree = Tree(robot, 1 if np.all(robot[:, layout.KIND] == layout.SCREW) else None, link_body,
+    robot[:, columns.INERTIA:columns.INERTIA + 10] = P[:, (0, 1, 2, 0, 0, 1, 0, 1, 2, 3),
+                                                       (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)]
+    tree = Tree(robot, 1 if np.all(robot[:, columns.KIND] == columns.SCREW) else None, link_body,
                 link_pose)
     for array in (tree.robot, tree.link_body, tree.link_pose):
         array.flags.writeable = False
@@ -110,13 +110,13 @@ def _row(T: np.ndarray, turn: float, slide: float, armature: float, up: int, kin
 
 def pack(bodies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the table of `rbd_ros.kernels.layout`, and the slots of the bodies."""
-    i, lanes = np.arange(len(bodies)), layout.LANES
+    i, lanes = np.arange(len(bodies)), columns.LANES
     # As `layout.end` and `layout.slot`, which only kernels can call.
-    robot = np.zeros(-(-len(bodies) // lanes) * layout.BLOCK + len(bodies) - 1)
-    slots = i + i // lanes * (layout.BLOCK - lanes)
-    robot[slots[:, None] + lanes * np.arange(layout.CONSTANTS)] = bodies
+    robot = np.zeros(-(-len(bodies) // lanes) * columns.BLOCK + len(bodies) - 1)
+    slots = i + i // lanes * (columns.BLOCK - lanes)
+    robot[slots[:, None] + lanes * np.arange(columns.CONSTANTS)] = bodies
     whole = robot.view(np.int64)
-    whole[slots + lanes * layout.NUMBER] = i
-    whole[slots + lanes * layout.PARENT] = slots[bodies[:, layout.PARENT].astype(int)]
-    whole[lanes * layout.PARENT] = len(bodies)
+    whole[slots + lanes * columns.NUMBER] = i
+    whole[slots + lanes * columns.PARENT] = slots[bodies[:, columns.PARENT].astype(int)]
+    whole[lanes * columns.PARENT] = len(bodies)
     return robot, slots

@@ -39,9 +39,8 @@ def vee(matrix: np.ndarray) -> np.ndarray:
 
 def pose(R: np.ndarray, p: npt.ArrayLike) -> np.ndarray:
     """Return the 4x4 matrix of a rotation and a position [K (3)]."""
-    T = np.eye(4)
-    T[:3, :3] = R
-    T[:3, 3] = p
+    T = np.zeros((4, 4))
+    T[:3, :3], T[:3, 3], T[3, 3] = R, p, 1.0
     return T
 
 

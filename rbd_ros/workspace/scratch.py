@@ -9,7 +9,7 @@ rely on it: entries for joints that do not carry each other are never written.
 """
 
 import numpy as np
-from rbd_ros.kernels.layout import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
+from rbd_ros.kernels.layout import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, Q
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.results import derivative_layout, Derivatives, DynamicsTerms, term_layout
@@ -29,9 +29,15 @@ def square(w: WorkspaceBase) -> np.ndarray:
     return np.zeros((w._nv, w._nv))
 
 
-def factor(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for a factor of M."""
-    return np.zeros((w._nv, w._nv))
+def factor(w: WorkspaceBase) -> Arrays:
+    """Return an `elimination_table`, and a buffer for L twice, M = L^T L."""
+    return w._kept(elimination_table)[0], *lanes_of_columns(w._nv, w._nv)
+
+
+def equations_of_motion(w: WorkspaceBase) -> Arrays:
+    """Return an `elimination_table`, and buffers for M, b, and L twice, M = L^T L."""
+    table, *L = w._kept(factor)
+    return table, np.zeros((w._nv, w._nv)), np.zeros(w._nv), *L
 
 
 def none_prescribed(w: WorkspaceBase) -> np.ndarray:
@@ -58,16 +64,41 @@ def derivatives_and_factor(w: WorkspaceBase) -> Arrays:
     return np.zeros((n, 3 * n)), *lanes_of_columns(n, n), np.zeros(n, np.int64)
 
 
-def table_of_a_chain(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return a table of bodies for which M is full, and the indices of its prescribed marks."""
-    n = w._nv + 1  # one body per velocity, each carrying all that follow: for coupled coordinates
+def elimination_table(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return a table of bodies, one per velocity, in which carriers share entries of a factor of M.
+
+    Also return the indices of its prescribed marks. M = G^T M_tree G has entries for velocities
+    that move joints of which one carries the other. Eliminating the last velocity couples those
+    with which it is coupled; the last of these carries it. And so on for the rest.
+
+    """
+    n, up = w._nv + 1, w.model.tree.robot[1:, PARENT].astype(int) - 1
+    carried = np.eye(len(up), dtype=np.float32)     # products of booleans are slow
+    for k, j in enumerate(up):
+        if j >= 0:
+            carried[k] += carried[j]
+    moved = (w._moved_joints() != 0.0).astype(np.float32)
+    coupled = moved.T @ (carried + carried.T) @ moved > 0.0
+    carriers = np.full(n, -1)
+    for k in range(w._nv - 1, -1, -1):
+        before = np.flatnonzero(coupled[k, :k])
+        if len(before):
+            carriers[k + 1] = before[-1]
+            coupled[before[-1], before] = True
     places = np.arange(n) // LANES * BLOCK + np.arange(n) % LANES
     table = np.zeros(-(-n // LANES) * BLOCK)
     whole = table.view(np.int64)
     whole[places + LANES * NUMBER] = np.arange(n)
-    whole[places[1:] + LANES * PARENT] = places[:-1]
-    whole[LANES * PARENT] = n
+    whole[places[1:] + LANES * PARENT] = places[carriers[1:] + 1]
+    whole[LANES * PARENT], table[LANES * Q] = n, w.model.nq
     return table, places[1:] + LANES * PRESCRIBED
+
+
+def coupled_derivatives(w: WorkspaceBase) -> Arrays:
+    """Return buffers for the derivatives of tau, of the tree and of the robot, and for a path."""
+    n, nv = len(w.model.tree.robot) - 1, w._nv
+    return np.zeros((n, 3 * n)), np.zeros((nv, 3 * nv)), np.zeros(nv, np.int64)
 
 
 def cube(w: WorkspaceBase) -> np.ndarray:

@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels convert their vectors, and are compiled once."""
 
+import ast
+from pathlib import Path
 from threading import Barrier, Thread
 
 import numba
 import numpy as np
 import pytest
+import rbd_ros
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.compiled import kernel, prepare, states_kernel
 
 X = np.arange(3.0)
+PACKAGE = Path(rbd_ros.__file__).parent
 
 
 def total(x):
@@ -67,3 +71,26 @@ def test_threads_that_call_a_kernel_first_at_the_same_time_all_get_its_result(mo
         for thread in threads:
             thread.join()
         assert found == [X.sum() + 1.0] * 3
+
+
+def test_kernels_that_users_call_are_called_by_no_kernel_without_a_vector():
+    # Once compiled for None, such a kernel would take None from users, too.
+    vectors, calls = {}, []
+    for path in sorted((PACKAGE / 'kernels').glob('*.py')):
+        for function in ast.parse(path.read_text()).body:
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            if 'kernel' in map(ast.unparse, function.decorator_list):
+                vectors[function.name] = [k for k, argument in enumerate(function.args.args)
+                                          if argument.arg in compiled.VECTORS]
+            calls += [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    called = {call.func.id for call in calls if isinstance(call.func, ast.Name) and any(
+        isinstance(argument, ast.Constant) and argument.value is None
+        for k, argument in enumerate(call.args) if k in vectors.get(call.func.id, ()))}
+    # Code generation runs kernels interpreted.
+    users = [path for path in PACKAGE.rglob('*.py')
+             if path.relative_to(PACKAGE).parts[0] not in ('kernels', 'codegen')]
+    used = {node.attr for path in users for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Attribute)}
+    assert 'articulated_recursion' in called and 'articulated_bodies' in used
+    assert not called & used

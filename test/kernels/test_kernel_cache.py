@@ -23,6 +23,7 @@ from rbd_ros.kernels.jit import compiled, kernel_cache
 from rbd_ros.kernels.jit.kernel_cache import cache_directory, Directory
 
 PACKAGE = Path(kernel_cache.__file__).parents[2]
+ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
 # A user that no table of users knows.
 NOBODY = 54321
 X = np.arange(3.0)
@@ -67,6 +68,19 @@ def test_a_kernel_is_compiled_once(process, tmp_path, caplog):
     assert len(list((tmp_path / 'cache').iterdir())) == 2
     assert process(add_two) == (4.0, False)
     assert not caplog.messages
+
+
+def test_a_process_that_compiles_nothing_imports_no_linear_algebra_of_the_compiler():
+    script = ('import sys, numba, numpy as np, rbd_ros\n'
+              f'arm = rbd_ros.load_urdf({str(ARM)!r})\n'
+              'rbd_ros.gravity_torques(arm, np.ones(arm.nq))\n'
+              'print([x for x in ("scipy.linalg", "numba.np.linalg") if x in sys.modules])\n'
+              # Programs that compile functions of their own have all of numba afterwards.
+              'print(numba.njit(lambda A: np.linalg.solve(A, A[0]))(2.0 * np.eye(2)).tolist())\n')
+    for _ in range(2):
+        run = subprocess.run([sys.executable, '-c', script], check=True, capture_output=True,
+                             text=True)
+    assert run.stdout.splitlines() == ['[]', '[1.0, 0.0]']
 
 
 @pytest.mark.parametrize('damage', ['empty', 'truncated', 'flipped', 'text', 'longer'])
@@ -287,7 +301,6 @@ robot = rbd_ros.load_urdf_string({urdf!r})
 print(*rbd_ros.gravity_torques(robot, np.ones(robot.nq)).tolist())
 print('compiled' if not newton_euler_at_rest.stats.cache_hits else 'loaded')
 """
-ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
 
 
 @pytest.fixture

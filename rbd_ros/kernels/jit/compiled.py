@@ -27,6 +27,7 @@ from threading import local, RLock
 from typing import Any
 
 import numpy as np
+from rbd_ros._internal.arrays import real_array
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit.kernel_cache import cache_directory, Directory, KernelCache
 from rbd_ros.kernels.jit.numba_backend import COMPILES
@@ -51,18 +52,6 @@ VectorTypes = list[tuple[int, np.dtype[Any]]]
 
 
 # -- Conversion of arguments. -------------------------------------------------------------------
-def real_array(value: object) -> np.ndarray | None:
-    """Return a new float64 array, or None if the value (any object) is not real numbers."""
-    try:
-        if isinstance(value, np.ma.MaskedArray):
-            return None             # NumPy would convert masked entries to numbers
-        array = np.asarray(value)
-        return np.array(array, float) if array.dtype.kind in 'fiu' else None
-    except Exception:
-        # Array-likes of other libraries raise exceptions of their own.
-        return None
-
-
 def vector_types(function: Callable[..., Any]) -> VectorTypes:
     """Return index and type of the arguments of a kernel that are the user's vectors or masks."""
     return [(k, BOOL if name == MASK else FLOAT)

@@ -77,7 +77,6 @@ class KernelCache:
     def _name_for(self, signature: Any, target_context: Any) -> str | None:
         """Return the name of the file; None if numba has changed."""
         try:
-            target_context.refresh()
             return self._file_name(signature, target_context.codegen())
         except Exception as error:
             self._directory.give_up(f'{UNKNOWN}: {error!r}')

@@ -3,14 +3,6 @@
 """
 How cosines and sines of several angles at once are compiled.
 
-An angle is an integer number of quarter turns plus a remainder r of at most an eighth of a turn,
-whose sine and cosine are polynomials in z = r^2,
-
-    sin r = r + r z S(z),    cos r = 1 - z / 2 + z^2 C(z),
-
-with minimax relative errors of 4e-18 and 6e-20. Including rounding, results are within 2.5 units
-in the last place.
-
 Benefit: computed one by one, they took a third of the time of inverse dynamics of many states;
 with a library of vector functions, which does not share r, a fifth.
 Safeguard: angles beyond MAX_ANGLE, where r would lose digits, and non-finite angles are passed to
@@ -25,20 +17,11 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from rbd_ros.kernels.lanes.compiled_lanes import Lanes, lanes, vector_of
 from rbd_ros.kernels.lanes.lanes import WIDTH
-from rbd_ros.kernels.lanes.sines import cosine_and_sine, cosines_and_sines
+from rbd_ros.kernels.lanes.sines import (C, cosine_and_sine, cosines_and_sines, MAX_ANGLE, QUARTER,
+                                         ROUND, S)
 
 # One state has few angles: longer registers, which need time to power up, do not pay.
 OF_ONE_STATE = min(WIDTH, 4)
-# rad; products of smaller numbers of quarter turns with the first two parts below are exact.
-MAX_ANGLE = 1e6
-# A quarter turn as the sum of three parts, the first two with 33 significant bits.
-QUARTER = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
-# Adding it rounds a small number to an integer, held in the last bits.
-ROUND = 1.5 * 2.0 ** 52
-S = (-0.1666666666666663, 0.008333333333322118, -0.00019841269829589533, 2.755731362138332e-06,
-     -2.5050747762441093e-08, 1.5896230131405245e-10)
-C = (0.041666666666666595, -0.0013888888888873056, 2.4801587288851683e-05,
-     -2.755731417929101e-07, 2.0875700841205953e-09, -1.1358536481938269e-11)
 
 
 class Register:

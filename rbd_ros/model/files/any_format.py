@@ -42,14 +42,18 @@ def load_file(path: str | PathLike[str], *, floating_base: bool = False,
 
 
 def load_text(text: str, *, floating_base: bool = False, gravity: npt.ArrayLike | None = None,
-              strict: bool = False, max_joints: int | None = None) -> Model:
+              strict: bool = False, max_joints: int | None = None,
+              ignore: Collection[str] = ()) -> Model:
     """Return the robot of a text; arguments are those of `load_urdf` and `load_mjcf`."""
     if is_mjcf(text):
-        model = _checked(load_mjcf(text, gravity=gravity, strict=strict), floating_base)
+        model = _checked(load_mjcf(text, gravity=gravity, strict=strict, ignore=ignore),
+                         floating_base)
         if max_joints is not None and len(model.joints) > max_joints:
             raise ModelError(f'the robot has {len(model.joints)} joints, max_joints is '
                              f'{max_joints}: simplify it, or raise max_joints')
         return model
+    if ignore:
+        raise ModelError('the description is not MJCF: there is nothing to ignore')
     return load_urdf_string(text, floating_base=floating_base, strict=strict,
                             gravity=STANDARD_GRAVITY if gravity is None else gravity,
                             max_joints=max_joints)

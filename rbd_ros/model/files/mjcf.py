@@ -25,7 +25,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
-from rbd_ros.model.files.equalities import read_equalities
+from rbd_ros.model.files.equalities import read_equalities, with_closed_keyframes
 from rbd_ros.model.files.urdf import read_file
 from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.joints import Joint, Mimic, quaternion_matrix
@@ -104,7 +104,7 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
     tree = build_tree(name, links, joints, compiled.opt.gravity.copy() if gravity is None
                       else gravity, strict, notes + omissions)
     try:
-        model = with_constraints(tree, loops)
+        model = with_closed_keyframes(with_constraints(tree, loops))
     except ModelError as error:
         raise ModelError(f"{error}; ignore=['equality'] leaves out all loops") from None
     warn_of(model)

@@ -130,7 +130,9 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
     ignored = ignored_contents(root) + read_rotors(root, beyond)
     if strict and ignored:
         raise UrdfError(ignored[0])
-    links = [_link(link, **beyond.get(('link', link.name), {})) for link in urdf.links]
+    # Overflowing numbers are rejected later, with the name of the link.
+    with np.errstate(over='ignore', invalid='ignore'):
+        links = [_link(link, **beyond.get(('link', link.name), {})) for link in urdf.links]
     joints = [_joint(joint, **beyond.get(('joint', joint.name), {})) for joint in urdf.joints]
     payloads = {joint.child for joint in joints
                 if joint.kind == 'fixed' and joint.child == payload_name(joint.parent)}
@@ -177,10 +179,8 @@ def _link(link: parser.Link, rotation: np.ndarray | None = None) -> Link:
     T, inertia = _placement(inertial, rotation), np.zeros((3, 3))
     if inertial.inertia is not None:
         R = T[:3, :3]
-        # Overflowing numbers are rejected later, with the name of the link.
-        with np.errstate(over='ignore', invalid='ignore'):
-            inertia = R @ np.array(inertial.inertia.to_matrix()) @ R.T
-            inertia = 0.5 * (inertia + inertia.T)
+        inertia = R @ np.array(inertial.inertia.to_matrix()) @ R.T
+        inertia = 0.5 * (inertia + inertia.T)
     return Link(link.name, inertial.mass, T[:3, 3], inertia)
 
 

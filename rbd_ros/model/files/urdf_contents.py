@@ -43,8 +43,9 @@ def ignored_contents(root: etree._Element) -> list[str]:
 
     def visit(element: etree._Element) -> None:
         attributes, children = _KNOWN[element.tag]
-        unknown = [key for key in element.attrib
-                   if key not in attributes and not key.startswith(_XML)]
+        keys = element.keys()
+        unknown = [] if attributes.issuperset(keys) else [
+            key for key in keys if key not in attributes and not key.startswith(_XML)]
         if unknown:
             add(f'unknown attributes of <{element.tag}> are not used: '
                 f'{printable(listed(unknown), 200)}', element)

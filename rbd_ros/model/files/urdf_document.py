@@ -67,8 +67,8 @@ def document_of(urdf: parser.URDF) -> etree._Element:
     return root
 
 
-def rotation(origin: Element, notes: list[str]) -> np.ndarray | None:
-    """Return the rotation of a quaternion in an <origin>, None if it has angles, checked here."""
+def rotation(origin: Element, notes: list[str]) -> tuple[np.ndarray | None, tuple[float, ...]]:
+    """Return the rotation of a quaternion in an <origin>, or None and its angles, checked here."""
     if origin.has('quat_xyzw'):
         if origin.has('rpy'):
             raise UrdfError(f'{origin.where}: its <origin> has both rpy and quat_xyzw: keep one')
@@ -78,14 +78,14 @@ def rotation(origin: Element, notes: list[str]) -> np.ndarray | None:
             raise UrdfError(f'{origin.where}: its quat_xyzw must be four finite numbers, not all '
                             f'zero, got {origin.text("quat_xyzw")}')
         # Squares of the entries themselves may overflow.
-        return quaternion_matrix(quaternion / size)
+        return quaternion_matrix(quaternion / size), _ZERO
     rpy = origin.vector('rpy', _ZERO)
     if not all(map(isfinite, rpy)):
         raise UrdfError(f'{origin.where}: the rpy of its <origin> is not finite: {rpy}')
     if max(map(abs, rpy)) > FULL_TURN:
         notes.append(f'{origin.where}: rpy="{" ".join(f"{x:g}" for x in rpy)}" is more than a '
                      'full turn; are these degrees? URDF uses rad')
-    return None
+    return None, rpy
 
 
 def placement(element: Element) -> np.ndarray:
@@ -93,9 +93,8 @@ def placement(element: Element) -> np.ndarray:
     origin = element.child('origin')
     if origin is None:
         return np.eye(4)
-    R = rotation(origin, [])
-    return pose(rotation_from_rpy(origin.vector('rpy', _ZERO)) if R is None else R,
-                origin.vector('xyz', _ZERO))
+    R, rpy = rotation(origin, [])
+    return pose(rotation_from_rpy(rpy) if R is None else R, origin.vector('xyz', _ZERO))
 
 
 def _named(element: etree._Element) -> tuple[Element, str]:
@@ -173,10 +172,10 @@ class _Reader:
         origin = element.child('origin')
         if origin is None:
             return None
-        R = rotation(origin, self._notes)
+        R, rpy = rotation(origin, self._notes)
         if R is not None:
             more['rotation'] = R
-        return parser.Pose(origin.vector('xyz', _ZERO), origin.vector('rpy', _ZERO))
+        return parser.Pose(origin.vector('xyz', _ZERO), rpy)
 
     def _limit(self, joint: Element, kind: str, more: dict[str, Any]) -> parser.JointLimit | None:
         """Return the limits of a joint with one coordinate; add those of 1.2 to ``more``."""

@@ -77,18 +77,24 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
     if lost:
         warnings.warn(f'URDF cannot hold {listed(lost)}: use save_drives as well', ModelWarning,
                       stacklevel=2)
-    unlimited = [joint.name for joint in model.joints if joint.kind in ('revolute', 'prismatic')
-                 and not np.all(np.isfinite((joint.lower, joint.velocity, joint.effort)))]
+    unlimited = [joint.name for joint in model.joints if (joint.kind in ('revolute', 'prismatic')
+                 and not np.all(np.isfinite((joint.lower, joint.velocity, joint.effort))))
+                 or (joint.kind == 'continuous'
+                     and np.isfinite(joint.velocity) != np.isfinite(joint.effort))]
     if unlimited:
         warnings.warn(f'joints without limits, {listed(unlimited)}: other programs reject '
                       'revolute and prismatic joints unless lower, upper, velocity and effort are '
-                      'given', ModelWarning, stacklevel=2)
+                      'given, and continuous ones with only one of the last two',
+                      ModelWarning, stacklevel=2)
     chosen = with_constraints(model.unconstrained, model.constraints)
     if chosen.velocity_names != model.velocity_names:
         warnings.warn(f'URDF cannot hold the independent joints {listed(model.velocity_names)}: '
                       f'the robot of this file has {listed(chosen.velocity_names)}; give joints '
                       'without a motor an effort limit of 0, or use with_constraints after '
                       'reading it', ModelWarning, stacklevel=2)
+    if model.loops is not None and np.isfinite(model.loops.condition_limit):
+        warnings.warn('URDF cannot hold the condition_limit of closed loops: use with_constraints '
+                      'after reading it', ModelWarning, stacklevel=2)
     with whole_files(path) as (draft,):
         draft.write_text(text, encoding='utf-8')
 
@@ -143,6 +149,9 @@ def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
             write_joint(elements['joint', joint.name], joint, joints.get(joint.name))
         for one in model.constraints:
             _write_constraint(elements['constraint', one.name], one, constraints.get(one.name))
+        if source is None and any(not {'effort', 'velocity'} <= {*limit.keys()}
+                                  for limit in root.iter('limit')):
+            root.set('version', '1.2')      # before, both are required
     except ValueError as error:
         if isinstance(error, ModelError):
             raise
@@ -169,7 +178,7 @@ def _read(source: str | bytes | PathLike[str]) -> str | bytes:
 def with_angles(root: etree._Element) -> None:
     """Write all orientations of a document as rpy, which every program reads."""
     for origin in root.iter('origin'):
-        R = rotation(Element(origin, f'<{origin.getparent().tag}>'), [])
+        R = rotation(Element(origin, f'<{origin.getparent().tag}>'), [])[0]
         if R is not None:
             del origin.attrib['quat_xyzw']
             origin.set('rpy', _words(rpy_from_rotation(R)))
