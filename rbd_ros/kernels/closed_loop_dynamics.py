@@ -7,57 +7,57 @@ Dynamics of robots with closed loops, with the map V = G v of `rbd_ros.kernels.c
     C = G^T (C_tree G + M_tree dG/dt)
 
 Only the rows of dependent velocities d and the columns of independent velocities in loops of G
-differ from the identity: results of the tree are mapped by adding multiples of columns and rows,
-in place.
+differ from the identity: results of the tree are mapped by adding multiples of columns and rows.
+Torques and M of the tree are computed in the frame of the recursions, where `find_motion` leaves
+poses, twists and accelerations.
 
 """
 
 import math
 
-from rbd_ros.kernels.closed_loop_changes import (
-    ALL_GROUPS, change_of_body, change_pass, U_, W_, write_changes)
-from rbd_ros.kernels.closed_loops import (
-    expand_velocity, find_motion, G, GAMMA, JOINTS_A, JOINTS_V, reflect, report, solve_equations,
-    V, velocity_pass, ZERO6)
-from rbd_ros.kernels.composite_bodies import composite_bodies, mass_matrix
-from rbd_ros.kernels.coordinates import (
-    dense_hybrid_status, fold_side_by_side, fold_stacked, fold_vector)
+from rbd_ros.kernels.articulated_bodies import copy_given, prescribe_none
+from rbd_ros.kernels.closed_loop_arrays import (
+    BIAS, DEPENDENT, FOUND_A, G, GAMMA, INVOLVED, JOINTS_A, JOINTS_V, NOT_SOLVED, TAU,
+    TORQUES)
+from rbd_ros.kernels.closed_loop_changes import write_rate
+from rbd_ros.kernels.closed_loops import find_motion, parts, report, write_acceleration, ZERO6
+from rbd_ros.kernels.composite_bodies import composite_bodies, write_mass_matrix
+from rbd_ros.kernels.coordinates import column, fold_side_by_side, fold_stacked
+from rbd_ros.kernels.coupled_dynamics import complete, F_, store_force
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.layout import end, load6, parent, slot, store6
-from rbd_ros.kernels.newton_euler import newton_euler
-from rbd_ros.kernels.newton_euler_derivatives import inverse_dynamics_derivatives
-from rbd_ros.kernels.traversal import forward_pass, V_
-
-NOT_SOLVED = 100    # status of a dense solve in ``found``, added to the velocity
+from rbd_ros.kernels.layout import (
+    ARMATURE, BLOCK, constant, count, end, GROUND, LANES, load3, load33, load6, parent, R_, r_,
+    slot, store6)
+from rbd_ros.kernels.traversal import (
+    A_, accumulate_to_root, G_, S_, SDOT_, world_joint_motion)
+from rbd_ros.kernels.vectors import (
+    add6, dot6)
 
 
 # -- Maps of results. ---------------------------------------------------------------------------
 @helper
-def map_columns(X, first, rows, order, involved, found):
+def map_columns(X, first, rows, p):
     """Replace X, from column ``first``, by X G, in the columns of independent velocities."""
-    dependent = len(order) - (len(found) - G)
-    for e in range(len(involved)):
-        j = first + order[dependent + involved[e, 0]]
-        for k in range(dependent):
-            d = order[k]
-            g = found[G + involved[e, 0], d]
-            if g != 0.0:
-                for i in range(rows):
-                    X[i, j] += g * X[i, first + d]
+    for i in range(rows):
+        for block in range(len(p.blocks)):
+            for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+                j, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
+                x = X[i, j]
+                for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                    x += g[p.order[k]] * X[i, first + p.order[k]]
+                X[i, j] = x
 
 
 @helper
-def map_rows(X, first, columns, order, involved, found):
+def map_rows(X, first, columns, p):
     """Replace X, from row ``first``, by G^T X, in the rows of independent velocities."""
-    dependent = len(order) - (len(found) - G)
-    for e in range(len(involved)):
-        i = first + order[dependent + involved[e, 0]]
-        for k in range(dependent):
-            d = order[k]
-            g = found[G + involved[e, 0], d]
-            if g != 0.0:
+    for block in range(len(p.blocks)):
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            i, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
+            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                d = p.order[k]
                 for j in range(columns):
-                    X[i, j] += g * X[first + d, j]
+                    X[i, j] += g[d] * X[first + d, j]
 
 
 @helper
@@ -72,254 +72,204 @@ def fold_squares(velocities, n, X, folded):
 
 
 @helper
-def write_torques(x, order, involved, found, tau):
-    """Write G^T x."""
+def write_torques(p, tau):
+    """Write G^T x for the torques x of the tree."""
+    found, x = p.found, p.found[TORQUES]
     nv = len(found) - G
-    dependent = len(order) - nv
     for k in range(nv):
-        tau[k] = x[order[dependent + k]]
-    for e in range(len(involved)):
-        k = involved[e, 0]
-        for i in range(dependent):
-            tau[k] += found[G + k, order[i]] * x[order[i]]
+        tau[k] = x[p.order[len(p.order) - nv + k]]
+    for block in range(len(p.blocks)):
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            i = p.involved[e, 0]
+            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                tau[i] += found[G + i, p.order[k]] * x[p.order[k]]
 
 
 @helper
-def write_independent(X, first, order, nv, Y, row, column):
+def write_independent(X, first, p, Y, row, column):
     """Copy the rows and columns of independent velocities of a square matrix."""
-    dependent = len(order) - nv
+    nv = len(p.found) - G
+    dependent = len(p.order) - nv
     for i in range(nv):
         for j in range(nv):
-            Y[row + i, column + j] = X[first + order[dependent + i], order[dependent + j]]
+            Y[row + i, column + j] = X[first + p.order[dependent + i], p.order[dependent + j]]
 
 
 # -- Inverse, forward and hybrid dynamics. ------------------------------------------------------
 @helper
-def tree_torques(robot, screws, velocities, q, found, folded):
-    """Write the torques of the tree at V and A; return whether they are finite."""
-    n = len(velocities)
-    fine = newton_euler(robot, screws, q, found[JOINTS_V, :n], found[JOINTS_A, :n])
-    fold_vector(velocities, robot[end(robot):], folded)
-    return fine
+def write_forces(robot, screws, a, with_inertias):
+    """Add the accelerations a of joints to A_, and write F_, and G_ if ``with_inertias``."""
+    store6(robot, GROUND, SDOT_, ZERO6)
+    for i in range(1, count(robot)):
+        b = slot(i)
+        Sa = world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
+                                load6(robot, b, S_), a)
+        store6(robot, b, SDOT_, add6(load6(robot, parent(robot, b), SDOT_), Sa))
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            store_force(robot, b, add6(load6(robot, b, A_), load6(robot, b, SDOT_)), with_inertias)
+
+
+@helper
+def tree_torques(robot, screws, p, a, with_inertias):
+    """
+    Write the torques of the tree for accelerations a of joints; return whether they are finite.
+
+    Needs poses, V_, and A_ without a; if ``with_inertias``, G_ of composite bodies is written.
+
+    """
+    x, total = p.found[TORQUES], 0.0
+    write_forces(robot, screws, a, with_inertias)
+    accumulate_to_root(robot, G_ if with_inertias else F_, F_ + 6)
+    for k in range(len(p.order)):
+        x[k] = 0.0
+    for i in range(1, count(robot)):
+        b = slot(i)
+        torque = dot6(load6(robot, b, S_), load6(robot, b, F_)) + (
+            constant(robot, b, ARMATURE) * a[i - 1])
+        x[column(p.velocities, i - 1)] += p.velocities[i - 1, 1] * torque
+        total += torque
+    return math.isfinite(total)
 
 
 @kernel
-def closed_inverse_dynamics(robot, screws, loops, velocities, order, involved, q, v, a, equations,
-                            found, folded, tau):
-    """Write tau."""
-    if not find_motion(robot, screws, loops, velocities, order, involved, q, v, a, equations,
-                       found):
+def closed_inverse_dynamics(robot, screws, loops, q, v, a):
+    """Write the row TAU of ``found``."""
+    p = parts(loops)
+    if not find_motion(robot, screws, p, q, v, a):
         return False
-    fine = tree_torques(robot, screws, velocities, q, found, folded)
-    write_torques(folded, order, involved, found, tau)
+    fine = tree_torques(robot, screws, p, p.found[JOINTS_A], False)
+    write_torques(p, p.found[TAU])
     return fine
 
 
-@kernel
-def closed_hybrid_dynamics(robot, screws, loops, velocities, order, involved, q, v, a, tau,
-                           prescribed, equations, found, folded, tree_M, M, all_a, all_tau):
-    """
-    Solve M a + b = tau for the entries of a and tau that are not given, `dense_hybrid_status`.
+@helper
+def write_own_matrix(p, tree_M):
+    """Write G^T M G for that of the tree."""
+    own, GtM, order, blocks, n = p.M, p.GtM, p.order, p.blocks, len(p.order)
+    nv = len(p.found) - G
+    write_independent(tree_M, 0, p, own, 0, 0)
+    for block in range(len(blocks)):
+        for e in range(blocks[block, INVOLVED], blocks[block, INVOLVED + 1]):
+            j, g = p.involved[e, 1], p.found[G + p.involved[e, 0]]
+            for i in range(n):
+                GtM[e, i] = tree_M[j, i]
+            for k in range(blocks[block, DEPENDENT], blocks[block, DEPENDENT + 1]):
+                d = order[k]
+                for i in range(n):
+                    GtM[e, i] += g[d] * tree_M[d, i]
+    for e in range(len(p.involved)):
+        for i in range(nv):
+            own[i, p.involved[e, 0]] = GtM[e, order[n - nv + i]]
+    for e in range(len(p.involved)):
+        for i in range(nv):
+            own[p.involved[e, 0], i] = GtM[e, order[n - nv + i]]
+    for block in range(len(blocks)):
+        for f in range(blocks[block, INVOLVED], blocks[block, INVOLVED + 1]):
+            i, g = p.involved[f, 0], p.found[G + p.involved[f, 0]]
+            for e in range(len(p.involved)):
+                x = 0.0
+                for k in range(blocks[block, DEPENDENT], blocks[block, DEPENDENT + 1]):
+                    x += GtM[e, order[k]] * g[order[k]]
+                own[p.involved[e, 0], i] += x
 
-    M is a buffer for the matrix of the unconstrained robot, one for that of the independent
-    velocities, one for its factor, and b.
+
+@helper
+def solve_motion(robot, screws, p, factor, q, v, a, tau):
+    """
+    Complete a and tau, see `complete`, given a with zeros where it is unknown.
+
+    ``factor`` has the elimination table and a buffer for L, as matrix and as lanes.
 
     """
-    n, nv = len(order), len(found) - G
-    if not find_motion(robot, screws, loops, velocities, order, involved, q, v, None, equations,
-                       found):
+    found, n, joints, total = p.found, len(p.order), len(p.velocities), 0.0
+    nv, (table, L, L_lanes) = len(p.M), factor
+    if not (find_motion(robot, screws, p, q, v, None) and write_acceleration(p, a)
+            and tree_torques(robot, screws, p, found[JOINTS_A], True)):
         return False
-    whole, own, factor, b = M[:n], M[n:n + nv], M[n + nv:n + 2 * nv], M[n + 2 * nv, :nv]
-    if not tree_torques(robot, screws, velocities, q, found, folded):
-        return False
-    write_torques(folded, order, involved, found, b)
-    mass_matrix(robot, screws, q, tree_M)
-    fold_squares(velocities, n, tree_M, whole)
-    map_columns(whole, 0, n, order, involved, found)
-    map_rows(whole, 0, n, order, involved, found)
-    write_independent(whole, 0, order, nv, own, 0, 0)
-    status = dense_hybrid_status(own, b, a, tau, prescribed, all_a, all_tau, factor)
+    write_torques(p, found[BIAS])
+    if n == joints:
+        write_mass_matrix(robot, p.tree_M)
+    else:
+        write_mass_matrix(robot, p.joints_M)
+        fold_side_by_side(p.velocities, n, p.joints_M[:, :joints], p.tree_M[:, :n])
+    write_own_matrix(p, p.tree_M)
+    status = complete((table, p.M, found[BIAS], L, L_lanes), a, tau)
     if status != 0:
         report(found, 0.0, NOT_SOLVED + status)
-    return status == 0
+        return False
+    for k in range(nv):
+        total += a[k] + tau[k]
+    return math.isfinite(total)
+
+
+@helper
+def solve_given(robot, screws, p, factor, q, v, a, tau, prescribed, all_a, all_tau):
+    """Copy a and tau where they are given, and do `solve_motion`."""
+    if not copy_given(factor[0], a, tau, prescribed, all_a, all_tau):
+        return False
+    for k in range(len(all_a)):
+        if not prescribed[k]:
+            all_a[k] = 0.0
+    return solve_motion(robot, screws, p, factor, q, v, all_a, all_tau)
+
+
+@kernel
+def closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, q, v, tau):
+    """Solve M a + b = tau for a, the row FOUND_A of ``found``."""
+    p = parts(loops)
+    if len(tau) != len(p.M):
+        return False
+    p.found[FOUND_A, :] = 0.0
+    return solve_motion(robot, screws, p, (table, L, L_lanes), q, v, p.found[FOUND_A], tau)
+
+
+@kernel
+def closed_hybrid_dynamics(robot, screws, loops, table, L, L_lanes, q, v, a, tau, prescribed,
+                           all_a, all_tau):
+    """Solve M a + b = tau for the entries of a and tau that are not given."""
+    fine = solve_given(robot, screws, parts(loops), (table, L, L_lanes), q, v, a, tau, prescribed,
+                       all_a, all_tau)
+    prescribe_none(table)
+    return fine
 
 
 # -- Matrices. ----------------------------------------------------------------------------------
-@helper
-def solve_change(dJ, order, involved, group, equations, found, X, x, change):
-    """Write the dependent rows of P dJ G, the change of G for that of J in a group of loops."""
-    rows, dependent = len(X), len(order) - (len(found) - G)
-    change[:] = 0.0
-    for e in range(len(involved)):
-        if group != ALL_GROUPS and involved[e, 1] != group:
-            continue
-        j = order[dependent + involved[e, 0]]
-        for i in range(rows):
-            X[i, e] = dJ[i, j]
-            for k in range(dependent):
-                X[i, e] += dJ[i, order[k]] * found[G + involved[e, 0], order[k]]
-        for k in range(dependent):
-            reflect(equations, k, order[k], X, e)
-        solve_equations(equations, order, dependent, X, e, x)
-        for k in range(dependent):
-            change[k, e] = x[order[k]]
-
-
 @kernel
-def closed_terms(robot, screws, loops, velocities, order, involved, q, v, equations, found, J_t,
-                 J_u, J_tu, X, x, rate, tree_terms, folded, terms):
+def closed_terms(robot, screws, loops, q, v, tree_terms, folded, terms):
     """
     Write the `DynamicsTerms`, with the Coriolis matrix of Christoffel, to ``terms``.
 
     ``tree_terms`` and ``folded`` are buffers for those of all joints and of the unconstrained
-    robot, ``rate`` for the rows of dependent velocities of dG/dt.
+    robot.
 
     """
-    n, nv, joints = len(order), len(found) - G, len(velocities)
-    dependent = n - nv
-    if not find_motion(robot, screws, loops, velocities, order, involved, q, v, None, equations,
-                       found):
+    p = parts(loops)
+    order, found = p.order, p.found
+    n, nv, joints = len(order), len(found) - G, len(p.velocities)
+    if not find_motion(robot, screws, p, q, v, None):
         return False
-    for k in range(joints):
-        found[JOINTS_A, k] = 0.0
-    change_pass(robot, screws, found[JOINTS_A], found[JOINTS_V], found[JOINTS_A])
-    write_changes(robot, loops, velocities, ALL_GROUPS, J_t, J_u, J_tu)
-    solve_change(J_t, order, involved, ALL_GROUPS, equations, found, X, x, rate)
+    write_rate(robot, p)
     fine = composite_bodies(robot, screws, q, found[JOINTS_V, :joints], tree_terms)
-    fold_stacked(velocities, n, 2, 5, tree_terms, folded)
+    fold_stacked(p.velocities, n, 2, 5, tree_terms, folded)
     gravity, coriolis = 2 * n, 2 * n + 1
     for i in range(n):
-        for k in range(dependent):
+        for k in range(n - nv):
             folded[coriolis, i] += folded[i, order[k]] * found[GAMMA, order[k]]
-    map_columns(folded, 0, 2 * n + 5, order, involved, found)
-    for e in range(len(involved)):
-        j = order[dependent + involved[e, 0]]
-        for k in range(dependent):
-            for i in range(n):
-                folded[n + i, j] += rate[k, e] * folded[i, order[k]]
-    map_rows(folded, 0, n, order, involved, found)
-    map_rows(folded, n, n, order, involved, found)
-    write_independent(folded, 0, order, nv, terms, 0, 0)
-    write_independent(folded, n, order, nv, terms, nv, 0)
+    map_columns(folded, 0, 2 * n + 5, p)
+    for block in range(len(p.blocks)):
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            j = p.involved[e, 1]
+            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                for i in range(n):
+                    folded[n + i, j] += p.rate[k, e] * folded[i, order[k]]
+    map_rows(folded, 0, n, p)
+    map_rows(folded, n, n, p)
+    write_independent(folded, 0, p, terms, 0, 0)
+    write_independent(folded, n, p, terms, nv, 0)
     for row in range(5):
         for j in range(nv):
-            terms[2 * nv + row, j] = folded[gravity + row, order[dependent + j]]
+            terms[2 * nv + row, j] = folded[gravity + row, order[n - nv + j]]
     for k in range(3):
         terms[2 * nv + 5, k] = tree_terms[2 * joints + 5, k]
     return fine
-
-
-# -- Derivatives. -------------------------------------------------------------------------------
-@helper
-def write_direction(velocities, order, dependent, values, k, x, joints):
-    """Write the velocities of joints whose dependent entries are row k of ``values``."""
-    for i in range(len(order)):
-        x[i] = 0.0
-    for i in range(dependent):
-        x[order[i]] = values[i, k]
-    expand_velocity(velocities, x, joints)
-
-
-@helper
-def loop_change_pass(robot, screws, members, group, u, v, w):
-    """Do `change_pass` for the bodies of a group of loops, whose carriers do not move along u."""
-    for row in range(len(members)):
-        if members[row, 0] == group:
-            i, U, W = members[row, 1], ZERO6, ZERO6
-            up = parent(robot, slot(i))
-            if members[row, 2] == 1:
-                U, W = load6(robot, up, U_), load6(robot, up, W_)
-            else:
-                store6(robot, up, U_, ZERO6)
-                store6(robot, up, W_, ZERO6)
-            change_of_body(robot, screws, i, U, W, u, v, w)
-
-
-@helper
-def write_map_changes(robot, screws, loops, velocities, order, involved, q, v, a, equations, found,
-                      work):
-    """
-    Write how G, V and A change along each independent velocity k that is in a loop.
-
-    The rows of dependent velocities go to the arrays of ``work``: those of dG (``of_G``), of
-    dG v (``of_V``), of dG a + d gamma (``of_A``), and of dG/dt (``rate``).
-
-    """
-    J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate, members = work
-    n, nv, width = len(order), len(found) - G, len(involved)
-    dependent = n - nv
-    forward_pass(robot, screws, q, None, None, ZERO6)
-    velocity_pass(robot, screws, found[JOINTS_V], V_)
-    w[:], rate[:] = 0.0, 0.0
-    for c in range(width):
-        expand_velocity(velocities, found[G + involved[c, 0]], u)
-        loop_change_pass(robot, screws, members, involved[c, 1], u, found[JOINTS_V], w)
-        write_changes(robot, loops, velocities, involved[c, 1], J_t, J_u, J_tu)
-        solve_change(J_u, order, involved, involved[c, 1], equations, found, X, x, of_G[c])
-        for k in range(dependent):
-            of_V[k, c], of_A[k, c] = 0.0, 0.0
-            for e in range(width):
-                of_V[k, c] += of_G[c, k, e] * v[involved[e, 0]]
-                of_A[k, c] += of_G[c, k, e] * a[involved[e, 0]]
-                rate[k, e] += of_G[c, k, e] * v[involved[c, 0]]
-    for c in range(width):
-        expand_velocity(velocities, found[G + involved[c, 0]], u)
-        write_direction(velocities, order, dependent, of_V, c, x, w)
-        loop_change_pass(robot, screws, members, involved[c, 1], u, found[JOINTS_V], w)
-        write_changes(robot, loops, velocities, involved[c, 1], J_t, J_u, J_tu)
-        for i in range(len(X)):
-            X[i, 0] = 0.0
-            for j in range(n):
-                X[i, 0] += J_tu[i, j] * found[V, j] + J_u[i, j] * found[GAMMA, j]
-            for k in range(dependent):
-                X[i, 0] += J_t[i, order[k]] * of_V[k, c]
-        for k in range(dependent):
-            reflect(equations, k, order[k], X, 0)
-        solve_equations(equations, order, dependent, X, 0, x)
-        for k in range(dependent):
-            of_A[k, c] += x[order[k]]
-
-
-@kernel
-def closed_inverse_dynamics_derivatives(
-        robot, screws, loops, velocities, order, involved, q, v, a, equations, found, folded,
-        tree_D, D, J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate, members, derivatives):
-    """
-    Write dtau/dq, dtau/dv and M side by side to ``derivatives``, shape (nv, 3 nv).
-
-    ``tree_D`` and D are buffers for those of all joints and of the unconstrained robot.
-
-    """
-    n, nv, joints = len(order), len(found) - G, len(velocities)
-    dependent = n - nv
-    if not find_motion(robot, screws, loops, velocities, order, involved, q, v, a, equations,
-                       found):
-        return False
-    fine = (tree_torques(robot, screws, velocities, q, found, folded)
-            and inverse_dynamics_derivatives(robot, screws, q, found[JOINTS_V, :joints],
-                                             found[JOINTS_A, :joints], tree_D))
-    fold_squares(velocities, n, tree_D, D)
-    write_map_changes(robot, screws, loops, velocities, order, involved, q, v, a, equations,
-                      found, (J_t, J_u, J_tu, X, x, u, w, of_G, of_V, of_A, rate, members))
-    for e in range(len(involved)):
-        j = order[dependent + involved[e, 0]]
-        for k in range(dependent):
-            d = order[k]
-            for i in range(n):
-                D[i, j] += of_V[k, e] * D[i, n + d] + of_A[k, e] * D[i, 2 * n + d]
-                D[i, n + j] += (rate[k, e] + of_V[k, e]) * D[i, 2 * n + d]
-    for part in range(3):
-        map_columns(D, part * n, n, order, involved, found)
-    map_rows(D, 0, 3 * n, order, involved, found)
-    for part in range(3):
-        for i in range(nv):
-            for j in range(nv):
-                derivatives[i, part * nv + j] = D[order[dependent + i],
-                                                  part * n + order[dependent + j]]
-    total = 0.0
-    for c in range(len(involved)):
-        for e in range(len(involved)):
-            for k in range(dependent):
-                derivatives[involved[c, 0], involved[e, 0]] += of_G[e, k, c] * folded[order[k]]
-            total += derivatives[involved[c, 0], involved[e, 0]]
-    return fine and math.isfinite(total)

@@ -17,54 +17,45 @@ equations determine the others, the dependent ones. With the columns J_d and J_i
 where the rows of the independent velocities are those of the identity in G, and zero in gamma.
 There may be more equations than dependent velocities (a planar loop fulfils three of its six
 anyway): J_d has full column rank, and a QR factorization solves the equations that are consistent.
+On request, where J_d is ill-conditioned, (J_d^T J_d + D)^-1 J_d^T stands for J_d^+, with the D of
+`rbd_ros.task_space_dynamics`: the rows of a root of D are further equations of the block.
 
-A row of ``loops`` is one constraint, see the columns below; ``velocities`` maps from the
-coordinates of a robot with mimics, as in `rbd_ros.kernels.coordinates`; ``order`` has the numbers
-of the dependent velocities, followed by those of the independent ones; ``involved`` has, for each
-of the latter that is in a loop, its number among them and the group of the loop. The other columns
-of J are zero.
+The arrays are those of `rbd_ros.kernels.closed_loop_arrays`. Loops that have no joints in common
+are separate blocks: each is solved on its own.
 
 """
 
 import math
 
 import numpy as np
+from rbd_ros.kernels.closed_loop_arrays import (
+    A, BODY_A, BODY_B, CARRIER, CLOSED, CONSISTENT, cut, DEPENDENT, DIAGONAL, END, EQUATION,
+    EXTRA_ROWS, FACTOR, FIRST, G, GAMMA, INCONSISTENT, INVOLVED, JOINTS_A, JOINTS_V, KIND, LENGTH,
+    LENGTH_M, SINGULAR, STEP, V)
+from rbd_ros.kernels.closed_loop_damping import damp_block
 from rbd_ros.kernels.coordinates import column
 from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import exceeds, reciprocal
 from rbd_ros.kernels.layout import (count, fits, GROUND, load3, load33, load6, number, parent, R_,
                                     r_, slot, store6)
-from rbd_ros.kernels.traversal import (A_, forward_pass, S_, V_, world_joint_motion,
+from rbd_ros.kernels.traversal import (A_, forward_pass, minus_gravity, S_, V_, world_joint_motion,
                                        world_pose)
 from rbd_ros.kernels.vectors import (ad, add6, add_cross, compose, dot, row3, row33,
                                      scale, shift, sub, sub6, transpose, unrotate)
 
-# Columns of `loops`: kind, slots of the bodies, poses of the frames there (rotation by columns,
-# position), distance, m, the first of its equations, the slot of the body that carries both, and
-# the group of loops that have joints in common.
-KIND, BODY_A, FRAME_A, BODY_B, FRAME_B, LENGTH_M = 0, 1, 2, 14, 15, 27
-FIRST, CARRIER, GROUP = 28, 29, 30
-ROW_LENGTH = 31
-# Values of KIND, and the number of equations of each.
+# Values of KIND.
 POINT, REVOLUTE, WELD, DISTANCE = 0, 1, 2, 3
-EQUATIONS = (3, 5, 6, 1)
 ZERO6 = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-# Part of a dependent column that may be a combination of the others before that counts as
-# singular, gap of closed loops, m and rad, and relative error of consistent equations.
-SINGULAR, CLOSED, CONSISTENT = 1e-6, 1e-6, 1e-5
-# Rows of ``found``: V, A, gamma, a Newton step, V and A of all joints, mimics included, followed
-# by the columns of G. In the last column: the size of the gaps, and what is wrong: nothing (0), a
-# dependent velocity 1 ... that is singular, inconsistent equations, or the length of a vector.
-V, A, GAMMA, STEP, JOINTS_V, JOINTS_A, G = 0, 1, 2, 3, 4, 5, 6
-INCONSISTENT, LENGTH = -1, -2
+parts = helper(cut)
 
 
 # -- Positions. ---------------------------------------------------------------------------------
 @helper
-def frame(robot, loops, k, of_body):
+def frame(robot, table, k, of_body):
     """Return the pose of frame a or b, in the frame of the recursions."""
-    b = np.int64(loops[k, of_body])
+    b = np.int64(table[k, of_body])
     return world_pose(load33(robot, b, R_), load3(robot, b, r_),
-                      row33(loops, k, of_body + 1), row3(loops, k, of_body + 10))
+                      row33(table, k, of_body + 1), row3(table, k, of_body + 10))
 
 
 @helper
@@ -86,13 +77,13 @@ def rotation_gap(kind, R):
 def unit(a):
     """Return a / |a| and |a|; the x axis for the vector zero."""
     length = math.sqrt(dot(a, a))
-    return (scale(1.0 / length, a), length) if length > 0.0 else ((1.0, 0.0, 0.0), length)
+    return scale(1.0 / length, a) if exceeds(length, 0.0) else (1.0, 0.0, 0.0), length
 
 
 @helper
-def add_equations(J, loops, k, j, factor, turn, slide, along):
+def add_equations(table, k, J, j, factor, turn, slide, along):
     """Add to column j the components of a motion of b relative to a that must vanish."""
-    kind, row = loops[k, KIND], np.int64(loops[k, FIRST])
+    kind, row = table[k, KIND], np.int64(table[k, FIRST])
     if kind == DISTANCE:
         J[row, j] += factor * along
         return
@@ -108,97 +99,143 @@ def add_equations(J, loops, k, j, factor, turn, slide, along):
 
 
 @helper
-def write_equations(robot, loops, velocities, J, n):
+def write_equations(robot, p):
     """Write J, zeros and the gaps, side by side; return the size of the gaps, m and rad."""
-    J[:] = 0.0
-    for k in range(len(loops)):
-        (R, p), (R_b, p_b) = frame(robot, loops, k, BODY_A), frame(robot, loops, k, BODY_B)
-        kind, shift_b = loops[k, KIND], unrotate(R, sub(p_b, p))
-        carrier = np.int64(loops[k, CARRIER])
+    table, J, n = p.table, p.J, len(p.order)
+    rows = len(J) - EXTRA_ROWS
+    for row in range(rows):
+        for j in range(n + 2):
+            J[row, j] = 0.0
+    for k in range(len(table)):
+        (R, r), (R_b, r_b) = frame(robot, table, k, BODY_A), frame(robot, table, k, BODY_B)
+        kind, shift_b = table[k, KIND], unrotate(R, sub(r_b, r))
+        carrier = np.int64(table[k, CARRIER])
         line, length = unit(shift_b)
         turn = (0.0, 0.0, 0.0)
         if kind == REVOLUTE or kind == WELD:
             turn = rotation_gap(kind, compose(transpose(R), R_b))
-        add_equations(J, loops, k, n + 1, 1.0, turn, shift_b, length - loops[k, LENGTH_M])
+        add_equations(table, k, J, n + 1, 1.0, turn, shift_b, length - table[k, LENGTH_M])
         for of_body, sign in ((BODY_A, -1.0), (BODY_B, 1.0)):
-            point = p_b if kind == DISTANCE and of_body == BODY_B else p
-            b = np.int64(loops[k, of_body])
+            point = r_b if kind == DISTANCE and of_body == BODY_B else r
+            b = np.int64(table[k, of_body])
             while b != carrier:
                 turn, slide = shift(point, load6(robot, b, S_))
                 slide = unrotate(R, slide)
                 i = number(robot, b) - 1
-                add_equations(J, loops, k, column(velocities, i), sign * velocities[i, 1],
+                add_equations(table, k, J, column(p.velocities, i), sign * p.velocities[i, 1],
                               unrotate(R, turn), slide, dot(line, slide))
                 b = parent(robot, b)
     square = 0.0
-    for row in range(len(J) - 1):
+    for row in range(rows):
         square += J[row, n + 1] * J[row, n + 1]
     return math.sqrt(square)
 
 
 # -- Dependent velocities. ----------------------------------------------------------------------
 @helper
-def reflect(J, k, d, X, j):
-    """Apply reflection k, kept in column d of J below row k, to column j of X."""
-    size, along = 0.0, 0.0
-    for i in range(k, len(J) - 1):
-        size += J[i, d] * J[i, d]
-        along += J[i, d] * X[i, j]
-    if size > 0.0:
-        factor = 2.0 * along / size
-        for i in range(k, len(J) - 1):
-            X[i, j] -= factor * J[i, d]
+def is_regular(size, square):
+    """Return whether a column has this much, squared, that the columns before it do not have."""
+    return size > SINGULAR * SINGULAR * square
 
 
 @helper
-def factor_equations(J, order, involved, dependent, n):
+def is_consistent(left, square):
+    """Return whether equations are solved, given the square of a right-hand side and its rest."""
+    return left <= CONSISTENT * CONSISTENT * square
+
+
+@helper
+def is_closed(gap):
+    """Return whether the size of the gaps is zero up to the accuracy of the caller's q."""
+    return gap <= CLOSED
+
+
+@helper
+def pivots(p, block):
+    """Return the ranges of equations and of dependent velocities, of which no more are solved."""
+    row, end = p.blocks[block, EQUATION], p.blocks[block, EQUATION + 1]
+    first, last = p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]
+    return row, end, first, min(last, first + end - row)
+
+
+@helper
+def reflect(J, row, end, d, X, j):
+    """Apply the reflection of rows ``row`` ... that is kept in column d of J to column j of X."""
+    along = 0.0
+    for i in range(row, end):
+        along += J[i, d] * X[i, j]
+    if along != 0.0:
+        along *= J[FACTOR, d]
+        for i in range(row, end):
+            X[i, j] -= along * J[i, d]
+
+
+@helper
+def reflect_all(p, block, X, j):
+    """Apply all reflections of a block to column j of X."""
+    row, _, first, last = pivots(p, block)
+    for k in range(first, last):
+        d = p.order[k]
+        reflect(p.J, row + k - first, np.int64(p.J[END, d]), d, X, j)
+
+
+@helper
+def factor_block(p, block, is_damped):
     """
     Factor J_d = Q R by reflections, and apply Q^T to J_i and the gaps.
 
-    The diagonal of R is kept in the last row. Return 0; 1 + the position in ``order`` of a column
-    that the previous ones nearly contain; or INCONSISTENT.
+    Return 0; 1 + the position in ``order`` of a column that the previous ones nearly contain; or
+    INCONSISTENT, which damped equations may be.
 
     """
-    rows, status = len(J) - 1, 0
-    for k in range(dependent):
-        d, before, size = order[k], 0.0, 0.0
-        for i in range(k):
+    J, order, involved, status = p.J, p.order, p.involved, 0
+    start, below, first, last = pivots(p, block)
+    if last < p.blocks[block, DEPENDENT + 1]:
+        status = last + 1
+    for k in range(first, last):
+        row, end, d, before, size = start + k - first, below, order[k], 0.0, 0.0
+        while end > row + 1 and J[end - 1, d] == 0.0:
+            end -= 1
+        for i in range(start, row):
             before += J[i, d] * J[i, d]
-        for i in range(k, rows):
+        for i in range(row, end):
             size += J[i, d] * J[i, d]
-        if not size > SINGULAR * SINGULAR * (before + size) and status == 0:
+        if not is_regular(size, before + size) and status == 0:
             status = k + 1
-        size = math.sqrt(size)
-        if k < rows:
-            if J[k, d] > 0.0:
-                size = -size
-            J[rows, d] = size
-            J[k, d] -= size
-            for i in range(k + 1, dependent):
-                reflect(J, k, d, J, order[i])
-            for i in range(len(involved)):
-                reflect(J, k, d, J, order[dependent + involved[i, 0]])
-            reflect(J, k, d, J, n + 1)
-    for k in range(len(involved)):
-        inside, left, j = 0.0, 0.0, order[dependent + involved[k, 0]]
-        for i in range(rows):
+        # |x - s e|^2 / 2 = |x|^2 - s x_0, with s = -|x| sign x_0
+        x_0 = J[row, d]
+        s = -math.copysign(math.sqrt(size), x_0)
+        J[DIAGONAL, d] = s
+        J[row, d] -= s
+        J[FACTOR, d] = reciprocal(size - s * x_0)
+        J[END, d] = end
+        for i in range(k + 1, last):
+            reflect(J, row, end, d, J, order[i])
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            reflect(J, row, end, d, J, involved[e, 1])
+        reflect(J, row, end, d, J, len(order) + 1)
+    for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+        inside, left, j = 0.0, 0.0, involved[e, 1]
+        for i in range(start, below):
             square = J[i, j] * J[i, j]
             inside += square
-            if i >= dependent:
+            if i >= start + last - first:
                 left += square
-        if left > CONSISTENT * CONSISTENT * inside and status == 0:
+        if not (is_consistent(left, inside) or status != 0 or is_damped):
             status = INCONSISTENT
     return status
 
 
 @helper
-def solve_equations(J, order, dependent, X, j, x):
+def solve_block(p, block, X, j, x):
     """Write the dependent entries of x, -R^-1 of column j of X."""
-    for k in range(dependent - 1, -1, -1):
-        y = -X[k, j]
-        for i in range(k + 1, dependent):
-            y -= J[k, order[i]] * x[order[i]]
-        x[order[k]] = y / J[len(J) - 1, order[k]]
+    J, order = p.J, p.order
+    row, _, first, last = pivots(p, block)
+    for k in range(last - 1, first - 1, -1):
+        y = -X[row + k - first, j]
+        for i in range(k + 1, last):
+            y -= J[row + k - first, order[i]] * x[order[i]]
+        x[order[k]] = y / J[DIAGONAL, order[k]]
 
 
 @helper
@@ -209,63 +246,52 @@ def report(found, gap, status):
 
 
 @helper
-def write_map(robot, loops, velocities, order, involved, J, found):
+def write_map(robot, p):
     """Write the Newton step and G; return whether the loops are closed and regular."""
-    n = len(order)
-    nv = len(found) - G
-    dependent = n - nv
-    gap = write_equations(robot, loops, velocities, J, n)
-    status = factor_equations(J, order, involved, dependent, n)
-    found[:] = 0.0
-    report(found, gap, status)
-    solve_equations(J, order, dependent, J, n + 1, found[STEP])
-    for k in range(nv):
-        found[G + k, order[dependent + k]] = 1.0
-    for i in range(len(involved)):
-        k = involved[i, 0]
-        solve_equations(J, order, dependent, J, order[dependent + k], found[G + k])
-    return gap <= CLOSED and status == 0
+    gap, status = write_equations(robot, p), 0
+    for block in range(len(p.blocks)):
+        wrong = factor_block(p, block, damp_block(p, block))
+        if status == 0:
+            status = wrong
+        solve_block(p, block, p.J, len(p.order) + 1, p.found[STEP])
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            solve_block(p, block, p.J, p.involved[e, 1], p.found[G + p.involved[e, 0]])
+    report(p.found, gap, status)
+    return is_closed(gap) and status == 0
 
 
 @kernel
-def loop_map(robot, screws, loops, velocities, order, involved, q, equations, found):
+def loop_map(robot, screws, loops, q):
     """Write the rows STEP and G of ``found``."""
+    p = parts(loops)
     if not fits(robot, q, None):
-        report(found, 0.0, LENGTH)
+        report(p.found, 0.0, LENGTH)
         return False
     forward_pass(robot, screws, q, None, None, ZERO6)
-    return write_map(robot, loops, velocities, order, involved, equations, found)
+    return write_map(robot, p)
 
 
 # -- Velocities and accelerations. --------------------------------------------------------------
 @helper
 def expand_velocity(velocities, x, expanded):
-    """Write the velocity of all joints, mimics included, and return it."""
+    """Write the velocity of all joints, mimics included."""
     for i in range(len(velocities)):
         expanded[i] = velocities[i, 1] * x[column(velocities, i)]
-    return expanded
 
 
 @helper
-def velocity_pass(robot, screws, x, k):
-    """Write to column k the twist of every body at the velocity x, in the frame of the S_."""
-    store6(robot, GROUND, k, ZERO6)
-    for i in range(1, count(robot)):
-        b = slot(i)
-        Sx = world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
-                                load6(robot, b, S_), x)
-        store6(robot, b, k, add6(load6(robot, parent(robot, b), k), Sx))
-
-
-@helper
-def bias_pass(robot):
-    """Write A_, the acceleration of every body at zero acceleration of the joints."""
-    store6(robot, GROUND, A_, ZERO6)
+def velocity_pass(robot, screws, x, A_0):
+    """Write V_ and A_: the motion of every body at the velocity x without accelerations."""
+    store6(robot, GROUND, V_, ZERO6)
+    store6(robot, GROUND, A_, A_0)
     for i in range(1, count(robot)):
         b = slot(i)
         up = parent(robot, b)
-        twist, carried = load6(robot, b, V_), load6(robot, up, V_)
-        store6(robot, b, A_, add6(load6(robot, up, A_), ad(twist, sub6(twist, carried))))
+        Sx = world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
+                                load6(robot, b, S_), x)
+        twist = add6(load6(robot, up, V_), Sx)
+        store6(robot, b, V_, twist)
+        store6(robot, b, A_, add6(load6(robot, up, A_), ad(twist, Sx)))
 
 
 @helper
@@ -277,80 +303,103 @@ def acceleration_at(point, twist, acceleration):
 
 
 @helper
-def write_bias(robot, loops, J, n):
-    """Write c to column n."""
-    for row in range(len(J) - 1):
+def write_bias(robot, p):
+    """Write c to the column behind J."""
+    table, J, n = p.table, p.J, len(p.order)
+    for row in range(len(J) - EXTRA_ROWS):
         J[row, n] = 0.0
-    for k in range(len(loops)):
-        a, b = np.int64(loops[k, BODY_A]), np.int64(loops[k, BODY_B])
-        R, p = frame(robot, loops, k, BODY_A)
+    for k in range(len(table)):
+        a, b = np.int64(table[k, BODY_A]), np.int64(table[k, BODY_B])
+        R, r = frame(robot, table, k, BODY_A)
         V_a, V_b = load6(robot, a, V_), load6(robot, b, V_)
         A_a, A_b = load6(robot, a, A_), load6(robot, b, A_)
         along = 0.0
-        if loops[k, KIND] == DISTANCE:
-            p_b = frame(robot, loops, k, BODY_B)[1]
-            line, length = unit(sub(p_b, p))
-            v_a, a_a = acceleration_at(p, V_a, A_a)
-            v_b, a_b = acceleration_at(p_b, V_b, A_b)
+        if table[k, KIND] == DISTANCE:
+            r_b = frame(robot, table, k, BODY_B)[1]
+            line, length = unit(sub(r_b, r))
+            v_a, a_a = acceleration_at(r, V_a, A_a)
+            v_b, a_b = acceleration_at(r_b, V_b, A_b)
             v_rel = sub(v_b, v_a)
             parallel = dot(line, v_rel)
             along = dot(line, sub(a_b, a_a)) + (dot(v_rel, v_rel) - parallel * parallel) / length
-        turn, slide = shift(p, sub6(sub6(A_b, A_a), ad(V_a, sub6(V_b, V_a))))
-        add_equations(J, loops, k, n, 1.0, unrotate(R, turn), unrotate(R, slide), along)
+        turn, slide = shift(r, sub6(sub6(A_b, A_a), ad(V_a, sub6(V_b, V_a))))
+        add_equations(table, k, J, n, 1.0, unrotate(R, turn), unrotate(R, slide), along)
 
 
 @helper
-def write_motion(robot, screws, loops, velocities, order, v, a, equations, found):
-    """Write V, A and gamma; needs G and the factors of the equations. Return whether finite."""
-    n, nv, total = len(order), len(found) - G, 0.0
-    for j in range(n):
-        x, y = 0.0, 0.0
-        for k in range(nv):
-            x += found[G + k, j] * v[k]
-            if a is not None:
-                y += found[G + k, j] * a[k]
-        found[V, j], found[A, j] = x, y
-    expand_velocity(velocities, found[V], found[JOINTS_V])
-    velocity_pass(robot, screws, found[JOINTS_V], V_)
-    bias_pass(robot)
-    write_bias(robot, loops, equations, n)
-    for k in range(n - nv):
-        reflect(equations, k, order[k], equations, n)
-    solve_equations(equations, order, n - nv, equations, n, found[GAMMA])
-    for j in range(n):
+def map_velocity(p, block, x, X):
+    """Write the dependent entries of G x to X."""
+    for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+        d, y = p.order[k], 0.0
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            y += p.found[G + p.involved[e, 0], d] * x[p.involved[e, 0]]
+        X[d] = y
+
+
+@helper
+def write_acceleration(p, a):
+    """Write A from gamma and a; return whether it is finite."""
+    found, order, total = p.found, p.order, 0.0
+    nv = len(found) - G
+    for k in range(nv):
+        found[A, order[len(order) - nv + k]] = a[k]
+    for block in range(len(p.blocks)):
+        map_velocity(p, block, a, found[A])
+    for j in range(len(order)):
         found[A, j] += found[GAMMA, j]
         total += found[A, j]
-    expand_velocity(velocities, found[A], found[JOINTS_A])
+    expand_velocity(p.velocities, found[A], found[JOINTS_A])
     return math.isfinite(total)
 
 
 @helper
-def find_motion(robot, screws, loops, velocities, order, involved, q, v, a, equations, found):
+def write_motion(robot, screws, p, v):
+    """Write V and gamma; needs G and the factors of the equations."""
+    found, order = p.found, p.order
+    nv = len(found) - G
+    for k in range(nv):
+        found[V, order[len(order) - nv + k]] = v[k]
+    for block in range(len(p.blocks)):
+        map_velocity(p, block, v, found[V])
+    expand_velocity(p.velocities, found[V], found[JOINTS_V])
+    velocity_pass(robot, screws, found[JOINTS_V], minus_gravity(robot))
+    write_bias(robot, p)
+    for block in range(len(p.blocks)):
+        reflect_all(p, block, p.J, len(order))
+        solve_block(p, block, p.J, len(order), found[GAMMA])
+
+
+@helper
+def find_motion(robot, screws, p, q, v, a):
     """Do `loop_motion`; a may be None for zero."""
-    if not (fits(robot, q, None) and len(v) == len(found) - G
-            and (a is None or len(a) == len(found) - G)):
-        report(found, 0.0, LENGTH)
+    nv = len(p.found) - G
+    if not (fits(robot, q, None) and len(v) == nv and (a is None or len(a) == nv)):
+        report(p.found, 0.0, LENGTH)
         return False
     forward_pass(robot, screws, q, None, None, ZERO6)
-    closed = write_map(robot, loops, velocities, order, involved, equations, found)
-    return write_motion(robot, screws, loops, velocities, order, v, a, equations, found) and closed
+    closed = write_map(robot, p)
+    write_motion(robot, screws, p, v)
+    if a is not None:
+        return write_acceleration(p, a) and closed
+    total = 0.0
+    for j in range(len(p.order)):
+        total += p.found[GAMMA, j]
+    return math.isfinite(total) and closed
 
 
 @kernel
-def minus_inverse(equations, order, nv, unit, inverse):
+def loop_motion(robot, screws, loops, q, v, a):
+    """Write V, A and gamma."""
+    return find_motion(robot, screws, parts(loops), q, v, a)
+
+
+@kernel
+def minus_inverse(loops, unit, inverse):
     """Write -J_d^+, transposed; needs the factors of the equations. ``unit`` is a buffer."""
-    dependent = len(order) - nv
+    p = parts(loops)
     unit[:], inverse[:] = 0.0, 0.0
-    for j in range(len(unit)):
-        unit[j, j] = 1.0
-        for k in range(dependent):
-            reflect(equations, k, order[k], unit, j)
-        solve_equations(equations, order, dependent, unit, j, inverse[j])
-    return True
-
-
-@kernel
-def loop_motion(robot, screws, loops, velocities, order, involved, q, v, a, equations, found):
-    """Write all rows of ``found``, at the independent velocities v and accelerations a."""
-    return find_motion(robot, screws, loops, velocities, order, involved, q, v, a, equations,
-                       found)
+    for block in range(len(p.blocks)):
+        for j in range(p.blocks[block, EQUATION], p.blocks[block, EQUATION + 1]):
+            unit[j, j] = 1.0
+            reflect_all(p, block, unit, j)
+            solve_block(p, block, unit, j, inverse[j])

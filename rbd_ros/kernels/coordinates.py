@@ -13,10 +13,7 @@ map back as G^T tau, matrices as G^T M G.
 
 """
 
-import math
-
 import numpy as np
-from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.kernels.jit.compiled import helper, kernel
 
 
@@ -96,73 +93,3 @@ def fold_stacked(velocities, nv, squares, rows, A, folded):
         for j in range(n):
             folded[squares * nv + k, column(velocities, j)] += (
                 velocities[j, 1] * A[squares * n + k, j])
-
-
-@kernel
-def dense_hybrid_status(M, b, a, tau, prescribed, all_a, all_tau, L):
-    """
-    Solve M a + b = tau for the entries of a and tau that are not given [K (33)].
-
-    ``a`` is read where ``prescribed`` is true, ``tau`` elsewhere; given and computed entries are
-    written to ``all_a`` and ``all_tau``. M may have more than nv rows and columns; ``L``, shape
-    (nv, nv), is a buffer. Returns 0; 1 + a velocity that moves no inertia; or -1 if a vector has a
-    wrong length or a result is not finite.
-
-    """
-    nv = len(b)
-    if len(a) != nv or len(tau) != nv or len(prescribed) != nv:
-        return -1
-    for i in range(nv):
-        all_a[i] = a[i] if prescribed[i] else 0.0
-    for i in range(nv):
-        all_tau[i] = b[i] if prescribed[i] else tau[i] - b[i]
-        for j in range(nv):
-            if prescribed[j]:
-                if prescribed[i]:
-                    all_tau[i] += M[i, j] * all_a[j]
-                else:
-                    all_tau[i] -= M[i, j] * all_a[j]
-    # Factor M_pp = L L^T and solve L y = b in one pass.
-    for i in range(nv):
-        if prescribed[i]:
-            continue
-        for j in range(i + 1):
-            if prescribed[j]:
-                continue
-            x = M[i, j]
-            for k in range(j):
-                if not prescribed[k]:
-                    x -= L[i, k] * L[j, k]
-            if j < i:
-                L[i, j] = x / L[j, j]
-            elif x > SINGULAR * M[i, i]:
-                L[i, i] = math.sqrt(x)
-            else:
-                return i + 1
-        x = all_tau[i]
-        for k in range(i):
-            if not prescribed[k]:
-                x -= L[i, k] * all_a[k]
-        all_a[i] = x / L[i, i]
-    for i in range(nv - 1, -1, -1):
-        if not prescribed[i]:
-            for k in range(i + 1, nv):
-                if not prescribed[k]:
-                    all_a[i] -= L[k, i] * all_a[k]
-            all_a[i] /= L[i, i]
-    total = 0.0
-    for i in range(nv):
-        if prescribed[i]:
-            for k in range(nv):
-                if not prescribed[k]:
-                    all_tau[i] += M[i, k] * all_a[k]
-        else:
-            all_tau[i] = tau[i]
-        total += all_a[i] + all_tau[i]
-    return 0 if math.isfinite(total) else -1
-
-
-@kernel
-def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
-    """Do `dense_hybrid_status`, and return whether it succeeds."""
-    return dense_hybrid_status(M, b, a, tau, prescribed, all_a, all_tau, L) == 0

@@ -9,23 +9,27 @@ Configurations that close the loops of a robot, by Newton's method.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+from rbd_ros._internal.lazy_exports import LazyModule
 from rbd_ros.errors import StateError
-from rbd_ros.kernels import closed_loops
-from rbd_ros.model.loops import all_involved, Loops
+from rbd_ros.kernels import closed_loop_arrays
+from rbd_ros.kernels.closed_loop_arrays import (
+    ACCEPTED, ACCURACY, CLOSED, ITERATIONS, LONGEST_STEP, SINGULAR, STALLED)
+from rbd_ros.model.loops import Loops
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad
 from rbd_ros.model.steps import (
     moved, quaternion_joints, random_of_tree, step_between, with_unit_quaternions)
 
-# Size of the gaps at which Newton's method ends, and which may be left where numbers of redundant
-# equations are rounded, m and rad.
-ACCURACY, ACCEPTED = 1e-13, 1e-7
-ITERATIONS, LONGEST_STEP = 100, 0.5     # of Newton's method; rad or m
-# Share of the smallest gap before, from which an acceptable gap counts as the smallest possible;
-# near singular configurations it falls by less than half in a step.
-STALLED = 0.9
+if TYPE_CHECKING:
+    from rbd_ros.kernels import closed_loop_samples, closed_loops
+else:
+    # Only robots with loops need a compiler before their dynamics are computed.
+    closed_loop_samples = LazyModule('rbd_ros.kernels.closed_loop_samples')
+    closed_loops = LazyModule('rbd_ros.kernels.closed_loops')
+
 TERMS = 30      # of the exponential series of turns by up to pi or so, to rounding
 DRAWS = 1000     # random configurations that are tried
 CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot follow
@@ -34,25 +38,23 @@ CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot foll
 def equations_and_gaps(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return J for all velocities of the unconstrained robot, and the gaps, m and rad."""
     n = len(loops.order)
-    equations, _ = _evaluate(replace(loops, order=np.arange(n), involved=all_involved(n), nv=n), q)
-    return equations[:-1, :n], equations[:-1, n + 1]
+    J = _evaluate(replace(loops, order=np.arange(n), nv=n, numbers=((), (), ())), q).J
+    return J[:loops.equations, :n], J[:loops.equations, n + 1]
 
 
-def _evaluate(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    arrays = loops.arrays()
-    closed_loops.loop_map(loops.robot.copy(), loops.screws, loops.table,
-                          loops.coordinates.columns, loops.order, loops.involved,
-                          loops.coordinates.position(q), *arrays)
-    return arrays
+def _evaluate(loops: Loops, q: np.ndarray, damped: bool = False) -> closed_loop_arrays.Parts:
+    array = loops.array(damped)
+    closed_loops.loop_map(loops.robot.copy(), loops.screws, array, loops.coordinates.position(q))
+    return closed_loop_arrays.cut(array)
 
 
 def regular_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
-    """Return G of v_tree = G v, or None if the loops are open or singular at q."""
-    _, found = _evaluate(loops, q)
+    """Return G of v_tree = G v, damped on request, or None if open or singular at q."""
+    found = _evaluate(loops, q, damped=True).found
     gap, status = found[:2, -1].tolist()
-    if status or not gap <= closed_loops.CLOSED:
+    if status or not gap <= CLOSED:
         return None
-    return found[closed_loops.G:, :len(loops.order)].T
+    return found[closed_loop_arrays.G:, :len(loops.order)].T
 
 
 def gap_in_words(loops: Loops, q: np.ndarray) -> str:
@@ -63,9 +65,19 @@ def gap_in_words(loops: Loops, q: np.ndarray) -> str:
         first += one.equations
         turns = {'weld': 3, 'revolute': 2}.get(one.kind, 0)
         shift, turn = np.linalg.norm(part[turns:]), np.linalg.norm(part[:turns])
-        text = f'{1e3 * shift:.3g} mm' + (f' and {np.degrees(turn):.3g} deg' if turns else '')
-        texts.append((max(shift, turn), f"constraint '{one.name}' is open by {text}"))
+        # Less than `ACCEPTED` is rounding.
+        gap = ' and '.join(f'{x:.3g} {unit}' for x, unit in (
+            (round(1e3 * shift, 4), 'mm'), (round(np.degrees(turn), 4), 'deg')) if x)
+        texts.append((max(shift, turn), f"constraint '{one.name}' "
+                      + (f'is open by {gap}' if gap else 'is closed')))
     return max(texts)[1]
+
+
+def open_loops(loops: Loops, name: str, q: np.ndarray, label: str = '') -> StateError:
+    """Return the error for an open configuration of the robot ``name``."""
+    where = f' in {label}' if label else ''
+    return StateError(f"the loops of robot '{name}' are open{where}: " + gap_in_words(loops, q)
+                      + '; close them with rbd_ros.model.normalize')
 
 
 def close_nearby(model: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None:
@@ -80,7 +92,7 @@ def close_nearby(model: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None
         if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
             return q
         best = min(best, gap)
-        step = np.linalg.lstsq(J, -e, rcond=closed_loops.SINGULAR)[0]
+        step = np.linalg.lstsq(J, -e, rcond=SINGULAR)[0]
         q = with_unit_quaternions(model, moved(model, q, _limited(step)))
     return q if gap <= ACCEPTED else None
 
@@ -106,14 +118,14 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
     partly = [k for _, _, k in quaternion_joints(tree)
               if not own.isdisjoint(range(tree.nv)[k]) and not own.issuperset(range(tree.nv)[k])]
     if step is not None:
-        _, found = _evaluate(loops, q)
-        total = step @ found[closed_loops.G:, :tree.nv]
+        found = _evaluate(loops, q).found
+        total = step @ found[closed_loop_arrays.G:, :tree.nv]
         if not np.all(np.isfinite(total)):
             total = np.zeros(tree.nv)
             total[loops.own] = step
         q = moved(tree, start, total)
     for _ in range(ITERATIONS):
-        _, found = _evaluate(loops, q)
+        found = _evaluate(loops, q).found
         gap, status = found[:2, -1].tolist()
         if not np.isfinite(gap):
             return None
@@ -121,7 +133,7 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
             return with_unit_quaternions(tree, q)
         best = min(best, gap)
         change = (_change_of_total(loops, q, total, partly) if partly
-                  else found[closed_loops.STEP, :tree.nv])
+                  else found[closed_loop_arrays.STEP, :tree.nv])
         if status > 0 or not np.all(np.isfinite(change)):
             return None
         total = total + _limited(change)
@@ -155,7 +167,7 @@ def _change_of_total(loops: Loops, q: np.ndarray, total: np.ndarray,
         J[:, k] = J[:, k] @ map_
     dependent = loops.order[:len(loops.order) - loops.nv]
     change = np.zeros(len(loops.order))
-    change[dependent] = np.linalg.lstsq(J[:, dependent], -e, rcond=closed_loops.SINGULAR)[0]
+    change[dependent] = np.linalg.lstsq(J[:, dependent], -e, rcond=SINGULAR)[0]
     return change
 
 
@@ -183,6 +195,33 @@ def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS
                          'the independent joints leave the range in which the loops close')
     half = moved_closed(model, q, 0.5 * step, cuts - 1)
     return moved_closed(model, half, 0.5 * step, cuts - 1)
+
+
+def nearly_closed(model: Model, q: np.ndarray, label: str) -> np.ndarray:
+    """Return q with its loops closed to rounding; StateError if they are open, as in dynamics."""
+    assert model.loops is not None
+    if not np.linalg.norm(equations_and_gaps(model.loops, q)[1]) <= CLOSED:
+        raise open_loops(model.loops, model.name, q, label)
+    return closed(model, q, label)
+
+
+def close_samples(model: Model, first: int, stride: float, samples: np.ndarray) -> int:
+    """
+    Solve the dependent joints in rows of ``samples`` (points, nq), each from the row before.
+
+    Rows before ``first`` are solved. Return the first row that is not: a step of an independent
+    joint is longer than the stride, rad or m, Newton's method fails, or joints have quaternions.
+
+    """
+    loops, tree = model.loops, model.unconstrained
+    assert loops is not None
+    if tree.nq != tree.nv:
+        return first
+    joints = loops.coordinates
+    positions = np.column_stack((joints.source, joints.multiplier, joints.offset))
+    return int(closed_loop_samples.close_samples(
+        loops.robot.copy(), loops.screws, loops.array(damped=False), positions, first, stride,
+        np.zeros(len(positions)), samples))
 
 
 def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import check_model, finite_vector, number, refuse_loops, shown
-from rbd_ros.model.closure import closed, independent_step, moved_closed, random_closed
+from rbd_ros.model.closure import (
+    close_samples, closed, independent_step, moved_closed, nearly_closed, random_closed)
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import (
     moved, neutral_of_tree, quaternion_joints, random_of_tree, step_between)
@@ -57,6 +58,12 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     return q if model.loops is None else closed(model, q, label)
 
 
+def on_closure(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
+    """Return q as `normalize` does, but raise StateError if its loops are open."""
+    q = checked(model, q, label)
+    return q if model.loops is None else nearly_closed(model, q, label)
+
+
 def checked(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     """Return q with unit quaternions, without closing loops; arguments as for `normalize`."""
     q = finite_vector(model, label, q, positions=True)
@@ -90,23 +97,33 @@ def closed_along(model: Model, positions: np.ndarray, label: str = 'positions') 
     """
     if model.loops is None:
         return positions
-    own, q, found = independent_positions(model), neutral(model), []
-    for k, x in enumerate(positions):
-        where = f'{label}, point {k},' if len(positions) > 1 else label
-        end = q.copy()
-        end[own] = x
-        end = normalize(model.unconstrained, end, where)
-        step = independent_step(model, q, end)
-        count = max(1, int(np.ceil(np.max(np.abs(step)) / LONGEST_STEP)))
-        try:
-            for _ in range(count):
-                q = moved_closed(model, q, step / count)
-        except StateError:
-            pass    # The way there is not closed, but its end may be.
-        q[own] = end[own]
-        q = closed(model, q, where)
-        found.append(q)
-    return np.reshape(found, (len(positions), model.nq))
+    # The first row is the start.
+    own, found = independent_positions(model), np.tile(neutral(model), (len(positions) + 1, 1))
+    found[1:, own] = positions
+    row = close_samples(model, 1, LONGEST_STEP, found)
+    while row < len(found):
+        where = f'{label}, point {row - 1},' if len(positions) > 1 else label
+        found[row] = _closed_beyond(model, found[row - 1], positions[row - 1], own, where)
+        row = close_samples(model, row + 1, LONGEST_STEP, found)
+    return found[1:]
+
+
+def _closed_beyond(model: Model, q: np.ndarray, positions: np.ndarray, own: list[int],
+                   label: str) -> np.ndarray:
+    """Return the closed configuration with positions of the independent joints, from q."""
+    end = q.copy()
+    end[own] = positions
+    end = normalize(model.unconstrained, end, label)
+    step = independent_step(model, q, end)
+    count = max(1, int(np.ceil(np.max(np.abs(step)) / LONGEST_STEP)))
+    try:
+        for _ in range(count):
+            q = moved_closed(model, q, step / count)
+    except StateError:
+        pass    # The way there is not closed, but its end may be.
+    q = q.copy()
+    q[own] = end[own]
+    return closed(model, q, label)
 
 
 def random_configuration(model: Model, rng: np.random.Generator | int) -> np.ndarray:
@@ -146,9 +163,14 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, dt: float) -> np
     dt : float
         Duration, s.
 
+    Raises
+    ------
+    StateError
+        If the loops are open at q, or cannot be closed after the step.
+
     """
     v, dt = finite_vector(model, 'v', v), number('dt', dt)
-    q = normalize(model, q)
+    q = on_closure(model, q)
     if model.loops is not None:
         return moved_closed(model, q, dt * v)
     result = moved(model, q, dt * v)
@@ -167,7 +189,12 @@ def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarr
     model, q_0, q_1 : Model, array_like of shape (model.nq,)
         Configurations, rad and m.
 
+    Raises
+    ------
+    StateError
+        If the loops are open.
+
     """
     check_model(model)
     between = step_between if model.loops is None else independent_step
-    return between(model, normalize(model, q_0, 'q_0'), normalize(model, q_1, 'q_1'))
+    return between(model, on_closure(model, q_0, 'q_0'), on_closure(model, q_1, 'q_1'))

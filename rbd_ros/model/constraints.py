@@ -4,12 +4,14 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields, replace
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros._internal.text import listed
+from rbd_ros._internal.text import amount, listed
 from rbd_ros.errors import ModelError
-from rbd_ros.model.arguments import check_model
+from rbd_ros.kernels.closed_loop_arrays import SINGULAR
+from rbd_ros.model.arguments import check_model, number
 from rbd_ros.model.closure import close_nearby, equations_and_gaps, gap_in_words
 from rbd_ros.model.coordinates import ClosedCoordinates
 from rbd_ros.model.description import Link
@@ -18,17 +20,23 @@ from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops,
 from rbd_ros.model.model import build_tree, Model
 from rbd_ros.model.plausibility import NO_EFFORT, without_effort
 from rbd_ros.model.steps import moved, neutral_of_tree, random_of_tree, step_between
+from rbd_ros.model.uncertainty import Uncertainty
 
 # Relative size of singular values of J that are zero but for the rounding of numbers in
 # descriptions, and of those that are too small for a choice of joints.
 RANK_TOLERANCE, ILL_CONDITIONED = 1e-6, 1e-4
+# Relative difference of equal columns of J: of symmetric mechanisms, whose numbers are rounded.
+EQUAL = 1e-6
+# A higher condition limit would be close to what counts as singular.
+HIGHEST_LIMIT = 0.1 / SINGULAR
 # Configurations that are tried, and the perturbation, rad or m, that tells whether the neutral
 # configuration is singular.
 TRIES, PERTURBATION = 100, 0.05
 
 
 def with_constraints(model: Model, constraints: Sequence[Constraint],
-                     independent: Sequence[str] | None = None) -> Model:
+                     independent: Sequence[str] | None = None, *,
+                     condition_limit: float | None = None) -> Model:
     """
     Return the robot with constraints that close loops, in place of previous ones.
 
@@ -41,22 +49,32 @@ def with_constraints(model: Model, constraints: Sequence[Constraint],
     independent : sequence of str, optional
         Names of joints or velocities, as many as the robot has degrees of freedom: the motors, as
         a rule. By default those that determine the others best in the neutral configuration, where
-        joints with an effort limit other than 0 come first.
+        joints with an effort limit other than 0 come first, and of equal ones the first in the
+        tree.
+    condition_limit : float, optional
+        Condition number of the equations of the dependent velocities, rad/s and m/s, beyond which
+        their inverse is damped, 1 to 1e5. Near singular configurations, all functions then return
+        finite results, for velocities that open the loops: see doc/closed_loops.md. By default
+        singular configurations are a SingularError.
 
     Raises
     ------
     ModelError
         If a constraint is wrong, the loops cannot be closed or leave no degree of freedom, or the
         independent joints do not determine the others.
+    StateError
+        If the condition limit is out of range.
 
     """
     check_model(model)
-    return closed_tree(model.unconstrained, constraints, independent)
+    return closed_tree(model.unconstrained, constraints, independent, condition_limit=(
+        inf if condition_limit is None else number(
+            'condition_limit', condition_limit, 1.0, HIGHEST_LIMIT)))
 
 
 def closed_tree(tree: Model, constraints: Sequence[Constraint],
                 independent: Sequence[str] | None = None,
-                passive: Collection[str] | None = None) -> Model:
+                passive: Collection[str] | None = None, condition_limit: float = inf) -> Model:
     """
     Return a tree with constraints, as `with_constraints` does.
 
@@ -69,21 +87,34 @@ def closed_tree(tree: Model, constraints: Sequence[Constraint],
     links = {name: k for k, name in enumerate(tree.link_names)}
     loops = make_loops([check_constraint(one, links) for one in constraints], links, tree.tree,
                        tree.coordinates)
+    _refuse_fixed_distances(tree, loops)
     q = _closed_configuration(tree, loops)
     regular, J = _regular_equations(tree, loops, q)
     rank, at_neutral = _rank(J), _rank(equations_and_gaps(loops, q)[0])
     if rank == tree.nv or not _moves(tree, loops, regular, J, rank):
+        names = [one.name for one in constraints]
         raise ModelError(f"the constraints of robot '{tree.name}' leave no degree of freedom: "
-                         'remove one of ' + listed([one.name for one in constraints]))
+                         f'remove {"one of " * (len(names) > 1)}{listed(names)}')
     own = (_chosen(tree, J, rank, tree.effort_limit == 0.0 if passive is None else np.array(
         [name in passive for name in tree.velocity_names])) if independent is None
         else _given(tree, J, rank, independent))
-    robot = _constrained(tree, replace(loops, neutral=q), own)
+    robot = _constrained(tree, replace(loops, neutral=q, condition_limit=condition_limit), own)
     if at_neutral == rank:
         return robot
     return replace(robot, warnings=(*robot.warnings, (
         'the loops are singular in the neutral configuration, where forces and velocities are not '
         'defined: place the zero of the joints elsewhere')))
+
+
+def _refuse_fixed_distances(tree: Model, loops: Loops) -> None:
+    """Raise ModelError if no joint moves the points of a distance apart."""
+    rng, row = np.random.default_rng(0), 0
+    J = np.array([equations_and_gaps(loops, random_of_tree(tree, rng))[0] for _ in range(3)])
+    for one in loops.constraints:
+        if one.kind == 'distance' and np.abs(J[:, row]).max() <= RANK_TOLERANCE * np.abs(J).max():
+            raise ModelError(f"constraint '{one.name}' holds points at a distance that no joint "
+                             'changes: remove it, or check its links and placements')
+        row += one.equations
 
 
 def _closed_configuration(tree: Model, loops: Loops) -> np.ndarray:
@@ -143,7 +174,8 @@ def _chosen(tree: Model, J: np.ndarray, rank: int, passive: np.ndarray) -> list[
         sizes = np.linalg.norm(left, axis=0)
         sizes[dependent] = -1.0
         first = np.where(passive, sizes, -1.0)
-        k = int(np.argmax(first if first.max() > enough else sizes))
+        sizes = first if first.max() > enough else sizes
+        k = int(np.flatnonzero(sizes >= (1.0 - EQUAL) * sizes.max())[-1])
         dependent.append(k)
         axis = left[:, k] / np.linalg.norm(left[:, k])
         left -= np.outer(axis, axis @ left)
@@ -165,8 +197,8 @@ def _given(tree: Model, J: np.ndarray, rank: int, independent: Sequence[str]) ->
             raise ModelError(f"independent joint '{name}': robot '{tree.name}' has no such joint "
                              'that moves; it has ' + listed(tree.velocity_names))
     if len(own) != tree.nv - rank:
-        raise ModelError(f"robot '{tree.name}' has {tree.nv - rank} degrees of freedom, but the "
-                         f'independent joints have {len(own)} velocities: name as many')
+        raise ModelError(f"robot '{tree.name}' has {amount(tree.nv - rank, 'degree')} of freedom, "
+                         f'but the independent joints have {len(own)} velocities: name as many')
     rest = [k for k in range(tree.nv) if k not in own]
     sizes = np.linalg.svd(J[:, rest], compute_uv=False)
     if not sizes[-1] > ILL_CONDITIONED * sizes[0]:
@@ -197,8 +229,25 @@ def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
 def rebuild(model: Model, *, links: Sequence[Link] | None = None,
             joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None,
             constraints: Sequence[Constraint] | None = None) -> Model:
-    """Return the robot with other parts or gravity; known warnings are not repeated."""
+    """
+    Return the robot with other parts or gravity; known warnings are not repeated.
+
+    Its uncertainty is kept if it has the same joints and moving bodies.
+
+    """
     check_model(model)
+    return attach(_rebuilt(model, links, joints, gravity, constraints), model.uncertainty)
+
+
+def attach(model: Model, uncertainty: Uncertainty | None) -> Model:
+    """Return the robot with the uncertainty of its torques, if that belongs to such a robot."""
+    fits = uncertainty is not None and uncertainty.fits(
+        model.velocity_names, {joint.child for joint in model.joints if joint.nv})
+    return replace(model, uncertainty=uncertainty) if fits else model
+
+
+def _rebuilt(model: Model, links: Sequence[Link] | None, joints: Sequence[Joint] | None,
+             gravity: npt.ArrayLike | None, constraints: Sequence[Constraint] | None) -> Model:
     tree = build_tree(model.name, model.links if links is None else links,
                       model.joints if joints is None else joints,
                       model.gravity if gravity is None else gravity, notes=model.warnings)
@@ -209,9 +258,11 @@ def rebuild(model: Model, *, links: Sequence[Link] | None = None,
         own = [tree.velocity_names.index(name) for name in model.velocity_names]
         links_of = {name: k for k, name in enumerate(tree.link_names)}
         loops = make_loops(model.constraints, links_of, tree.tree, tree.coordinates)
-        return _constrained(tree, replace(loops, neutral=model.loops.neutral), own)
+        return _constrained(tree, replace(loops, neutral=model.loops.neutral, condition_limit=(
+            model.loops.condition_limit)), own)
     # As far as they can, the same joints stay independent.
     passive = {*model.unconstrained.velocity_names} - {*model.velocity_names}
     same = tree.velocity_names == model.unconstrained.velocity_names and constraints is None
     return closed_tree(tree, model.constraints if constraints is None else constraints,
-                       model.velocity_names if same else None, passive)
+                       model.velocity_names if same else None, passive,
+                       model.loops.condition_limit)

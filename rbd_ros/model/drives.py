@@ -92,7 +92,12 @@ def with_springs(model: Model, *, stiffness: Values | None = None,
 
 
 def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
-    """Return the robot with other `DRIVE` coefficients by name, each as for `with_friction`."""
+    """
+    Return the robot with other `DRIVE` coefficients by name, each as for `with_friction`.
+
+    It has no uncertainty: that belonged to the coefficients before.
+
+    """
     check_model(model)
     own = {joint.name: v for joint, _, v in model.unconstrained.moving_joints}
     joints = model.joints
@@ -120,7 +125,7 @@ def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
         changes: dict[str, dict[str, Any]] = {
             name: {label: tuple(array.tolist())} for name, array in new.items()}
         joints = tuple(replace(joint, **changes.get(joint.name, {})) for joint in joints)
-    return rebuild(model, joints=joints)
+    return rebuild(replace(model, uncertainty=None), joints=joints)
 
 
 def check_columns(columns: Sequence[str]) -> tuple[str, ...]:

@@ -4,19 +4,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
-from rbd_ros.kernels import closed_loops
-from rbd_ros.kernels.layout import PARENT
+from rbd_ros.kernels import closed_loop_arrays
+from rbd_ros.kernels.columns import PARENT
 from rbd_ros.model.body_table import pack, Tree
 from rbd_ros.model.coordinates import Coordinates
 from rbd_ros.model.description import LARGEST, numbers
 from rbd_ros.model.topology import require_unique
 
-# Number of equations of each kind, in the order of the kernels' numbers for them.
-EQUATIONS = dict(zip(('point', 'revolute', 'weld', 'distance'), closed_loops.EQUATIONS))
+# Number of equations of each kind, in the order of their numbers in the kernels.
+EQUATIONS = {'point': 3, 'revolute': 5, 'weld': 6, 'distance': 1}
 ROTATION_TOLERANCE = 1e-6    # of R^T R - 1 for the rotation of a placement
 
 
@@ -100,23 +101,64 @@ class Loops:
     coordinates: Coordinates    # of the robot without its constraints
     # Numbers of the dependent velocities, followed by those of the independent ones.
     order: np.ndarray
-    # For each independent velocity in a loop, its number among these and the group of the loop;
-    # for each body of a loop, its group, its number, and whether its parent is in that group, too.
-    involved: np.ndarray
-    members: np.ndarray
     nv: int                 # number of independent velocities
+    # Blocks, ``order``, and rows of ``involved`` and ``members``, as in the `Parts` of kernels.
+    numbers: tuple[Sequence[Sequence[int]], ...]
     neutral: np.ndarray     # the closed configuration found first from the neutral one
+    condition_limit: float = inf    # of J_d; beyond, velocity maps are damped
 
     @property
     def own(self) -> np.ndarray:
         """Return the numbers of the independent velocities among those of all joints."""
         return self.order[len(self.order) - self.nv:]
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return new arrays for the equations and for what the kernels find."""
-        n, joints = len(self.order), len(self.coordinates.columns)
-        return (np.zeros((self.equations + 1, n + 2)),
-                np.zeros((closed_loops.G + self.nv, max(n, joints) + 1)))
+    @property
+    def rows(self) -> int:
+        """Return the number of equations, those that damp the dependent velocities included."""
+        return self.equations + (len(self.order) - self.nv if self.condition_limit < inf else 0)
+
+    def array(self, damped: bool) -> np.ndarray:
+        """
+        Return a new array for the kernels, see `rbd_ros.kernels.closed_loop_arrays`.
+
+        With ``damped``, a block has the equations that damp its dependent velocities, too.
+
+        """
+        damped = damped and self.condition_limit < inf
+        m, n, nv, joints = (self.rows if damped else self.equations, len(self.order), self.nv,
+                            len(self.coordinates.columns))
+        d, (blocks, involved, members) = n - nv, self.numbers
+        table = self.table
+        if damped:
+            table, blocks = self._with_damping()
+        ends = 1 + np.cumsum((
+            1, len(blocks), len(involved), len(members), len(self.table), joints,
+            m + closed_loop_arrays.EXTRA_ROWS, closed_loop_arrays.G + nv, m, d, d, d,
+            len(involved), joints, n, nv, d if damped else 0))
+        loops = np.zeros((ends[-1], max(closed_loop_arrays.ROW_LENGTH, n + 2, joints + 1,
+                                        m + 1 if damped else 0)))
+        sizes = *ends.tolist(), n
+        for k, whole in enumerate((sizes, self.order.tolist(), *blocks, *involved, *members)):
+            loops[k, :len(whole)].view(np.int64)[:] = whole
+        parts = closed_loop_arrays.cut(loops)
+        parts.table[:, :closed_loop_arrays.ROW_LENGTH] = table
+        parts.velocities[:, :2] = self.coordinates.columns
+        parts.found[closed_loop_arrays.G + np.arange(nv), self.order[d:]] = 1.0
+        return loops
+
+    def _with_damping(self) -> tuple[np.ndarray, Sequence[Sequence[int]]]:
+        """Return table and blocks in which equations are followed by those that damp."""
+        table, blocks, added = self.table.copy(), [], 0
+        table[:, closed_loop_arrays.LIMIT] = self.condition_limit
+        for number, (first, end, *others) in enumerate(self.numbers[0]):
+            own, dependent = table[:, closed_loop_arrays.BLOCK_OF] == number, others[1] - others[0]
+            if end > first:
+                table[own, closed_loop_arrays.FIRST] += added
+                blocks.append((first + added, end + added + dependent, *others))
+                added += dependent
+            else:
+                blocks.append((first, end, *others))
+        return table, blocks
 
 
 def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree: Tree,
@@ -131,26 +173,27 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
     require_unique('constraint', [one.name for one in constraints])
     bodies = tree.robot[:, PARENT].astype(int)
     robot, slots = pack(tree.robot)
-    table, first = np.zeros((len(constraints), closed_loops.ROW_LENGTH)), 0
+    table, first = np.zeros((len(constraints), closed_loop_arrays.ROW_LENGTH)), 0
     for row, one in zip(table, constraints):
         body_a, body_b = (tree.link_body[links[link]] for link in (one.link_a, one.link_b))
         if body_a == body_b:
             raise ModelError(f"constraint '{one.name}' joins links that are fixed to each other, "
                              f"'{one.link_a}' and '{one.link_b}': remove it")
-        row[closed_loops.KIND] = list(EQUATIONS).index(one.kind)
+        row[closed_loop_arrays.KIND] = list(EQUATIONS).index(one.kind)
         for link, placement, column in (
-                (one.link_a, one.placement_a, closed_loops.BODY_A),
-                (one.link_b, one.placement_b, closed_loops.BODY_B)):
+                (one.link_a, one.placement_a, closed_loop_arrays.BODY_A),
+                (one.link_b, one.placement_b, closed_loop_arrays.BODY_B)):
             k = links[link]
             T = tree.link_pose[k] @ placement
             row[column] = slots[tree.link_body[k]]
             row[column + 1:column + 13] = (*T[:3, :3].T.ravel(), *T[:3, 3])
-        row[closed_loops.CARRIER] = slots[max(_path(bodies, body_a) & _path(bodies, body_b))]
-        row[closed_loops.LENGTH_M], row[closed_loops.FIRST] = one.length or 0.0, first
+        row[closed_loop_arrays.CARRIER] = slots[max(_path(bodies, body_a) & _path(bodies, body_b))]
+        row[closed_loop_arrays.LENGTH_M], row[closed_loop_arrays.FIRST] = one.length or 0.0, first
+        row[closed_loop_arrays.LIMIT] = inf
         first += one.equations
     n = coordinates.nv
     return Loops(tuple(constraints), first, robot, tree.screws, table, coordinates,
-                 np.arange(n), all_involved(n), np.zeros((0, 3), int), n, np.zeros(0))
+                 np.arange(n), n, ((), (), ()), np.zeros(0))
 
 
 def _path(bodies: np.ndarray, body: int) -> set[int]:
@@ -162,35 +205,56 @@ def _path(bodies: np.ndarray, body: int) -> set[int]:
     return path
 
 
-def all_involved(n: int) -> np.ndarray:
-    """Return ``involved`` if all n velocities are independent and taken to be in one loop."""
-    return np.stack((np.arange(n), np.zeros(n, int)), 1)
-
-
 def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Loops:
     """Return the table in which only some velocities, numbers in ascending order, are free."""
     bodies, slots = tree.robot[:, PARENT].astype(int), pack(tree.robot)[1].tolist()
     column = loops.coordinates.columns[:, 0].astype(int)
-    # Loops that have velocities in common are one group.
-    groups: list[tuple[set[int], set[int]]] = []     # bodies and velocities
-    loop_bodies = []
-    for row in loops.table:
-        a, b = (_path(bodies, slots.index(row[k])) for k in (closed_loops.BODY_A,
-                                                             closed_loops.BODY_B))
-        inside = a ^ b
-        loop_bodies.append(inside)
+    # Loops that have velocities in common are one block: its constraints, bodies and velocities.
+    blocks: list[tuple[set[int], set[int], set[int]]] = []
+    of_constraint = []
+    for k, row in enumerate(loops.table):
+        a, b = (_path(bodies, slots.index(row[end])) for end in (closed_loop_arrays.BODY_A,
+                                                                 closed_loop_arrays.BODY_B))
+        inside, own = a ^ b, {k}
         velocities = {int(column[body - 1]) for body in inside}
-        for other in [group for group in groups if group[1] & velocities]:
-            groups.remove(other)
-            inside, velocities = inside | other[0], velocities | other[1]
-        groups.append((inside, velocities))
+        of_constraint.append(velocities)
+        for other in [block for block in blocks if block[2] & velocities]:
+            blocks.remove(other)
+            own, inside, velocities = own | other[0], inside | other[1], velocities | other[2]
+        blocks.append((own, inside, velocities))
+    # So are those whose equations are not one after the other.
+    blocks.sort(key=lambda block: min(block[0]))
+    for k in range(len(blocks) - 1, 0, -1):
+        if min(blocks[k][0]) < max(blocks[k - 1][0]):
+            one, other = blocks[k - 1:k + 1]
+            blocks[k - 1:k + 1] = [(one[0] | other[0], one[1] | other[1], one[2] | other[2])]
+    return _in_blocks(loops, bodies, blocks, of_constraint, [*independent])
+
+
+def _in_blocks(loops: Loops, bodies: np.ndarray, blocks: Sequence[tuple[set[int], ...]],
+               of_constraint: Sequence[set[int]], independent: list[int]) -> Loops:
+    """Return the table with its velocities in blocks: constraints, bodies and velocities."""
     table = loops.table.copy()
-    for row, own in zip(table, loop_bodies):
-        row[closed_loops.GROUP] = next(k for k, (inside, _) in enumerate(groups) if own <= inside)
-    order = [k for k in range(loops.coordinates.nv) if k not in {*independent}] + [*independent]
-    involved = [(i, g) for i, k in enumerate(independent)
-                for g, (_, velocities) in enumerate(groups) if k in velocities]
-    members = [(g, body, int(bodies[body] in inside)) for g, (inside, _) in enumerate(groups)
-               for body in sorted(inside)]
-    return replace(loops, table=table, order=np.array(order), nv=len(independent),
-                   involved=np.array(involved, int).reshape(-1, 2), members=np.array(members, int))
+    rows: list[tuple[int, ...]] = []
+    order: list[int] = []
+    involved: list[tuple[int, int]] = []
+    members: list[tuple[int, int, int]] = []
+    for number, (own, inside, velocities) in enumerate(blocks):
+        table[[*own], closed_loop_arrays.BLOCK_OF] = number
+        first, last = table[min(own)], table[max(own)]
+        end = last[closed_loop_arrays.FIRST] + loops.constraints[max(own)].equations
+        # Columns that end first come first, which fill fewer others when they are eliminated.
+        dependent = sorted(velocities.difference(independent), key=lambda k: (
+            max(c for c in own if k in of_constraint[c]), k))
+        free = [(i, k) for i, k in enumerate(independent) if k in velocities]
+        rows.append((int(first[closed_loop_arrays.FIRST]), int(end), len(order),
+                     len(order) + len(dependent), len(involved), len(involved) + len(free)))
+        order += dependent
+        involved += free
+        members += [(number, body, int(bodies[body] in inside)) for body in sorted(inside)]
+    # No equation determines the rest, which the kernels report as singular.
+    rest = sorted({*range(loops.coordinates.nv)}.difference(order, independent))
+    if rest:
+        rows.append((0, 0, len(order), len(order) + len(rest), len(involved), len(involved)))
+    return replace(loops, table=table, order=np.array([*order, *rest, *independent], int),
+                   nv=len(independent), numbers=(rows, involved, members))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number
-from rbd_ros.model.configurations import integrate, normalize
+from rbd_ros.model.configurations import integrate, on_closure
 from rbd_ros.model.joints import KINDS, quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad
@@ -73,7 +73,7 @@ def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v:
 
 def _checked(model: Model, q: ArrayLike, v: ArrayLike,
              dt: float) -> tuple[np.ndarray, np.ndarray, float]:
-    q, v, dt = normalize(model, q), finite_array('v', v, (None,)), number('dt', dt)
+    q, v, dt = on_closure(model, q), finite_array('v', v, (None,)), number('dt', dt)
     if len(v) < model.nv:
         raise StateError(f"v must have {model.nv} real numbers or more for robot '{model.name}', "
                          f'got {len(v)}')

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from rbd_ros.analysis.energies import energy
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
-from rbd_ros.model.configurations import integrate, normalize
+from rbd_ros.model.configurations import integrate, normalize, on_closure
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.joints import KINDS
@@ -56,7 +56,7 @@ class Simulator:
 
     def __init__(self, model: Model, q: ArrayLike, *, step: float = 1e-3) -> None:
         self.model, self.step = model, number('step', step, 0.0)
-        self.q, self.v, self.time = normalize(model, q), np.zeros(model.nv), 0.0
+        self.q, self.v, self.time = on_closure(model, q), np.zeros(model.nv), 0.0
         # With asymmetric damping, the larger one: the velocity then keeps its direction.
         damped = rebuild(model, joints=[
             replace(joint, armature=tuple(
@@ -176,7 +176,7 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
 
     """
     workspace = Workspace(model)
-    q0, v0 = normalize(model, q0, 'q0'), finite_vector(model, 'v0', v0)
+    q0, v0 = on_closure(model, q0, 'q0'), finite_vector(model, 'v0', v0)
     t = finite_array('t', t, (None,))
     if len(t) < 2 or np.any(np.diff(t) <= 0.0):
         raise StateError(f't must be two or more increasing times, got {shown(t)}')

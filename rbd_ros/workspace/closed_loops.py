@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.kernels import closed_loop_dynamics
+from rbd_ros.kernels import closed_loop_arrays, closed_loop_derivatives, closed_loop_dynamics
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.loops import Loops
 from rbd_ros.model.model import Model
@@ -27,7 +27,7 @@ from rbd_ros.workspace.coupled import CoupledMethods, VECTORS
 from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.maps import Map, matrix_by_parameters, rows, same
 from rbd_ros.workspace.results import (
-    DynamicsTerms, Factorization, is_body_form, MatricesDot, ParameterDerivatives,
+    Derivatives, DynamicsTerms, Factorization, is_body_form, MatricesDot, ParameterDerivatives,
     term_layout)
 from rbd_ros.workspace.variation import Variation
 
@@ -36,21 +36,17 @@ class Buffers(NamedTuple):
     """The buffers of kernels, each in the order of its arguments."""
 
     terms: tuple[np.ndarray, ...]
-    masses: tuple[np.ndarray, ...]
     derivatives: tuple[np.ndarray, ...]
 
 
 def buffers(loops: Loops) -> Buffers:
     """Return the buffers of a robot."""
-    joints, n, m, nv = len(loops.coordinates.columns), len(loops.order), loops.equations, loops.nv
-    d, width = n - nv, len(loops.involved)
-    x, X, rate = np.zeros(n), np.zeros((m, max(1, width))), np.zeros((d, width))
+    joints, n, nv = len(loops.coordinates.columns), len(loops.order), loops.nv
+    width = len(loops.numbers[1])
     return Buffers(
-        (X, x, rate, np.zeros(term_layout(joints).shape), np.zeros(term_layout(n).shape)),
-        (np.zeros((joints, joints)), np.zeros((n + 2 * nv + 1, n))),
-        (np.zeros((joints, 3 * joints)), np.zeros((n, 3 * n)), *np.zeros((3, m, n)), X, x,
-         *np.zeros((2, joints)), np.zeros((width, d, width)), *np.zeros((2, d, width)), rate,
-         loops.members))
+        (np.zeros(term_layout(joints).shape), np.zeros(term_layout(n).shape)),
+        (np.zeros((joints, 3 * joints)), np.zeros((n, 3 * n)), np.zeros((width, n - nv, width)),
+         *np.zeros((2, joints))))
 
 
 class ClosedMethods(JointMotion):
@@ -58,8 +54,11 @@ class ClosedMethods(JointMotion):
 
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
         super().__init__(model, tree, fresh=fresh)
-        self._folded, self._tau = np.zeros(len(self._loops.order)), np.zeros(model.nv)
+        self._tau, self._a = (self._found[k, :model.nv] for k in (closed_loop_arrays.TAU,
+                                                                  closed_loop_arrays.FOUND_A))
         self._buffers = buffers(self._loops)
+        self._solver = *self._table, *self._kept(scratch.factor)
+        self._unknowns = np.zeros(self._nv), np.zeros(self._nv)
 
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any], maps: Sequence[Map]) -> None:
@@ -87,8 +86,7 @@ class ClosedMethods(JointMotion):
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:
         rows, terms = self._result(scratch.terms)
         if not closed_loop_dynamics.closed_terms(
-                *self._table, self._positions(q), v, self._equations, self._found, *self._rates,
-                *self._buffers.terms, rows):
+                *self._table, self._positions(q), v, *self._buffers.terms, rows):
             self._explain(q=q, v=v)
         if is_body_form(factorization):
             terms.C[:] = self._body_form(q, v)
@@ -116,8 +114,7 @@ class ClosedMethods(JointMotion):
             with self._acting(external_wrenches):
                 return self.inverse_dynamics(q, v, a)
         if not closed_loop_dynamics.closed_inverse_dynamics(
-                *self._table, q if self._same_q else self._positions(q), v, a, self._equations,
-                self._found, self._folded, self._tau):
+                *self._table, q if self._same_q else self._positions(q), v, a):
             self._explain(q=q, v=v, a=a)
         return self._tau
 
@@ -129,32 +126,76 @@ class ClosedMethods(JointMotion):
                 return self.hybrid_dynamics(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
         if not closed_loop_dynamics.closed_hybrid_dynamics(
-                *self._table, q if self._same_q else self._positions(q), v, a, tau,
-                self._mask(prescribed), self._equations, self._found, self._folded,
-                *self._buffers.masses, *found):
-            status = int(self._found[1, -1]) - closed_loop_dynamics.NOT_SOLVED
-            self._found[1, -1] = 0.0    # Arguments that cannot be converted leave it as it is.
-            if status > 0:
-                self._refuse(status - 1, q)
-            a, tau, _ = self._given(a, tau, prescribed)
-            self._explain(q=q, v=v, a=a, tau=tau)
+                *self._solver, q if self._same_q else self._positions(q), v, a, tau,
+                self._mask(prescribed), *found):
+            self._explain_solution(q, v, a, tau, prescribed)
         return found
+
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                         external_wrenches: Wrenches | None = None) -> np.ndarray:
+        if external_wrenches is not None:
+            with self._acting(external_wrenches):
+                return self.forward_dynamics(q, v, tau)
+        if not closed_loop_dynamics.closed_forward_dynamics(
+                *self._solver, q if self._same_q else self._positions(q), v, tau):
+            self._explain_solution(q, v, self._zeros, tau, self._kept(scratch.none_prescribed))
+        return self._a
+
+    def _explain_solution(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+                          prescribed: ArrayLike) -> NoReturn:
+        """Raise the error for accelerations that could not be computed."""
+        status = int(self._found[1, -1]) - closed_loop_arrays.NOT_SOLVED
+        self._found[1, -1] = 0.0    # Arguments that cannot be converted leave it as it is.
+        if status > 0:
+            self._refuse(status - 1, q)
+        a, tau, _ = self._given(a, tau, prescribed)
+        self._explain(q=q, v=v, a=a, tau=tau)
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """Return the forces of the equations, of least norm where they are redundant."""
         self._move(q, v, a)
         # J_d^T f balances the torques of the dependent joints, which have no motors.
         tau = self._tree.inverse_dynamics(q, self._V, self._A)
-        return -tau @ self._solution()
+        return -(tau @ self._solution())[self._held]
 
     # Its results are written by `_differentiate`, not mapped one by one.
     inverse_dynamics_derivatives = CoupledMethods.inverse_dynamics_derivatives
 
     def _differentiate(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, rows: np.ndarray) -> None:
-        if not closed_loop_dynamics.closed_inverse_dynamics_derivatives(
-                *self._table, self._positions(q), v, a, self._equations, self._found,
-                self._folded, *self._buffers.derivatives, rows):
+        if not closed_loop_derivatives.closed_inverse_dynamics_derivatives(
+                *self._table, self._positions(q), v, a, *self._buffers.derivatives, rows):
             self._explain(q=q, v=v, a=a)
+
+    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                                     external_wrenches: Wrenches | None = None) -> Derivatives:
+        if external_wrenches is not None:
+            with self._acting(external_wrenches):
+                return self.forward_dynamics_derivatives(q, v, tau)
+        nothing = self._kept(scratch.none_prescribed)
+        return self._differentiate_unknowns(q, v, self._zeros, tau, nothing, *self._unknowns)
+
+    def hybrid_dynamics_derivatives(
+            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
+            *, external_wrenches: Wrenches | None = None
+            ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
+        if external_wrenches is not None:
+            with self._acting(external_wrenches):
+                return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
+        found = np.empty(self._nv), np.empty(self._nv)
+        return self._differentiate_unknowns(q, v, a, tau, self._mask(prescribed), *found), *found
+
+    def _differentiate_unknowns(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+                                prescribed: np.ndarray, all_a: np.ndarray,
+                                all_tau: np.ndarray) -> Derivatives:
+        """Do `hybrid_dynamics_derivatives`; write accelerations and torques to the last two."""
+        X, lanes, derivatives = self._result(scratch.unknown_derivatives)
+        rows, _, _, path = self._kept(scratch.derivatives_and_factor)
+        if not closed_loop_derivatives.closed_hybrid_derivatives(
+                *self._solver, *self._buffers.derivatives, rows, path,
+                q if self._same_q else self._positions(q), v, a, tau, prescribed, all_a, all_tau,
+                X, lanes):
+            self._explain_solution(q, v, a, tau, prescribed)
+        return derivatives
 
     def inverse_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                     variation: Variation, *,

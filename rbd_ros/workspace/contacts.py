@@ -8,10 +8,10 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
+from rbd_ros._internal.arrays import real_array
 from rbd_ros._internal.text import shown
 from rbd_ros.errors import StateError
 from rbd_ros.kernels.contacts import BIAS, FRAME_ROWS, POSE
-from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.kernels.lanes.lanes import zeros_for_lanes
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns
 from rbd_ros.model.arguments import choice, finite_array
@@ -72,6 +72,9 @@ class Contact:
         if half_size is None or half_size.shape != (2,) or not np.all(half_size > 0.0):
             raise StateError(f'half_size of the {where} must be two positive lengths, got '
                              f'{shown(self.half_size)}')
+        if self.kind == 'point' and np.any(half_size < inf):
+            raise StateError(f"half_size of the {where}: a 'point' has none, use the kind "
+                             "'surface'")
         friction = real_array(self.friction)
         if friction is None or friction.shape != () or not friction >= 0.0:
             raise StateError(f'friction of the {where} must be a number of at least 0, got '

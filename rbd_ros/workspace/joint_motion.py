@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.errors import SingularError, StateError
-from rbd_ros.kernels import closed_loop_changes, closed_loops
+from rbd_ros.errors import SingularError
+from rbd_ros.kernels import closed_loop_arrays, closed_loop_changes, closed_loops
 from rbd_ros.model.arguments import Wrenches
-from rbd_ros.model.closure import equations_and_gaps, gap_in_words
+from rbd_ros.model.closure import equations_and_gaps, open_loops
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.coupled import CoupledMethods
 
@@ -43,15 +43,30 @@ class JointMotion(CoupledMethods):
         # The arrays of kernels are those of the robot in which mimics are joints of their own.
         self._bodies = tree if tree.model.coordinates.is_identity else tree._tree
         loops, n = model.loops, len(model.loops.order)
-        self._equations, self._found = loops.arrays()
+        array = loops.array(damped=True)
+        parts = closed_loop_arrays.cut(array)
+        self._found = parts.found
+        self._held = np.concatenate([
+            np.arange(one.equations) + int(first) for one, first in zip(
+                loops.constraints, parts.table[:, closed_loop_arrays.FIRST])])
         self._V, self._A, self._gamma = (
-            self._found[k, :n] for k in (closed_loops.V, closed_loops.A, closed_loops.GAMMA))
-        self._G = self._found[closed_loops.G:, :n].T
-        m = loops.equations
+            self._found[k, :n] for k in (closed_loop_arrays.V, closed_loop_arrays.A,
+                                         closed_loop_arrays.GAMMA))
+        self._G = self._found[closed_loop_arrays.G:, :n].T
+        m = loops.rows
         self._unit, self._inverse = np.zeros((m, m)), np.zeros((m, n))
         self._rates = np.zeros((3, m, n))
-        self._table = (self._bodies.robot, self._bodies._screws, loops.table,
-                       loops.coordinates.columns, loops.order, loops.involved)
+        self._table = self._bodies.robot, self._bodies._screws, array
+
+    def _moved_joints(self) -> np.ndarray:
+        loops = self._loops
+        own, moved = len(loops.order) - loops.nv, np.zeros((len(loops.order), loops.nv))
+        moved[loops.order[own:], np.arange(loops.nv)] = 1.0
+        blocks, involved, _ = loops.numbers
+        for _, _, first, last, *columns in blocks:
+            independent = np.array([i for i, _ in involved[slice(*columns)]], int)
+            moved[np.ix_(loops.order[first:last], independent)] = 1.0
+        return moved[loops.coordinates.columns[:, 0].astype(int)]
 
     def _positions(self, q: ArrayLike) -> ArrayLike:
         """Return the positions of all joints, mimics included."""
@@ -59,15 +74,13 @@ class JointMotion(CoupledMethods):
 
     def _at(self, q: ArrayLike) -> None:
         """Find G."""
-        if not closed_loops.loop_map(*self._table, self._positions(q), self._equations,
-                                     self._found):
+        if not closed_loops.loop_map(*self._table, self._positions(q)):
             self._explain(q=q)
 
     def _move(self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> None:
         """Find G, V, A and gamma."""
         if not closed_loops.loop_motion(*self._table, self._positions(q), v,
-                                        self._zeros if a is None else a, self._equations,
-                                        self._found):
+                                        self._zeros if a is None else a):
             self._explain(q=q, v=v, **({} if a is None else {'a': a}))
 
     def _in_tree(self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None,
@@ -101,13 +114,10 @@ class JointMotion(CoupledMethods):
         """Raise the error for open or singular loops, or for what is not finite."""
         self.check(**vectors)
         q = np.asarray(vectors['q'], float)
-        if not closed_loops.loop_map(*self._table, self._positions(q), self._equations,
-                                     self._found):
+        if not closed_loops.loop_map(*self._table, self._positions(q)):
             gap, status = self._found[:2, -1]
-            if gap > closed_loops.CLOSED:
-                raise StateError(f"the loops of robot '{self.model.name}' are open: "
-                                 + gap_in_words(self._loops, q)
-                                 + '; close them with rbd_ros.model.normalize')
+            if gap > closed_loop_arrays.CLOSED:
+                raise open_loops(self._loops, self.model.name, q)
             if status:
                 self._singular(q)
         super()._explain(**vectors)
@@ -140,14 +150,13 @@ class JointMotion(CoupledMethods):
         """Return the derivatives of J by time, along u, and both, all for the tree."""
         expand = self._loops.coordinates.velocity
         closed_loop_changes.equation_changes(
-            *self._table[:4], np.asarray(self._positions(q), float), expand(v), expand(u),
+            *self._table, np.asarray(self._positions(q), float), expand(v), expand(u),
             expand(w), *self._rates)
         return self._rates
 
     def _solution(self) -> np.ndarray:
         """Return P; needs the factors of the equations."""
-        closed_loops.minus_inverse(self._equations, self._loops.order, self._loops.nv, self._unit,
-                                   self._inverse)
+        closed_loops.minus_inverse(self._table[2], self._unit, self._inverse)
         return self._inverse.T
 
     def _rate_of_G(self, q: ArrayLike, direction: np.ndarray) -> np.ndarray:

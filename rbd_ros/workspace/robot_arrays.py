@@ -4,11 +4,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.kernels.articulated_bodies import PSI_
 from rbd_ros.kernels.layout import LANES, PRESCRIBED, WRENCH
 from rbd_ros.model.arguments import Wrenches, wrenches
 from rbd_ros.model.body_table import pack
@@ -27,7 +25,6 @@ class RobotArrays(WorkspaceBase):
 
     """
 
-    robot: np.ndarray    # bodies in blocks, then tau of inverse dynamics; see `kernels.layout`
     _carriers = staticmethod(scratch.carriers)
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
@@ -71,7 +68,7 @@ class RobotArrays(WorkspaceBase):
             self._add_link(link)
             return self._body_rows[link]
 
-    def prescribe(self, prescribed: ArrayLike) -> None:
+    def _prescribe(self, prescribed: ArrayLike) -> None:
         """Set the mask of given accelerations for the kernels of articulated bodies."""
         self.robot[self._places[1:] + LANES * PRESCRIBED] = prescribed
 
@@ -87,13 +84,3 @@ class RobotArrays(WorkspaceBase):
             yield
         finally:
             self.robot[self._columns(WRENCH, 6)] = 0.0
-
-    def _explain_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                               tau: ArrayLike, prescribed: ArrayLike) -> NoReturn:
-        """Raise the error for accelerations that articulated bodies could not compute."""
-        a, tau, _ = self._given(a, tau, prescribed)
-        self.check(q=q, v=v)
-        column = int(self.robot[LANES * PSI_])
-        if column > 0:
-            self._refuse(column - 1, q)
-        self._explain(q=q, v=v, a=a, tau=tau)

@@ -226,6 +226,7 @@ def test_massless_links_are_refused():
     (('hand',), {'friction': np.nan}, 'friction of .* must be a number'),
     (('hand', 'surface'), {'half_size': (0.1, 0.0)}, 'half_size of .* must be two positive'),
     (('hand', 'surface'), {'half_size': 0.1}, 'half_size of .* must be two positive'),
+    (('hand', 'point'), {'half_size': (0.1, np.inf)}, "half_size of .*: a 'point' has none"),
 ])
 def test_wrong_contacts_are_refused(arguments, options, message):
     with pytest.raises(rbd_ros.StateError, match=message):

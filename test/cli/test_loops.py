@@ -65,10 +65,10 @@ def with_friction(oracle, q, v, a):
 def test_check_prints_constraints_degrees_of_freedom_and_the_gap(capsys):
     assert main(['check', FOUR_BAR]) == 0
     text = capsys.readouterr().out
-    for part in ('3 joints, 1 degrees of freedom', 'Positions: crank, coupler, rocker\n',
+    for part in ('4 links, 3 joints, 1 degree of freedom', 'Positions: crank, coupler, rocker\n',
                  'Independent joints: crank\n', '\npin [revolute] coupler_link, rocker_link\n',
                  'Closed neutral configuration: crank=0 coupler=0 rocker=0\n',
-                 "Widest gap: constraint 'pin' is open by ", 'No warnings.'):
+                 "Widest gap: constraint 'pin' is closed\n", 'No warnings.'):
         assert part in text, part
     assert main(['check', FOUR_BAR, '--json']) == 0
     found = json.loads(capsys.readouterr().out)
@@ -205,7 +205,7 @@ def test_a_file_closes_the_loops_of_any_description(tree, loops, capsys):
 @pytest.mark.parametrize('text, message', [
     (PIN.replace('coupler_link', 'copler'), "constraint 'pin' names link 'copler'"),
     (PIN.replace('revolute', 'hinge'), "constraint 'pin': its kind is 'hinge'"),
-    ('independent: [crank, rocker]\n' + PIN, 'has 1 degrees of freedom, but the independent'),
+    ('independent: [crank, rocker]\n' + PIN, 'has 1 degree of freedom, but the independent'),
     ('independent: [wheel]\n' + PIN, "independent joint 'wheel': robot 'four_bar' has no such"),
     ('independent: [crank]', "it has no constraints, nor has robot 'four_bar'"),
     ('constraint: []', 'constraints: .* are expected, or independent'),

@@ -256,10 +256,8 @@ def test_trajectory_efforts():
 
 def test_functions_for_trees_refuse_closed_loops():
     model, _, q, v, a, _ = closed_robot('four_bar')
-    from rbd_ros import identification, textbook
+    from rbd_ros import textbook
     for call in (
-            lambda: identification.excitation_limits(model),
-            lambda: identification.excite(model),
             lambda: textbook.christoffel_symbols(model, q),
             lambda: textbook.christoffel_coriolis_matrix(model, q, v),
             lambda: textbook.com_frame_mass_matrix(model, q),

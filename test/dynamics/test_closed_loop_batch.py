@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, batch, StateError
+from rbd_ros.batch import functions
 from rbd_ros.model import inertial_parameters
 from rbd_ros.model.closure import equations_and_gaps
 
@@ -40,7 +41,7 @@ def test_every_function_is_that_of_one_state(states):
         'inverse_dynamics_derivatives': 'Q V A', 'jacobian_dot': 'Q V link',
         'torque_regressor': 'Q V A', 'world_jacobian': 'Q link', 'world_jacobian_dot': 'Q V link',
         'forward_dynamics': 'Q V Tau', 'forward_dynamics_derivatives': 'Q V Tau'}
-    assert {*calls} == {*batch.functions.__all__, 'forward_dynamics',
+    assert {*calls} == {*functions.__all__, 'forward_dynamics',
                         'forward_dynamics_derivatives'}
     for name, labels in calls.items():
         own = [arguments[label] for label in labels.split() if label != 'link']

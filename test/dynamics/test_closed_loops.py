@@ -80,6 +80,8 @@ def test_hybrid_dynamics_solves_for_what_is_not_given(robot):
         found = rbd_ros.hybrid_dynamics(model, q, v, given_a, given_tau, mask)
         assert relative_error(found[0], a) < SOLUTIONS
         assert relative_error(found[1], tau) < SOLUTIONS
+        # What was given is not kept.
+        assert relative_error(rbd_ros.forward_dynamics(model, q, v, tau), a) < SOLUTIONS
 
 
 def test_all_terms_are_those_of_single_functions(robot):
@@ -257,3 +259,38 @@ def test_parallelograms_are_mimics():
                 (rbd_ros.forward_dynamics(model, q, v, a),
                  rbd_ros.forward_dynamics(tree, x, V, A)[order])):
             assert relative_error(found, expected) < SOLUTIONS
+
+
+def two_four_bars(order):
+    """Return two four-bars on one base; constraints in the given order close each twice."""
+    builder = rbd_ros.ModelBuilder('two').link('base')
+    for side in 'ab':
+        for link, mass in (('crank', 0.3), ('coupler', 0.75), ('rocker', 0.6)):
+            builder.link(f'{side}_{link}', mass=mass, com=(0.1, 0.0, 0.1),
+                         inertia=(8e-3, 8e-3, 7e-3))
+        y = (0.0, -1.0, 0.0)
+        builder.joint(f'{side}_crank', 'continuous', 'base', f'{side}_crank', axis=y)
+        builder.joint(f'{side}_coupler', 'continuous', f'{side}_crank', f'{side}_coupler',
+                      xyz=(0.0, 0.0, 0.2), axis=y)
+        builder.joint(f'{side}_rocker', 'continuous', 'base', f'{side}_rocker',
+                      xyz=(0.5, 0.0, -0.2), axis=y)
+    for name in order.split():
+        links = f'{name[0]}_coupler', f'{name[0]}_rocker'
+        if name.endswith('pin'):
+            builder.constraint(name, 'point', *links, xyz_a=(0.5, 0.0, 0.0), xyz_b=(0.0, 0.0, 0.4))
+        else:
+            builder.constraint(name, 'distance', *links, xyz_b=(0.0, 0.0, 0.4), length=0.5)
+    return builder.build(independent=['a_crank', 'b_crank'])
+
+
+def test_constraints_of_separate_loops_may_be_in_any_order():
+    sorted_, mixed = (two_four_bars('a_pin a_rod b_pin b_rod'),
+                      two_four_bars('b_rod a_pin b_pin a_rod'))
+    q = rbd_ros.integrate(mixed, rbd_ros.neutral(mixed), [0.4, -0.7], 1.0)
+    v, a = np.random.default_rng(0).normal(size=(2, 2))
+    for name in ('inverse_dynamics', 'forward_dynamics'):
+        found, expected = (getattr(rbd_ros, name)(robot, q, v, a) for robot in (mixed, sorted_))
+        assert relative_error(found, expected) < ROUNDING
+    forces = [rbd_ros.constraint_forces(robot, q, v, a) for robot in (mixed, sorted_)]
+    for name in forces[0]:
+        assert relative_error(forces[0][name], forces[1][name]) < SOLUTIONS

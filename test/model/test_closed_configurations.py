@@ -3,6 +3,7 @@
 """Configurations of robots with closed loops are closed, and errors say what is wrong."""
 
 from copy import copy, deepcopy
+from dataclasses import replace
 import pickle
 
 from closed_robots import closed_robot, NAMES, RANDOM
@@ -14,6 +15,7 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, ModelBuilder, ModelError, SingularError, StateError
 from rbd_ros.model import closure, Constraint, normalize, with_constraints, with_springs
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 # Gaps of closed loops, m and rad.
@@ -229,6 +231,15 @@ def test_the_gap_is_told_in_millimetres_and_degrees():
             pin(lengths={**LENGTHS, 'coupler': 0.2})], ['j1']), [np.pi, 0.0, 0.0])
 
 
+@pytest.mark.parametrize('turn, words', [
+    (0.0, 'closed'), (1e-9, 'closed'), (2e-6, 'open by 0.0012 mm'), (1e-3, 'open by 0.6 mm')])
+def test_gaps_in_words_are_rounded(turn, words):
+    # The rocker is 0.6 m long and turns about the axis of the pin.
+    loops = four_bar().loops
+    text = closure.gap_in_words(loops, loops.neutral + [0.0, 0.0, turn])
+    assert text == f"constraint 'pin' is {words}"
+
+
 def test_wrong_vectors_are_named(robot):
     model, _, q, v, a, _ = robot
     for call, label in ((lambda: rbd_ros.inverse_dynamics(model, q[:-1], v, a), 'q'),
@@ -288,8 +299,8 @@ def test_links_that_are_fixed_to_each_other_form_no_loop():
 
 @pytest.mark.parametrize('names, words', [
     (['nothing'], "independent joint 'nothing': robot 'bars' has no such joint"),
-    (['j1', 'j2'], 'has 1 degrees of freedom, but the independent joints have 2 velocities'),
-    ([], 'has 1 degrees of freedom, but the independent joints have 0 velocities'),
+    (['j1', 'j2'], 'has 1 degree of freedom, but the independent joints have 2 velocities'),
+    ([], 'has 1 degree of freedom, but the independent joints have 0 velocities'),
     ('j1', 'independent must be a list of names of joints')])
 def test_wrong_independent_joints(names, words):
     with pytest.raises(ModelError) as raised:
@@ -437,3 +448,36 @@ def test_a_neutral_configuration_that_is_singular_is_reported():
     with pytest.raises(rbd_ros.SingularError):
         rbd_ros.mass_matrix(model, rbd_ros.neutral(model))
     assert not any('singular' in one for one in four_bar().warnings)
+
+
+# -- Bad input, and ties. -------------------------------------------------------------------------
+@pytest.mark.parametrize('name, own', [
+    ('five_bar', ('left_shoulder', 'right_elbow')), ('delta', None)])
+def test_ties_of_independent_joints_do_not_depend_on_rounding(name, own):
+    # No joint is preferred for its motor.
+    model = rebuild(closed_robot(name).model.unconstrained, joints=[
+        replace(joint, effort=(1.0,) * joint.nv) for joint in closed_robot(name).model.joints])
+    constraints, rng, found = closed_robot(name).model.constraints, np.random.default_rng(0), set()
+    for k in range(8):
+        joints = [replace(joint, placement=joint.placement + (k > 0) * np.block([
+            [np.zeros((3, 3)), 1e-9 * rng.uniform(-0.3, 0.3, (3, 1))], [np.zeros(4)]]))
+            for joint in model.joints]
+        found.add(with_constraints(rebuild(model, joints=joints), constraints).velocity_names)
+    assert len(found) == 1
+    if own:
+        assert found == {own}
+
+
+def test_a_distance_that_no_joint_changes_is_an_error():
+    tree = planar_tree()
+    # The pivot of the coupler is a point of both links.
+    fixed = pin('distance', name='rod', link_a='ground', link_b='coupler', length=0.5,
+                placement_a=np.eye(4), placement_b=np.eye(4))
+    axis = replace(fixed, link_b='crank', length=0.3,
+                   placement_b=pose(np.eye(3), np.array([0.3, 0.0, 0.0])))
+    for first in (pin(), pin('point')):
+        with pytest.raises(ModelError, match=r"constraint 'rod' holds points at a distance that "
+                           r'no joint changes: remove it, or check its links and placements'):
+            with_constraints(tree, [first, axis])
+    with pytest.raises(ModelError, match="'rod' holds points"):
+        with_constraints(tree, [pin(), replace(fixed, length=0.3)])

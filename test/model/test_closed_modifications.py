@@ -90,6 +90,15 @@ def test_drives_of_passive_joints_by_name():
     assert more == pytest.approx((3.0 - model.unconstrained.damping[2]) * G[2] ** 2, rel=1e-9)
 
 
+def test_loops_that_locked_joints_stop_are_refused_with_the_remedy():
+    model = closed_robot('four_bar').model
+    with pytest.raises(ModelError, match=r'^with crank locked, .* no degree of freedom: remove '
+                       'pin; or lock fewer joints, or at other positions$'):
+        rbd_ros.with_locked_joints(model, {'crank': 0.0})
+    with pytest.raises(ModelError, match=r'^with crank, coupler locked, .* cannot be closed'):
+        rbd_ros.with_locked_joints(model, {'crank': 0.0, 'coupler': 1.0})
+
+
 def test_locked_joints_leave_the_other_motors():
     model, _, q, *_ = closed_robot('palletizer')
     k = model.position_names.index('shoulder')

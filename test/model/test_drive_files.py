@@ -100,7 +100,28 @@ def test_joints_that_are_not_named_keep_what_they_have(arm, tmp_path):
 NODE = '/**: {{ros__parameters: {}}}'
 
 
+def uncertain(text):
+    """Return a file with an uncertainty."""
+    return NODE.format('{drives: {joints: [pan]}, uncertainty: ' + text + '}')
+
+
 @pytest.mark.parametrize('text, message', [
+    (uncertain('{joint: [pan]}'), r'no uncertainty\.joint, only uncertainty\.joints'),
+    (uncertain('{joints: [pan, 3]}'), r'uncertainty\.joints must be a list of names'),
+    (uncertain('{joints: [pan, tilt], parameters: 1}'), 'parameters must be a list of nam'),
+    (uncertain('{joints: [pan, tilt], parameters: []}'), 'factor must be a list of numb'),
+    *((uncertain('{joints: [pan, tilt], parameters: [a, b], factor: '
+                 f'{factor}, speed: {speed}, noise: {noise}}}'), message)
+      for (factor, speed, noise), message in (
+        (('[1, 2]', '[1, 1]', '[1, 1]'), 'factor has 2 entries; 2 parameters need 3'),
+        (('[1, 2, 3]', '[1]', '[1]'), r'each of the 2 joints, got 1 and 1'),
+        (('[1, 2, 3]', '[]', '[]'), r'each of the 2 joints, got 0 and 0'),
+        (('[1, 2, 3]', '[1, 1]', '[1, 1, 1, 1]'), r'each of the 2 joints, got 2 and 4'),
+        (('[1, 2, 3]', '[1, 0, 1, 2]', '[1, 1, 1, 1]'), 'speed must not decrease'),
+        (('[1, 2, 3]', '[1, 1]', '[1, -1]'), 'noise must not be negative'),
+        (('[1, .nan, 3]', '[1, 1]', '[1, 1]'), r'uncertainty\.factor has a number that is not'),
+        (('[1, 2, 3]', '[1, 1]', '[1, .inf]'), r'uncertainty\.noise has a number that is not'),
+        (('[1, 2, 3]', '[1, 1]', '[1, 1]'), r'uncertainty\.parameters: there is no a, b'))),
     (NODE.format('{drives: {joints: [panned], damping: [1]}}'),
      "names 'panned', which robot 'r' does not have, did you mean 'pan'"),
     (NODE.format('{drives: {joints: [zzz], damping: [1]}}'), 'its joints are pan, tilt'),

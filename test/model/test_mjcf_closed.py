@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots whose loops MJCF closes by equalities: their closure and dynamics are MuJoCo's."""
 
+import re
+
 from loop_robots import URDF
+from lxml import etree
 import numpy as np
 import pytest
 import rbd_ros
@@ -179,6 +182,55 @@ def test_a_weld_of_a_part_and_keyframes_of_all_joints():
     # 1e-9 kg are added.
     assert relative_error(rbd_ros.inverse_dynamics(model, full, v, v),
                           rbd_ros.inverse_dynamics(one, q, v, v)) < 1e-6
+
+
+def test_open_keyframes_are_closed_and_reported():
+    keys = '<keyframe><key name="open" qpos="0.3 0.01 0"/><key name="closed" qpos="{}"/>'
+    one = load_mjcf(FOUR_BAR.format(PIN + SECOND))
+    q, _ = closed_state(one, 0)
+    text = FOUR_BAR.format(PIN + SECOND).replace('</worldbody>', '</worldbody>' + keys.format(
+        ' '.join(map(repr, q.tolist()))) + '</keyframe>')
+    with pytest.warns(rbd_ros.ModelWarning) as caught:
+        model = load_mjcf(text)
+    note, = [str(one.message) for one in caught if 'keyframe' in str(one.message)]
+    compiled = compile_mjcf(text)
+    gap = 1e3 * np.linalg.norm(first_gap(compiled, [0.3, 0.01, 0.0]))
+    assert re.match(rf"keyframe 'open': constraint '(pin|second)' is open by {gap:.3g} mm; ", note)
+    assert note in model.warnings
+    found = model.configurations
+    assert np.max(np.abs(found['closed'] - q)) < 1e-14
+    assert found['open'][0] == 0.3
+    assert np.max(np.abs(first_gap(compiled, found['open']))) < CLOSED
+    # The rocker does not get there.
+    text = FOUR_BAR.format(PIN + SECOND).replace('motor joint="crank"', 'motor joint="rocker"')
+    text = text.replace('</worldbody>', '</worldbody><keyframe><key name="far" qpos="0 0 -1.5"/>'
+                        '</keyframe>')
+    with pytest.warns(rbd_ros.ModelWarning, match=r"keyframe 'far': .* mm.*and cannot be closed"):
+        far = load_mjcf(text)
+    assert far.configurations['far'].tolist() == [0.0, 0.0, -1.5]
+
+
+def first_gap(compiled, q):
+    """Return the gap of the first equality, m, as MuJoCo finds it."""
+    data = mujoco.MjData(compiled)
+    data.qpos[:] = q
+    mujoco.mj_forward(compiled, data)
+    return data.efc_pos[:3].copy()
+
+
+def test_the_urdf_of_a_robot_without_limits_of_velocity_is_valid(tmp_path):
+    model = load_mjcf(FOUR_BAR.format(PIN))
+    with pytest.warns(rbd_ros.ModelWarning, match='joints without limits, .*continuous ones'):
+        rbd_ros.save_urdf(model, tmp_path / 'robot.urdf')
+    root = etree.parse(tmp_path / 'robot.urdf').getroot()
+    limits = [*root.iter('limit')]
+    # URDF 1.2 was the first in which they may be missing.
+    assert limits and not any(one.get('velocity') for one in limits)
+    assert root.get('version') == '1.2'
+    again = rbd_ros.load_urdf(tmp_path / 'robot.urdf')
+    assert again.velocity_names == model.velocity_names
+    assert not [note for note in again.warnings if '<limit>' in note]
+    assert np.array_equal(again.unconstrained.velocity_limit, [np.inf] * 3)
 
 
 # -- Bad input. -----------------------------------------------------------------------------------

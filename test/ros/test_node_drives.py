@@ -8,6 +8,8 @@ from harness import Harness, keep_sending, PATIENCE
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros.model import Uncertainty, with_friction
+from rbd_ros.model.constraints import attach
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 import rclpy
 from rclpy.parameter import Parameter
@@ -149,3 +151,31 @@ def test_friction_is_brought_up_by_the_effort_commands_alone(harness):
     result, = node.node.set_parameters([Parameter('friction', value=False)])
     assert result.successful
     keep_sending(node, (['hinge'], [0.3], [2.0]), lambda: heard[-1].data[0] == pytest.approx(g))
+
+
+def test_the_deviation_of_torques_is_that_of_the_uncertainty(harness, arm):
+    known = Uncertainty(arm.velocity_names, ('wrist_3_link/mcy', 'elbow_joint.friction'),
+                        np.array([[0.2, 0.1], [0.0, 0.5]]), np.tile([0.5, 1.5], (6, 1)),
+                        np.linspace(0.1, 1.2, 12).reshape(6, 2))
+    node = harness(ARM, missing_velocity='withhold', friction_dead_band=0.05, **drives(
+        friction=[2.0, 1.0]), **{f'uncertainty.{label}': value for label, value in {
+            'joints': [*known.joints], 'parameters': [*known.parameters],
+            'factor': [0.2, 0.1, 0.5], 'speed': known.speed.ravel().tolist(),
+            'noise': known.noise.ravel().tolist()}.items()})
+    robot = attach(with_friction(arm, friction={'wrist_1_joint': 2.0, 'elbow_joint': 1.0}), known)
+    for seed in range(2):
+        q, v, _ = random_state(arm, seed)
+        v[2] *= 0.03
+        got = node.answer(arm.velocity_names, q, v, topic='~/torque_deviation')
+        assert got.name == list(arm.velocity_names)
+        expected = rbd_ros.analysis.torque_deviation(robot, q, v, 0.0 * v, smooth=0.05)
+        assert relative_error(got.effort, expected) < AGREEMENT
+
+
+def test_without_an_uncertainty_no_deviation_is_published(harness, arm):
+    node = harness(ARM, **drives(friction=[2.0, 1.0]))
+    q, v, _ = random_state(arm, 0)
+    node.answer(arm.velocity_names, q, v, topic='~/gravity_torques')
+    assert not node.heard['~/torque_deviation']
+    assert any('identify it with rbd_ros identify' in text
+               for text in node.node.publishing._withheld.values())

@@ -3,8 +3,8 @@
 """
 Constraints in a YAML file, for robots whose description lacks them or does not name the motors.
 
-A file has a list ``constraints``, each with name, kind, link_a and link_b, and a list
-``independent`` of joints; doc/closed_loops.md has an example.
+A file has a list ``constraints``, each with name, kind, link_a and link_b, and may have a list
+``independent`` of joints and a ``condition_limit``; doc/closed_loops.md has an example.
 
 `Constraint` explains the kinds. ``xyz_a``, ``rpy_a``, ``xyz_b`` and ``rpy_b`` are the poses of the
 frames in those of the links, m and rad, zero by default; a ``distance`` also has a ``length``, m.
@@ -19,16 +19,17 @@ from typing import Any
 
 from rbd_ros._internal.text import did_you_mean, listed, printable
 from rbd_ros._internal.yaml_files import read_yaml
-from rbd_ros.errors import ModelError
+from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
-_TOP = ('constraints', 'independent')
+_TOP = ('constraints', 'independent', 'condition_limit')
 _NAMES = ('name', 'kind', 'link_a', 'link_b')
 _VECTORS = ('xyz_a', 'rpy_a', 'xyz_b', 'rpy_b')
+Contents = tuple[list[dict[str, Any]] | None, list[str] | None, float | None]
 
 
 def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
@@ -40,7 +41,7 @@ def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
     model, path : Model, str or path-like
         The file has ``constraints``, a list of the arguments of `ModelBuilder.constraint`, or
         ``independent``, the names of the independent joints, or both. Without ``constraints`` the
-        robot keeps its own.
+        robot keeps its own. ``condition_limit`` is that of `with_constraints`.
 
     Raises
     ------
@@ -49,20 +50,20 @@ def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
 
     """
     check_model(model)
-    found, independent = read_constraints(path)
+    found, independent, limit = read_constraints(path)
     try:
         if found is None and not model.constraints:
             raise ModelError(f"it has no constraints, nor has robot '{model.name}'")
         return with_constraints(model, model.constraints if found is None else
-                                [Constraint(**one) for one in found], independent)
-    except ModelError as error:
+                                [Constraint(**one) for one in found], independent,
+                                condition_limit=limit)
+    except (ModelError, StateError) as error:
         raise ModelError(f'{path}: {error}') from None
 
 
-def read_constraints(
-        path: str | PathLike[str]) -> tuple[list[dict[str, Any]] | None, list[str] | None]:
+def read_constraints(path: str | PathLike[str]) -> Contents:
     """
-    Return the arguments of `Constraint` for each constraint of a file, and the independent joints.
+    Return the arguments of `Constraint` for each constraint of a file, and of `with_constraints`.
 
     Parameters
     ----------
@@ -71,8 +72,9 @@ def read_constraints(
 
     Returns
     -------
-    list of dict or None, list of str or None
-        Arguments of `Constraint`; names of the independent joints; None if the file has none.
+    list of dict or None, list of str or None, float or None
+        Arguments of `Constraint`; names of the independent joints; condition limit; None if the
+        file has none.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def read_constraints(
         raise ModelError(f'{path}: {error}') from None
 
 
-def _constraints(document: Any) -> tuple[list[dict[str, Any]] | None, list[str] | None]:
+def _constraints(document: Any) -> Contents:
     entries = document.get('constraints') if isinstance(document, dict) else None
     independent = document.get('independent') if isinstance(document, dict) else None
     if not isinstance(entries, list) and (entries is not None or independent is None):
@@ -100,7 +102,9 @@ def _constraints(document: Any) -> tuple[list[dict[str, Any]] | None, list[str] 
             isinstance(independent, list) and all(isinstance(one, str) for one in independent)):
         raise ModelError('independent must be a list of names of joints, got '
                          + shown(independent))
-    return found, independent
+    limit = document.get('condition_limit')
+    return found, independent, None if limit is None else _numbers(
+        'condition_limit', [limit], 1)[0]
 
 
 def _check_keys(where: str, entries: Mapping[Any, Any], known: tuple[str, ...]) -> None:

@@ -12,6 +12,8 @@ The dynamics node takes the same file::
           armature: [0.5, 0.2]
           friction: [3.0, 1.5]
 
+If the robot was identified, ``uncertainty`` follows, see `uncertainty_files`.
+
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +28,8 @@ from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.drives import with_drives
+from rbd_ros.model.files.uncertainty_files import (uncertainty_lines, with_named_uncertainty,
+                                                   yaml_number, yaml_numbers)
 from rbd_ros.model.joints import DRIVE, KINDS
 from rbd_ros.model.model import Model
 
@@ -46,6 +50,8 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
     """
     Write the drives of a robot, including those of mimics, to a parameter file, atomically.
 
+    The uncertainty of an identified robot is written with them.
+
     Parameters
     ----------
     model, path : Model, str or path-like
@@ -58,16 +64,13 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
              '  ros__parameters:', '    drives:',
              '      joints: ' + json.dumps([*_coordinates(model)], ensure_ascii=False)]
     for label in DRIVE:
-        numbers = [_number(x) for joint in model.joints for x in getattr(joint, label)]
+        numbers = [yaml_number(x) for joint in model.joints for x in getattr(joint, label)]
         lines += [f'      # {_MEANINGS[label]}', f'      {label}: [' + ', '.join(numbers) + ']']
+    if model.uncertainty is not None:
+        lines += ['    uncertainty:', *(f'      {line}' for line in uncertainty_lines(
+            model.uncertainty))]
     with whole_files(path) as (draft,):
         draft.write_text('\n'.join([*lines, '']), encoding='utf-8')
-
-
-def _number(x: float) -> str:
-    """Return a number as text that every YAML reader takes for a float."""
-    text = repr(float(x))
-    return text if '.' in text else text.replace('e', '.0e')
 
 
 def _coordinates(model: Model) -> dict[str, tuple[str, int]]:
@@ -78,13 +81,14 @@ def _coordinates(model: Model) -> dict[str, tuple[str, int]]:
 
 def load_drives(model: Model, path: str | PathLike[str]) -> Model:
     """
-    Return the robot with the drives of a parameter file.
+    Return the robot with the drives of a parameter file, and with its uncertainty.
 
     Parameters
     ----------
     model, path : Model, str or path-like
         A file as written by `save_drives`. It may contain other parameters; joints and
-        coefficients that it lacks stay as they are.
+        coefficients that it lacks stay as they are. An uncertainty that belongs to a robot with
+        other joints or bodies is ignored.
 
     Raises
     ------
@@ -93,15 +97,17 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
 
     """
     check_model(model)
-    found = {node: drives for node, parameters in _nodes(read_yaml(path, ModelError))
-             if (drives := _drives(parameters))}
+    found = {node: (drives, _group(parameters, 'uncertainty'))
+             for node, parameters in _nodes(read_yaml(path, ModelError))
+             if (drives := _group(parameters, 'drives'))}
     if len(found) != 1:
         what = f'drives for {listed(found)}: keep those of one' if found else (
             'no drives: ros__parameters of a node with drives: {joints: [...]} are expected')
         raise ModelError(f'{path} has {what}')
-    drives = next(iter(found.values()))
+    drives, uncertainty = next(iter(found.values()))
     try:
-        return with_named_drives(model, drives.pop('joints', ()), drives)
+        return with_named_uncertainty(
+            with_named_drives(model, drives.pop('joints', ()), drives), uncertainty)
     except ModelError as error:
         raise ModelError(f'{path}: {error}') from None
 
@@ -117,12 +123,12 @@ def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict[str, Any]]
                 yield from _nodes(value, f'{name}/{key}'.replace('//', '/'))
 
 
-def _drives(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the drive parameters, whose names are nested or have dots."""
-    drives = parameters.get('drives')
-    return {**(drives if isinstance(drives, dict) else {}),
-            **{key.removeprefix('drives.'): value for key, value in parameters.items()
-               if isinstance(key, str) and key.startswith('drives.')}}
+def _group(parameters: dict[str, Any], group: str) -> dict[str, Any]:
+    """Return the parameters of a group, whose names are nested or have dots."""
+    nested, dot = parameters.get(group), f'{group}.'
+    return {**(nested if isinstance(nested, dict) else {}),
+            **{key.removeprefix(dot): value for key, value in parameters.items()
+               if isinstance(key, str) and key.startswith(dot)}}
 
 
 def with_named_drives(model: Model, joints: Sequence[str],
@@ -143,7 +149,7 @@ def with_named_drives(model: Model, joints: Sequence[str],
         if label not in DRIVE:
             raise ModelError(f'there is no drives.{label}, only drives.joints and '
                              + ', '.join(f'drives.{one}' for one in DRIVE))
-        numbers = _numbers(label, values)
+        numbers = yaml_numbers(f'drives.{label}', values)
         if numbers and len(numbers) != len(joints):
             raise ModelError(f'drives.{label} has {len(numbers)} entries, drives.joints has '
                              f'{len(joints)}: the numbers must be equal')
@@ -153,13 +159,3 @@ def with_named_drives(model: Model, joints: Sequence[str],
             joint, k = known[name]
             change[joint][k] = x
     return with_drives(model, changes)
-
-
-def _numbers(label: str, values: Any) -> list[float]:
-    """Return the numbers in a list; YAML reads 1e-3 as a string."""
-    try:
-        if isinstance(values, (list, tuple)) and not any(isinstance(x, bool) for x in values):
-            return [float(x) for x in values]
-    except (TypeError, ValueError):
-        pass
-    raise ModelError(f'drives.{label} must be a list of numbers, got {shown(values)}')

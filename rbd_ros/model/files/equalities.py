@@ -3,11 +3,17 @@
 """Equalities of MuJoCo: couplings of joints, and constraints that close loops."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from rbd_ros.errors import StateError
+from rbd_ros.model.closure import gap_in_words
+from rbd_ros.model.configurations import normalize, on_closure
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import Mimic, quaternion_matrix
 from rbd_ros.model.loops import Constraint
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose
 
 
@@ -124,3 +130,26 @@ def _linear(m: Any, k: int) -> tuple[dict[int, float], float] | str | None:
         for j, coefficient in other.items():
             terms[j] = terms.get(j, 0.0) - b * coefficient
     return {j: x for j, x in terms.items() if x}, constant
+
+
+def with_closed_keyframes(model: Model) -> Model:
+    """Close the loops in keyframes, with a warning: MuJoCo's constraints let them open."""
+    joints, notes = {joint.name: joint for joint in model.joints}, []
+    for name, q in model.configurations.items() if model.loops else ():
+        try:
+            on_closure(model, q)
+        except StateError:
+            assert model.loops is not None
+            note = f"keyframe '{name}': {gap_in_words(model.loops, q)}"
+            try:
+                q = normalize(model, q)
+                notes.append(f'{note}; the positions of dependent joints are changed to close it')
+            except StateError:
+                notes.append(f'{note}, and cannot be closed: correct its positions')
+        for joint, i, _ in model.unconstrained.moving_joints:
+            joints[joint.name] = replace(joints[joint.name], configurations={
+                **joints[joint.name].configurations, name: tuple(q[i].tolist())})
+    if not notes:
+        return model
+    model = rebuild(model, joints=list(joints.values()))
+    return replace(model, warnings=(*model.warnings, *notes))
