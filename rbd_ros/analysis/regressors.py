@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import batch_dynamics, regressors
 from rbd_ros.model.model import Model
-from rbd_ros.model.se3 import ad, skew
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import lanes_of, States
 from rbd_ros.workspace.maps import rows, same
@@ -23,37 +22,6 @@ from rbd_ros.workspace.quantity import quantity
 from rbd_ros.workspace.results import Factorization, is_body_form
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
-
-
-def twist_regressor(V: np.ndarray) -> np.ndarray:
-    """Return A(V) = [0, -[v], bar(omega); v, [omega], 0], with A(V) pi = G V [G (8)-(12)]."""
-    (x, y, z), v = V[:3], V[3:]
-    A = np.zeros((6, 10))
-    A[:3, 1:4] = -skew(v)
-    A[:3, 4:] = [[x, 0.0, 0.0, y, z, 0.0], [0.0, y, 0.0, x, 0.0, z], [0.0, 0.0, z, 0.0, x, y]]
-    A[3:, 0] = v
-    A[3:, 1:4] = skew(V[:3])
-    return A
-
-
-def link_regressor(J: np.ndarray, J_rate: np.ndarray, gravity: np.ndarray, v: np.ndarray,
-                   v_r: np.ndarray, a_r: np.ndarray,
-                   factorization: Factorization = 'christoffel') -> np.ndarray:
-    """
-    Return the columns of the Slotine-Li regressor for a body that moves with a link.
-
-    J^T (A(alpha) - ad_V^T A(J v_r)), alpha = J a_r + ad_V J v_r + Jdot v_r + (0, -gravity), for
-    ``'body'`` [G (15), (16)]. For ``'christoffel'`` the terms with ad_V are halved and
-    -1/2 ad_{J v_r}^T A(V) is added. J is the body Jacobian, ``gravity`` in the link's axes.
-
-    """
-    V, V_r = J @ v, J @ v_r
-    alpha = J @ a_r + J_rate @ v_r
-    alpha[3:] -= gravity
-    if factorization == 'body':
-        return J.T @ (twist_regressor(alpha + ad(V) @ V_r) - ad(V).T @ twist_regressor(V_r))
-    return J.T @ (twist_regressor(alpha + 0.5 * ad(V) @ V_r)
-                  - 0.5 * ad(V).T @ twist_regressor(V_r) - 0.5 * ad(V_r).T @ twist_regressor(V))
 
 
 def _torque_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:

@@ -2,27 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward and hybrid dynamics of many states, and the derivatives of forward dynamics."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros import derivatives, dynamics
 from rbd_ros.batch.results import results_of
-from rbd_ros.batch.tasks import Given, Problem, problem_of, run_kernel, solve
+from rbd_ros.batch.tasks import Given, Problem, problem_of, solve
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.derivatives import shape_of_derivatives
 from rbd_ros.kernels.batch_dynamics import (
-    dense_hybrid_dynamics_states, forward_derivatives_states, forward_dynamics_states,
-    hybrid_dynamics_states)
+    coupled_derivatives_states, coupled_forward_states, coupled_hybrid_states,
+    forward_derivatives_states, forward_dynamics_states, hybrid_dynamics_states)
+from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
 from rbd_ros.model.arguments import check_model, masks, Wrenches
 from rbd_ros.model.model import Model
+from rbd_ros.workspace import scratch
 from rbd_ros.workspace.documentation import documented_for_states
 from rbd_ros.workspace.lanes import (
-    as_written, lanes_of, Outputs, Scratch, scratch_buffers, shape, Task)
+    as_written, lanes_of, Make, Outputs, scratch_buffers, shape, Task)
 from rbd_ros.workspace.maps import matrix, torques
-from rbd_ros.workspace.quantity import task_of
-from rbd_ros.workspace.results import cut_derivatives, Derivatives
-from rbd_ros.workspace.workspace import Workspace, workspace_of
+from rbd_ros.workspace.results import cut_derivatives, derivative_layout, Derivatives
+from rbd_ros.workspace.workspace import Workspace
 
 
 def _path(workspace: Workspace) -> np.ndarray:
@@ -47,21 +48,50 @@ DERIVATIVES = Task(
     lambda w, *state, **options: w.forward_dynamics_derivatives(*state, **options), True)
 
 
+def _mimics_in_lanes(workspace: Workspace) -> tuple[np.ndarray, ...]:
+    """Return maps to the tree, lanes for its states, the elimination table, lanes for M, b, L."""
+    nv = workspace._nv
+    positions, velocities, *states = workspace._mimics
+    return (positions, velocities, *(zeros_for_lanes((len(x), WIDTH)) for x in states),
+            workspace._kept(scratch.elimination_table)[0],
+            *(zeros_for_lanes((*sizes, WIDTH)) for sizes in ((nv, nv), (nv,), (nv, nv))))
+
+
+def _with_mimics(task: Task, kernel: Callable[..., object],
+                 *derivatives: Make) -> Task:
+    """Return the task for robots with mimics."""
+    def make(workspace: Workspace) -> tuple[np.ndarray, ...]:
+        return (*scratch_buffers(ALL)(workspace), *workspace._kept(_mimics_in_lanes),
+                *(one(workspace) for one in derivatives))
+    return task._replace(kernel=kernel, outputs=task.outputs._replace(maps=()), scratch=make)
+
+
+def _tree_derivatives(workspace: Workspace) -> np.ndarray:
+    """Return lanes for the derivatives of the torques of the tree."""
+    n = len(workspace.model.tree.robot) - 1
+    return zeros_for_lanes((*derivative_layout(n).shape, WIDTH))
+
+
+FORWARD_MIMICS = _with_mimics(FORWARD, coupled_forward_states)
+HYBRID_MIMICS = _with_mimics(HYBRID, coupled_hybrid_states)
+DERIVATIVES_MIMICS = _with_mimics(DERIVATIVES, coupled_derivatives_states, _tree_derivatives,
+                                  lanes_of(shape_of_derivatives), _path,
+                                  lanes_of(shape_of_derivatives))
+
+
+def _for_robot(model: Model, task: Task, with_mimics: Task) -> Task:
+    """Return the task of a robot."""
+    check_model(model)
+    return task if model.coordinates.is_identity or model.loops is not None else with_mimics
+
+
 @documented_for_states(dynamics.forward_dynamics)
 def forward_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, Tau: ArrayLike, *,
                      external_wrenches: Wrenches | None = None, out: np.ndarray | None = None,
                      threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """Return the accelerations that the torques Tau produce, for each of many states."""
-    check_model(model)
-    if model.coordinates.is_identity or model.loops is not None:
-        return solve(model, FORWARD, (Q, V, Tau), out, threads, progress,
-                     external_wrenches=external_wrenches)[0]
-    problem = problem_of(model, FORWARD, (Q, V, Tau), external_wrenches)
-    q, v, tau = problem.states
-    arrays, _ = results_of(model, FORWARD.outputs, problem.named_states(), len(q), out)
-    _solve_dense(problem, [q, v, np.zeros_like(v), tau], np.zeros(model.nv, bool), arrays, threads,
-                 progress)
-    return arrays[0]
+    return solve(model, _for_robot(model, FORWARD, FORWARD_MIMICS), (Q, V, Tau), out, threads,
+                 progress, external_wrenches=external_wrenches)[0]
 
 
 @documented_for_states(dynamics.hybrid_dynamics)
@@ -75,10 +105,11 @@ def hybrid_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau:
     ``prescribed`` is (nv,) or (states, nv); states with the same mask are vectorized together.
 
     """
-    problem = problem_of(model, HYBRID, (Q, V, A, Tau), external_wrenches)
+    task = _for_robot(model, HYBRID, HYBRID_MIMICS)
+    problem = problem_of(model, task, (Q, V, A, Tau), external_wrenches)
     count = len(problem.states[0])
     prescribed = masks(model, 'prescribed', prescribed, count)
-    arrays, raw = results_of(model, HYBRID.outputs, problem.named_states(), count, out)
+    arrays, raw = results_of(model, task.outputs, problem.named_states(), count, out)
     if prescribed.ndim == 1:
         _solve_hybrid(problem, prescribed, arrays, raw, threads, progress)
         return arrays[0], arrays[1]
@@ -88,7 +119,7 @@ def hybrid_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau:
         numbers = np.flatnonzero(kind.reshape(-1) == k)
         part = problem._replace(states=[x[numbers] for x in problem.states], numbers=numbers,
                                 wrenches=problem.wrenches.take(numbers))
-        found = results_of(model, HYBRID.outputs, {}, len(numbers), None)
+        found = results_of(model, task.outputs, {}, len(numbers), None)
         _solve_hybrid(part, mask, *found, threads, _shifted(progress, done, count))
         for array, x in zip(arrays, found.arrays):
             array[numbers] = x
@@ -106,46 +137,8 @@ def _solve_hybrid(problem: Problem, prescribed: np.ndarray, arrays: Sequence[np.
                   progress: Progress | None) -> None:
     """Write the accelerations and torques of states with the same mask."""
     problem = problem._replace(given=Given((), {'prescribed': prescribed}, prescribed))
-    if problem.model.coordinates.is_identity or problem.model.loops is not None:
-        compute(len(problem.states[0]), lambda start, stop: problem.fill(arrays, raw, start, stop),
-                threads, progress)
-    else:
-        _solve_dense(problem, problem.states, prescribed, arrays, threads, progress)
-
-
-def _solve_dense(problem: Problem, states: Sequence[np.ndarray], prescribed: np.ndarray,
-                 arrays: Sequence[np.ndarray], threads: int | None,
-                 progress: Progress | None) -> None:
-    """Solve the equations of motion in the coordinates of the robot [K (33)]."""
-    model, (q, v, a, tau) = problem.model, states
-    still = np.zeros_like(v)
-    bias = problem._replace(task=task_of('inverse_dynamics'), states=[q, v, still], given=Given())
-    terms = Problem(model, task_of('all_terms'), [q, still], numbers=problem.numbers)
-    step = min(bias.states_in_piece(), terms.states_in_piece())
-
-    def work(start: int, stop: int) -> None:
-        workspace = workspace_of(model)     # not of the tree: its buffers are smaller
-        for first in range(start, max(stop, start + 1), step):
-            last = min(first + step, stop)
-            b, M = bias.piece(first, last)[0], np.ascontiguousarray(terms.piece(first, last)[0])
-            found, k = np.empty((2, last - first, model.nv)), 0
-            while True:
-                bad = run_kernel(
-                    dense_hybrid_dynamics_states, M[k:], b[k:], a[first + k:last],
-                    tau[first + k:last], prescribed,
-                    workspace._kept(Scratch('factor', (model.nv, model.nv))), *found[:, k:])
-                if bad < 0:
-                    break
-                k += bad
-                values = problem.alone(first + k)
-                for x, value in zip(found, values):
-                    x[k] = value
-                k += 1
-                if k == len(b):
-                    break
-            for array, x in zip(arrays, found):
-                array[first:last] = x
-    compute(len(a), work, threads, progress)
+    compute(len(problem.states[0]), lambda start, stop: problem.fill(arrays, raw, start, stop),
+            threads, progress)
 
 
 @documented_for_states(derivatives.forward_dynamics_derivatives)
@@ -154,18 +147,6 @@ def forward_dynamics_derivatives(
         external_wrenches: Wrenches | None = None, out: Derivatives | None = None,
         threads: int | None = None, progress: Progress | None = None) -> Derivatives:
     """Return the derivatives of the accelerations with respect to q, v and tau of many states."""
-    check_model(model)
-    if model.coordinates.is_identity or model.loops is not None:
-        return Derivatives(*solve(model, DERIVATIVES, (Q, V, Tau), out, threads, progress,
-                                  external_wrenches=external_wrenches))
-    problem = problem_of(model, DERIVATIVES, (Q, V, Tau), external_wrenches)
-    count = len(problem.states[0])
-    arrays, _ = results_of(model, DERIVATIVES.outputs, problem.named_states(), count, out)
-
-    def work(start: int, stop: int) -> None:
-        # At least one: kernels are compiled in one thread, before others begin.
-        for k in range(start, max(stop, start + 1)):
-            for array, value in zip(arrays, problem.alone(k)):
-                array[k] = value
-    compute(count, work, threads, progress)
-    return Derivatives(*arrays)
+    return Derivatives(*solve(
+        model, _for_robot(model, DERIVATIVES, DERIVATIVES_MIMICS), (Q, V, Tau), out, threads,
+        progress, external_wrenches=external_wrenches))

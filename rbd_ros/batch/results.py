@@ -30,7 +30,7 @@ class Results(NamedTuple):
 def results_of(model: Model, outputs: Outputs, states: Mapping[str, np.ndarray], count: int,
                out: object) -> Results:
     """Return new arrays for results, or check those of the user against ``states``."""
-    shapes, in_place = outputs.shapes(model, model.nv), model.coordinates.is_identity
+    shapes, in_place = outputs.shapes(model, model.nv), outputs.in_place(model)
     if out is None:
         raw = [new_array((count, *shape)) for shape in outputs.written(shapes)]
         return Results(outputs.results(shapes, raw), raw if in_place else None)

@@ -60,13 +60,13 @@ class Problem(NamedTuple):
     def run(self, start: int, stop: int, raw: Sequence[np.ndarray]
             ) -> list[tuple[int, list[np.ndarray]]]:
         """Compute states into ``raw``; return the numbers and results of those done one by one."""
-        workspace, task, given = tree_workspace(self.model), self.task, self.given
+        workspace, task, given = self.workspace(), self.task, self.given
         buffers, apart, first = workspace._kept(task.scratch), [], start
         robot = workspace.robot if given.robot is None else given.robot
         try:
             while True:
                 if given.prescribed is not None:
-                    workspace.prescribe(given.prescribed)
+                    workspace._prescribe(given.prescribed)
                 bad = run_kernel(
                     task.kernel, robot, workspace._screws, *self._expanded(first, stop),
                     *(self.wrenches.of_chunk(first, stop) if task.wrenched else ()),
@@ -81,7 +81,7 @@ class Problem(NamedTuple):
                     break
         finally:
             if given.prescribed is not None:
-                workspace.prescribe(False)
+                workspace._prescribe(False)
             if self.wrenches.of_links:
                 workspace._kept(scratch_table)['robot'][:] = 0.0
         return apart
@@ -98,12 +98,17 @@ class Problem(NamedTuple):
             number = k if self.numbers is None else self.numbers[k]
             raise type(error)(f'state {number}: {error}') from None
 
+    def workspace(self) -> Workspace:
+        """Return the workspace whose arrays the kernel uses in this thread."""
+        return (workspace_of(self.model) if self.task.outputs.in_place(self.model)
+                else tree_workspace(self.model))
+
     def _expanded(self, start: int, stop: int) -> list[np.ndarray]:
-        """Return states in the coordinates of the tree."""
+        """Return states in the coordinates of the kernel."""
         coordinates, states = self.model.coordinates, self.states
         if stop - start < len(states[0]):
             states = [x[start:stop] for x in states]
-        if coordinates.is_identity:
+        if self.task.outputs.in_place(self.model):
             return states
         return [coordinates.position(x) if label == 'Q' else coordinates.velocity(x)
                 for label, x in zip(self.task.labels, states)]
@@ -112,13 +117,13 @@ class Problem(NamedTuple):
         """Return the results of a few states, in arrays that are kept."""
         if self.model.loops is not None:
             return self._one_by_one(start, stop)
-        workspace, outputs = tree_workspace(self.model), self.task.outputs
+        workspace, outputs = self.workspace(), self.task.outputs
         shapes = outputs.shapes(self.model, workspace._nv)
         raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
                [:stop - start] for k, shape in enumerate(outputs.written(shapes))]
         apart, blocks = self.run(start, stop, raw), outputs.blocks(shapes, raw)
         coordinates = self.model.coordinates
-        parts = (outputs.cut(*blocks) if coordinates.is_identity
+        parts = (outputs.cut(*blocks) if outputs.in_place(self.model)
                  else outputs.mapped(coordinates.G, blocks))
         for k, values in apart:
             for part, value in zip(parts, values):
@@ -206,7 +211,7 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
         workspace, outputs = workspace_of(model), task.outputs
         try:
             count = len(values[0])      # type: ignore[arg-type]  # TypeError
-            if model.coordinates.is_identity and count <= CHUNK and {*map(type, values)} == ARRAYS:
+            if outputs.in_place(model) and count <= CHUNK and {*map(type, values)} == ARRAYS:
                 shapes = outputs.shapes(model, workspace._nv)
                 raw: Any = ([new_array((count, *shape)) for shape in outputs.written(shapes)]
                             if out is None else ready_made(out, count, outputs, shapes, values))

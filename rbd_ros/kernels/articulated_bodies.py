@@ -211,7 +211,7 @@ def move_bodies(robot, screws, q, v):
 
 
 @kernel
-def articulated_bodies(robot, screws, q, v, a, tau):
+def articulated_recursion(robot, screws, q, v, a, tau):
     """
     Complete the accelerations a and the torques tau: where PRESCRIBED is 1, a is given, else tau.
 
@@ -267,10 +267,17 @@ def articulated_bodies(robot, screws, q, v, a, tau):
     return finite(total)
 
 
+# A kernel that another one calls with None would, once compiled, take None from users, too.
+@kernel
+def articulated_bodies(robot, screws, q, v, a, tau):
+    """Do the `articulated_recursion`."""
+    return articulated_recursion(robot, screws, q, v, a, tau)
+
+
 @kernel
 def articulated_bodies_at_rest(robot, screws, q, a, tau):
-    """Do `articulated_bodies` for M a = tau."""
-    return articulated_bodies(robot, screws, q, None, a, tau)
+    """Do the `articulated_recursion` for M a = tau."""
+    return articulated_recursion(robot, screws, q, None, a, tau)
 
 
 @helper
@@ -296,6 +303,6 @@ def copy_given(robot, a, tau, prescribed, all_a, all_tau):
 def hybrid_dynamics(robot, screws, q, v, a, tau, prescribed, all_a, all_tau):
     """Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read."""
     fine = (copy_given(robot, a, tau, prescribed, all_a, all_tau)
-            and articulated_bodies(robot, screws, q, v, all_a, all_tau))
+            and articulated_recursion(robot, screws, q, v, all_a, all_tau))
     prescribe_none(robot)
     return fine

@@ -15,9 +15,9 @@ lanes; lower-case arguments are lanes for one group of states.
 
 import numpy as np
 from rbd_ros.kernels import newton_euler
-from rbd_ros.kernels.articulated_bodies import articulated_bodies
+from rbd_ros.kernels.articulated_bodies import articulated_recursion
 from rbd_ros.kernels.composite_bodies import composite_recursion
-from rbd_ros.kernels.coordinates import dense_hybrid_status
+from rbd_ros.kernels.coupled_dynamics import coupled_recursion, derivatives_recursion
 from rbd_ros.kernels.jit.compiled import helper, states_kernel
 from rbd_ros.kernels.lanes.lanes import gather, scatter, WIDTH, work_of
 from rbd_ros.kernels.layout import end, work_offset, WRENCH
@@ -68,6 +68,21 @@ def run(algorithm, robot, screws, states, lanes, arguments, x, X):
     return run_pushed(algorithm, robot, screws, states, lanes, None, None, arguments, x, X)
 
 
+@helper
+def run_hybrid(algorithm, robot, screws, states, lanes, places, wrenches, arguments, all_A,
+               all_Tau):
+    """Do `run_pushed` for an algorithm that completes a and tau, the last two lanes."""
+    if not fit(states, lanes):
+        return REJECTED
+    for first in range(0, len(states[0]), WIDTH):
+        load_states(robot, states, first, lanes, places, wrenches)
+        if not algorithm(robot, screws, *arguments):
+            return first
+        scatter(lanes[2], first, all_A)
+        scatter(lanes[3], first, all_Tau)
+    return DONE
+
+
 @states_kernel
 def inverse_dynamics_states(robot, screws, Q, V, A, places, wrenches, work, q, v, a, Tau):
     """Write the torques of every state."""
@@ -85,33 +100,48 @@ def gravity_torques_states(robot, screws, Q, work, q, G):
 @states_kernel
 def forward_dynamics_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau, A):
     """Write the accelerations of every state; none may be prescribed."""
-    return run_pushed(articulated_bodies, (robot, work), screws, (Q, V, Tau), (q, v, tau), places,
-                      wrenches, (q, v, a, tau), a, A)
+    return run_pushed(articulated_recursion, (robot, work), screws, (Q, V, Tau), (q, v, tau),
+                      places, wrenches, (q, v, a, tau), a, A)
 
 
 @states_kernel
 def hybrid_dynamics_states(robot, screws, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
                            all_A, all_Tau):
     """Write all accelerations and torques of every state; entries not given are not read."""
-    states, lanes = (Q, V, A, Tau), (q, v, a, tau)
-    if not fit(states, lanes):
-        return REJECTED
-    for first in range(0, len(Q), WIDTH):
-        load_states((robot, work), states, first, lanes, places, wrenches)
-        if not articulated_bodies((robot, work), screws, q, v, a, tau):
-            return first
-        scatter(a, first, all_A)
-        scatter(tau, first, all_Tau)
-    return DONE
+    return run_hybrid(articulated_recursion, (robot, work), screws, (Q, V, A, Tau),
+                      (q, v, a, tau), places, wrenches, (q, v, a, tau), all_A, all_Tau)
 
 
 @states_kernel
-def dense_hybrid_dynamics_states(M, b, A, Tau, prescribed, L, all_A, all_Tau):
-    """Do `dense_hybrid_status` for one state after the other."""
-    for k in range(len(b)):
-        if dense_hybrid_status(M[k], b[k], A[k], Tau[k], prescribed, all_A[k], all_Tau[k], L):
-            return k
-    return DONE
+def coupled_forward_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
+                           positions, velocities, tree_q, tree_v, tree_a, table, M, b, L, A):
+    """Write the accelerations of every state of a robot with mimics; none may be prescribed."""
+    return run_pushed(
+        coupled_recursion, (robot, work), screws, (Q, V, Tau), (q, v, tau), places, wrenches,
+        ((positions, velocities, tree_q, tree_v, tree_a), ((table, table), M, b, L, L),
+         q, v, a, tau), a, A)
+
+
+@states_kernel
+def coupled_hybrid_states(robot, screws, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
+                          positions, velocities, tree_q, tree_v, tree_a, table, M, b, L,
+                          all_A, all_Tau):
+    """Do `hybrid_dynamics_states` for a robot with mimics."""
+    mimics, equations = (positions, velocities, tree_q, tree_v, tree_a), (
+        (table, table), M, b, L, L)
+    return run_hybrid(coupled_recursion, (robot, work), screws, (Q, V, A, Tau), (q, v, a, tau),
+                      places, wrenches, (mimics, equations, q, v, a, tau), all_A, all_Tau)
+
+
+@states_kernel
+def coupled_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
+                               positions, velocities, tree_q, tree_v, tree_a, table, M, b, L,
+                               tree_rows, rows, path, X, Solved):
+    """Do `forward_derivatives_states` for a robot with mimics."""
+    return run_pushed(
+        derivatives_recursion, (robot, work), screws, (Q, V, Tau), (q, v, tau), places, wrenches,
+        ((positions, velocities, tree_q, tree_v, tree_a), ((table, table), M, b, L, L),
+         q, v, a, tau, (tree_rows, rows, path), (X, X)), X, Solved)
 
 
 @states_kernel

@@ -191,13 +191,9 @@ def composite_bodies(robot, screws, q, v, terms):
     return composite_recursion(robot, screws, q, v, terms)
 
 
-@kernel
-def mass_matrix(robot, screws, q, M):
-    """Write M, shape (nv, nv)."""
-    if not fits(robot, q, None):
-        return False
-    forward_pass(robot, screws, q, None, None, None)
-    compose_inertias(robot, None)
+@helper
+def write_mass_matrix(robot, M):
+    """Write M, given S_ and G_ of the composite bodies; return a sum that is finite if M is."""
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             store6(robot, b, F2_, inertia_times(load_inertia(robot, b, G_), load6(robot, b, S_)))
@@ -212,7 +208,17 @@ def mass_matrix(robot, screws, q, M):
             i = number(robot, b)
             M[i - 1, j - 1] = M[j - 1, i - 1] = dot6(load6(robot, b, S_), F2)
             b = parent(robot, b)
-    return math.isfinite(total)
+    return total
+
+
+@kernel
+def mass_matrix(robot, screws, q, M):
+    """Write M, shape (nv, nv)."""
+    if not fits(robot, q, None):
+        return False
+    forward_pass(robot, screws, q, None, None, None)
+    compose_inertias(robot, None)
+    return math.isfinite(write_mass_matrix(robot, M))
 
 
 @kernel

@@ -28,7 +28,7 @@ articulated bodies this is O(n), as are tables 6 and 7 of Kim.
 import math
 
 import numpy as np
-from rbd_ros.kernels.articulated_bodies import (articulated_bodies, articulated_bodies_at_rest,
+from rbd_ros.kernels.articulated_bodies import (articulated_bodies_at_rest, articulated_recursion,
                                                 copy_given, prescribe_none)
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.joints import joint_motion, project, slides
@@ -206,7 +206,7 @@ def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, dq, dv, give
     x, F, da, dtau = found[0], found[1], found[2], found[3]
     fine = (fits(robot, q, given_da) and fits(robot, q, given_dtau)
             and copy_given(robot, a, tau, prescribed, x, F)
-            and articulated_bodies(robot, screws, q, v, x, F))
+            and articulated_recursion(robot, screws, q, v, x, F))
     if fine:
         for i in range(len(da)):
             da[i] = given_da[i] if prescribed[i] else 0.0

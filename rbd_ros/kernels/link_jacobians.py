@@ -255,8 +255,8 @@ def write_derivative(D, h, j, V):
         D[h, row, j], D[h, 3 + row, j] = V[0][row], V[1][row]
 
 
-@kernel
-def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
+@helper
+def write_jacobian_changes(robot, screws, q, v, link_row, of_J, of_rate):
     """
     Write the derivatives with respect to q of the body Jacobian, and of its rate unless v is None.
 
@@ -307,7 +307,14 @@ def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate)
     return math.isfinite(total + R[0][0] + r[0] + r[1] + r[2])
 
 
+# A kernel that another one calls with None would, once compiled, take None from users, too.
+@kernel
+def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
+    """Do `write_jacobian_changes`."""
+    return write_jacobian_changes(robot, screws, q, v, link_row, of_J, of_rate)
+
+
 @kernel
 def link_jacobian_derivatives(robot, screws, q, link_row, of_J):
-    """Do `link_jacobian_rate_derivatives` without the rate."""
-    return link_jacobian_rate_derivatives(robot, screws, q, None, link_row, of_J, of_J)
+    """Do `write_jacobian_changes` without the rate."""
+    return write_jacobian_changes(robot, screws, q, None, link_row, of_J, of_J)

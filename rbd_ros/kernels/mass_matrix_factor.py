@@ -13,8 +13,8 @@ same arrays of lanes of states, and columns are computed one by one.
 """
 
 from rbd_ros.kernels.jit.compiled import helper
-from rbd_ros.kernels.lanes.lanes import (element, set_element, square_root, vectorized, WIDTH,
-                                         zeros_for_lanes)
+from rbd_ros.kernels.lanes.lanes import (element, entry, set_element, set_entry, square_root,
+                                         vectorized, WIDTH, zeros_for_lanes)
 from rbd_ros.kernels.layout import (constant, count, load_integer, number, parent, PRESCRIBED,
                                     SCRATCH, slot, store_integer)
 
@@ -23,6 +23,8 @@ from rbd_ros.kernels.layout import (constant, count, load_integer, number, paren
 CARRIER_, LAST_ = SCRATCH, SCRATCH + 1
 # Number of lanes of a row of X that `solve_row` keeps in registers.
 TOGETHER = 5
+# Bytes of X that one pass over L works on, so that they stay in a cache.
+CACHED = 2 ** 18
 
 
 def lanes_of_columns(rows, columns, together=1):
@@ -95,12 +97,25 @@ def factorize(robot, L, L_lanes, some_given):
 
 
 @helper
-def solve_row(robot, L, X, i, path, length, upper):
-    """Subtract multiples of the rows in ``path`` from row i of X, and divide by L_ii."""
+def lanes_of_a_pass(robot, X):
+    """Return how many lanes of the rows of X one pass over L works on."""
+    if vectorized(robot):
+        return X.shape[1]
+    return max(CACHED // (8 * WIDTH * TOGETHER * max(len(X), 1)), 1) * TOGETHER
+
+
+@helper
+def solve_row(robot, L, X, i, path, length, upper, begin, end):
+    """
+    Subtract multiples of the rows in ``path`` from row i of X, and divide by L_ii.
+
+    Only lanes ``begin`` ... ``end`` - 1 of the rows change.
+
+    """
     # The factors are in column i of L if ``upper``, else in row i.
     inverse = element(L, i, i)
     if vectorized(robot):
-        for c in range(X.shape[1]):
+        for c in range(begin, end):
             x = element(X, i, c)
             for e in range(length):
                 k = path[e]
@@ -108,7 +123,7 @@ def solve_row(robot, L, X, i, path, length, upper):
                 x = x - factor * element(X, k, c)
             set_element(X, i, c, inverse * x)
         return
-    for c in range(0, X.shape[1], TOGETHER):
+    for c in range(begin, end, TOGETHER):
         x0, x1, x2 = element(X, i, c), element(X, i, c + 1), element(X, i, c + 2)
         x3, x4 = element(X, i, c + 3), element(X, i, c + 4)
         for e in range(length):
@@ -129,24 +144,50 @@ def solve_row(robot, L, X, i, path, length, upper):
 @helper
 def solve_from_leaves(robot, L, X, some_given, path):
     """Solve L^T X = B in place; ``path`` is a buffer (nv,); given rows of L must be zero."""
-    for i in range(len(L) - 1, -1, -1):
-        if some_given and is_given(robot, i):
-            continue
-        length = last_carried(robot, i) - i
-        for e in range(length):
-            path[e] = i + 1 + e
-        solve_row(robot, L, X, i, path, length, True)
+    step = lanes_of_a_pass(robot, X)
+    for begin in range(0, X.shape[1], step):
+        for i in range(len(L) - 1, -1, -1):
+            if some_given and is_given(robot, i):
+                continue
+            length = last_carried(robot, i) - i
+            for e in range(length):
+                path[e] = i + 1 + e
+            solve_row(robot, L, X, i, path, length, True, begin, min(begin + step, X.shape[1]))
 
 
 @helper
 def solve_from_root(robot, L, X, some_given, path):
     """Solve L X = B in place, as `solve_from_leaves`."""
+    step = lanes_of_a_pass(robot, X)
+    for begin in range(0, X.shape[1], step):
+        for i in range(len(L)):
+            if some_given and is_given(robot, i):
+                continue
+            length, k = 0, carrier(robot, i)
+            while k >= 0:
+                path[length] = k
+                length += 1
+                k = carrier(robot, k)
+            solve_row(robot, L, X, i, path, length, False, begin, min(begin + step, X.shape[1]))
+
+
+@helper
+def solve_vector(robot, L, x, some_given):
+    """Solve L^T L x = b in place for a vector."""
+    for i in range(len(L) - 1, -1, -1):
+        if some_given and is_given(robot, i):
+            continue
+        y = element(L, i, i) * entry(x, i)
+        set_entry(x, i, y)
+        k = carrier(robot, i)
+        while k >= 0:
+            set_entry(x, k, entry(x, k) - element(L, i, k) * y)
+            k = carrier(robot, k)
     for i in range(len(L)):
         if some_given and is_given(robot, i):
             continue
-        length, k = 0, carrier(robot, i)
+        y, k = entry(x, i), carrier(robot, i)
         while k >= 0:
-            path[length] = k
-            length += 1
+            y = y - element(L, i, k) * entry(x, k)
             k = carrier(robot, k)
-        solve_row(robot, L, X, i, path, length, False)
+        set_entry(x, i, element(L, i, i) * y)

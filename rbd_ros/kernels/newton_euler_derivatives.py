@@ -22,7 +22,7 @@ other. External wrenches rotate with their bodies. Tested against Kim (table 5).
 
 """
 
-from rbd_ros.kernels.articulated_bodies import articulated_bodies, copy_given, prescribe_none
+from rbd_ros.kernels.articulated_bodies import articulated_recursion, copy_given, prescribe_none
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.joints import follows
 from rbd_ros.kernels.lanes.lanes import element, finite, set_element
@@ -199,7 +199,7 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes
 def forward_dynamics_and_derivatives(robot, screws, q, v, a, tau, derivatives, L, L_lanes,
                                      path, X, X_lanes):
     """Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `X`."""
-    return (articulated_bodies(robot, screws, q, v, a, tau)
+    return (articulated_recursion(robot, screws, q, v, a, tau)
             and inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives)
             and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes))
 
@@ -209,7 +209,7 @@ def hybrid_dynamics_and_derivatives(robot, screws, q, v, a, tau, prescribed, all
                                     derivatives, L, L_lanes, path, X, X_lanes):
     """Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `X`."""
     fine = (copy_given(robot, a, tau, prescribed, all_a, all_tau)
-            and articulated_bodies(robot, screws, q, v, all_a, all_tau)
+            and articulated_recursion(robot, screws, q, v, all_a, all_tau)
             and inverse_dynamics_derivatives(robot, screws, q, v, all_a, derivatives)
             and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes))
     prescribe_none(robot)

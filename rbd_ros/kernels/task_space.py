@@ -21,6 +21,7 @@ import math
 
 from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import exceeds
 
 # Singular values below this fraction of the largest count as zero.
 RANK_TOLERANCE = 1e-14
@@ -47,7 +48,7 @@ def factor_mass_matrix(M, ahead, L):
             L[i, j] = M[i, j]
             j = ahead[j]
     for k in range(n - 1, -1, -1):
-        if not L[k, k] > SINGULAR * M[k, k]:
+        if not exceeds(L[k, k], SINGULAR * M[k, k]):
             return k + 1
         L[k, k] = math.sqrt(L[k, k])
         inverse = 1.0 / L[k, k]
@@ -92,21 +93,17 @@ def triangularize(A, rows):
 
 
 @helper
-def singular_values(R, columns, vectors, values):
-    """Write the singular values of R (6, 6), and to rows of `vectors` the left vectors of R^T."""
-    for k in range(6):
-        for e in range(6):
-            columns[k, e] = R[e, k]
-            vectors[k, e] = 1.0 if e == k else 0.0
+def orthogonalize(rows, width, vectors, n):
+    """Turn n rows by rotations until they are orthogonal; apply these to the rows of vectors."""
     for _ in range(SWEEPS):
         done = True
-        for a in range(5):
-            for b in range(a + 1, 6):
+        for a in range(n - 1):
+            for b in range(a + 1, n):
                 aa = bb = ab = 0.0
-                for e in range(6):
-                    aa += columns[a, e] * columns[a, e]
-                    bb += columns[b, e] * columns[b, e]
-                    ab += columns[a, e] * columns[b, e]
+                for e in range(width):
+                    aa += rows[a, e] * rows[a, e]
+                    bb += rows[b, e] * rows[b, e]
+                    ab += rows[a, e] * rows[b, e]
                 if ab == 0.0 or abs(ab) <= ORTHOGONAL * math.sqrt(aa) * math.sqrt(bb):
                     continue
                 done = False
@@ -114,12 +111,24 @@ def singular_values(R, columns, vectors, values):
                 t = math.copysign(1.0 / (abs(zeta) + math.sqrt(1.0 + zeta * zeta)), zeta)
                 c = 1.0 / math.sqrt(1.0 + t * t)
                 s = c * t
-                for A in (columns, vectors):
-                    for e in range(6):
-                        x, y = A[a, e], A[b, e]
-                        A[a, e], A[b, e] = c * x - s * y, s * x + c * y
+                for e in range(width):
+                    x, y = rows[a, e], rows[b, e]
+                    rows[a, e], rows[b, e] = c * x - s * y, s * x + c * y
+                for e in range(n):
+                    x, y = vectors[a, e], vectors[b, e]
+                    vectors[a, e], vectors[b, e] = c * x - s * y, s * x + c * y
         if done:
             break
+
+
+@helper
+def singular_values(R, columns, vectors, values):
+    """Write the singular values of R (6, 6), and to rows of `vectors` the left vectors of R^T."""
+    for k in range(6):
+        for e in range(6):
+            columns[k, e] = R[e, k]
+            vectors[k, e] = 1.0 if e == k else 0.0
+    orthogonalize(columns, 6, vectors, 6)
     for k in range(6):
         square = 0.0
         for e in range(6):

@@ -9,7 +9,9 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import SingularError, StateError
+from rbd_ros.kernels.articulated_bodies import PSI_
 from rbd_ros.kernels.jit import numba_backend
+from rbd_ros.kernels.layout import LANES
 from rbd_ros.model.arguments import check_model, finite_vector, mask, vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.joints import joint_subspace
@@ -25,6 +27,8 @@ Buffer = TypeVar('Buffer')
 class WorkspaceBase:
     """The robot, its buffers and checks of arguments; if ``fresh``, large results are new."""
 
+    robot: np.ndarray    # bodies in blocks, then tau of inverse dynamics; see `kernels.layout`
+    _mimics: tuple[np.ndarray, ...]    # if joints mimic others: maps to the tree, and its state
     _carriers: Callable[..., np.ndarray]    # returns which entries of M may be nonzero
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
@@ -58,6 +62,10 @@ class WorkspaceBase:
         buffer = self._scratch.get(make)      # as `_kept`, without another call
         return self._kept(make) if buffer is None else buffer
 
+    def _moved_joints(self) -> np.ndarray:
+        """Return a matrix that is zero wherever G is."""
+        return self.model.coordinates.G
+
     def check(self, **vectors: ArrayLike) -> list[np.ndarray]:
         """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or raise StateError."""
         return [finite_vector(self.model, label, x, positions=label == 'q')
@@ -84,6 +92,16 @@ class WorkspaceBase:
             normalize(self.model, vectors['q'])
         raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
                          + ', '.join(f'{label} = {x!s}' for label, x in vectors.items()))
+
+    def _explain_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                               tau: ArrayLike, prescribed: ArrayLike) -> NoReturn:
+        """Raise the error for accelerations that articulated bodies could not compute."""
+        a, tau, _ = self._given(a, tau, prescribed)
+        self.check(q=q, v=v)
+        column = int(self.robot[LANES * PSI_])
+        if column > 0:
+            self._refuse(column - 1, q)
+        self._explain(q=q, v=v, a=a, tau=tau)
 
     def _refuse(self, column: int, q: ArrayLike) -> NoReturn:
         """Raise the error for a velocity whose acceleration is not defined."""

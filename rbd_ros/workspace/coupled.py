@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.kernels.coordinates import (dense_hybrid_dynamics, dense_hybrid_status, expand,
-                                         fold_rows, fold_side_by_side, fold_stacked, fold_vector)
-from rbd_ros.kernels.newton_euler_derivatives import hybrid_dynamics_derivatives
+from rbd_ros.kernels.coordinates import (
+    expand, fold_rows, fold_side_by_side, fold_stacked, fold_vector)
+from rbd_ros.kernels.coupled_dynamics import (
+    coupled_hybrid_derivatives, coupled_hybrid_dynamics, solve_equations)
 from rbd_ros.model.arguments import mask, split_motion, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
@@ -49,6 +50,13 @@ class CoupledMethods(WorkspaceBase):
         self._map = (np.column_stack((to_tree.source, to_tree.multiplier, to_tree.offset)),
                      to_tree.columns, model.nq, model.nv)
         self._tau = np.zeros(model.nv)
+        # The arrays of the tree, and what maps states to it, as kernels take them.
+        self.robot, self._screws = tree.robot, tree._screws
+        self._mimics = (*self._map[:2], *self._parts[:3])
+
+    def _prescribe(self, prescribed: ArrayLike) -> None:
+        table, marks = self._kept(scratch.elimination_table)
+        table[marks] = prescribed
 
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any], maps: Sequence[Map]) -> None:
@@ -162,19 +170,15 @@ class CoupledMethods(WorkspaceBase):
     def hybrid_dynamics(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
-        # M a + b = tau, solved in the coordinates of the robot [K (33)].
+        if external_wrenches is not None:
+            with self._acting(external_wrenches):
+                return self.hybrid_dynamics(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
-        b = self.inverse_dynamics(q, v, self._zeros, external_wrenches)
-        self.configuration_terms(q)
-        arguments = (*found, self._kept(scratch.factor))
-        M = self._kept(scratch.terms)[0]
-        if not dense_hybrid_dynamics(M, b, a, tau, self._mask(prescribed), *arguments):
-            a, tau, prescribed = self._given(a, tau, prescribed)
-            column = dense_hybrid_status(M, b, a, tau, prescribed, *arguments)
-            if column > 0:
-                self._refuse(column - 1, q)
-            if column:
-                self._explain(q=q, v=v, a=a, tau=tau)
+        if not coupled_hybrid_dynamics(
+                self.robot, self._screws, *self._mimics,
+                *self._kept(scratch.equations_of_motion), q, v, a, tau, self._mask(prescribed),
+                *found):
+            self._explain_accelerations(q, v, a, tau, prescribed)
         return found
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
@@ -199,17 +203,17 @@ class CoupledMethods(WorkspaceBase):
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None
             ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
+        if external_wrenches is not None:
+            with self._acting(external_wrenches):
+                return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
-        work, (table, places) = (self._kept(scratch.derivatives_and_factor),
-                                 self._kept(scratch.table_of_a_chain))
-        a, tau = self.hybrid_dynamics(q, v, a, tau, prescribed,
-                                      external_wrenches=external_wrenches)
-        with self._acting(external_wrenches):
-            self._differentiate(q, v, a, work[0])
-        table[places] = prescribed
-        if not hybrid_dynamics_derivatives(table, *work, X, lanes):
-            self._explain(q=q, v=v, a=a, tau=tau)
-        return derivatives, a, tau
+        found = np.empty(self._nv), np.empty(self._nv)
+        if not coupled_hybrid_derivatives(
+                self.robot, self._screws, *self._mimics,
+                *self._kept(scratch.equations_of_motion), *self._kept(scratch.coupled_derivatives),
+                q, v, a, tau, self._mask(prescribed), *found, X, lanes):
+            self._explain_accelerations(q, v, a, tau, prescribed)
+        return derivatives, *found
 
     def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      factorization: Factorization = 'christoffel') -> MatricesDot:
@@ -243,8 +247,9 @@ class CoupledMethods(WorkspaceBase):
                                              external_wrenches=external_wrenches)
         self.configuration_terms(q)
         _, *found = self._kept(scratch.directions_found)
-        if not dense_hybrid_dynamics(self._kept(scratch.terms)[0], b, self._zeros, dtau,
-                                     prescribed, *found, self._kept(scratch.factor)):
+        table, *L = self._kept(scratch.factor)
+        M = self._kept(scratch.terms)[0][:self._nv]
+        if not solve_equations(table, M, b, *L, self._zeros, dtau, prescribed, *found):
             self._explain(q=q, v=v, a=a)
         found[0] += da
         return found[0], found[1]

@@ -74,7 +74,12 @@ class Outputs(NamedTuple):
 
     shapes: Shapes      # of the blocks, for a robot and a number of velocities
     cut: Callable[..., Sequence[np.ndarray]]    # blocks of many states to results, as views
-    maps: Sequence[Map]     # one for each result
+    # One for each result; none if the kernel takes states and writes results of the robot itself.
+    maps: Sequence[Map]
+
+    def in_place(self, model: Model) -> bool:
+        """Return whether states and results of the kernel are in the robot's coordinates."""
+        return model.coordinates.is_identity or not self.maps
 
     def written(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
         """Return the shapes of the arrays, for one state, that the kernel writes blocks to."""

@@ -23,11 +23,11 @@ NEEDED_BY_NODES = (    # methods for topics and control laws come first, then th
     'matrices_dot', 'slotine_li_regressor', 'forward_kinematics', 'world_jacobian',
     'jacobian_dot_v', 'task_space_dynamics', 'task_inertia', 'hybrid_dynamics_derivatives',
     'forward_dynamics_derivatives', 'torque_regressor')
-# Kernels for joints that mimic others are the same for all kinds of joints.
-WITH_MIMICS = ('inverse_dynamics', 'forward_dynamics_derivatives', 'matrices_dot',
-               'torque_regressor')
-WITH_LOOPS = ('inverse_dynamics', 'hybrid_dynamics', 'all_terms', 'matrices_dot',
-              'hybrid_dynamics_derivatives')
+# Those that run kernels of their own if joints mimic others
+WITH_MIMICS = ('inverse_dynamics', 'mass_matrix', 'hybrid_dynamics',
+               'forward_dynamics_derivatives', 'matrices_dot', 'torque_regressor')
+WITH_LOOPS = ('inverse_dynamics', 'forward_dynamics', 'hybrid_dynamics', 'all_terms',
+              'matrices_dot', 'forward_dynamics_derivatives', 'hybrid_dynamics_derivatives')
 
 
 def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[tuple[str, float]]:

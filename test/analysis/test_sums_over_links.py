@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis
-from rbd_ros.analysis.regressors import twist_regressor
 from rbd_ros.model.configurations import random_configuration
 from rbd_ros.model.inertial import inertia_matrices, inertia_of_parameters, moving_bodies
-from rbd_ros.model.se3 import Ad, ad, inverse
+from rbd_ros.model.se3 import Ad, ad, inverse, skew
 from rbd_ros.textbook.jacobian_recursions import (body_jacobian_rate_derivatives,
                                                   body_jacobian_second_rates)
 from rbd_ros.textbook.sums_over_links import body_jacobian_rates, coriolis_factor, poses
@@ -20,6 +19,17 @@ from robots import example_urdf, load_quietly, random_tree
 ROUNDING = 1e-11
 FACTORIZATIONS = ('christoffel', 'body')
 VALUES = np.nan, np.inf
+
+
+def twist_regressor(V):
+    """Return A(V) = [0, -[v], bar(omega); v, [omega], 0], with A(V) pi = G V [G (8)-(12)]."""
+    (x, y, z), v = V[:3], V[3:]
+    A = np.zeros((6, 10))
+    A[:3, 1:4] = -skew(v)
+    A[:3, 4:] = [[x, 0.0, 0.0, y, z, 0.0], [0.0, y, 0.0, x, 0.0, z], [0.0, 0.0, z, 0.0, x, y]]
+    A[3:, 0] = v
+    A[3:, 1:4] = skew(V[:3])
+    return A
 
 
 def tree(seed):

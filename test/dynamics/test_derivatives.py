@@ -179,6 +179,21 @@ def test_derivatives_match_pinocchio(name):
         assert relative_error(one, oracle.G.T @ other @ oracle.G) < AGREEMENT
 
 
+def test_derivatives_of_many_joints_whose_columns_take_several_passes():
+    # 3 * 200 columns of 200 numbers exceed what the kernel works on at once.
+    model = random_tree(3, 200, kinds=['revolute'])
+    rng = np.random.default_rng(3)
+    q, v, a = rng.uniform(-1.0, 1.0, (3, model.nv)) * np.array([[3.0], [0.1], [0.1]])
+    M = rbd_ros.mass_matrix(model, q)
+    by_q, by_v, _ = rbd_ros.inverse_dynamics_derivatives(model, q, v, a)
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
+    got = rbd_ros.forward_dynamics_derivatives(model, q, v, tau)
+    bound = ROUNDING * np.linalg.cond(M)
+    for one, other in zip(got, (-np.linalg.solve(M, by_q), -np.linalg.solve(M, by_v),
+                                np.linalg.inv(M))):
+        assert relative_error(one, other) < bound
+
+
 @pytest.mark.parametrize('name', ['solo12.urdf', 'talos_reduced.urdf'])
 def test_derivatives_with_a_floating_base_match_pinocchio(name):
     path = example_urdf(name)

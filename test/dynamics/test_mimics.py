@@ -192,7 +192,7 @@ def test_joints_in_line_leave_one_without_inertia_whatever_rounding_says(seed):
              .joint('l', 'prismatic', 'c', 'e', axis=rng.normal(size=3), mimic=('k',)).build())
     assert model.folding is not None
     q, v, tau = rng.normal(size=(3, 3))
-    with pytest.raises(rbd_ros.SingularError, match="'j' moves no inertia"):
+    with pytest.raises(rbd_ros.SingularError, match="'i' moves no inertia"):
         rbd_ros.forward_dynamics(model, q, v, tau)
     # Nothing is wrong once one of the two is given.
     for given in ([True, False, False], [False, True, False]):
