@@ -1,0 +1,249 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Graphs as functions in C99.
+
+Operations are statements in the order in which they were recorded; a result that only the next few
+operations need is part of their expressions, in which compilers may contract a*b + c. Cosines and
+sines come first, all at once. Long functions are cut into parts, which compilers take time
+proportional to; results that other parts need are in an array, whose entries are reused.
+
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+import re
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros.codegen.graph import BINARY, Graph
+
+PART = 300          # statements of a part
+NEAR = 30           # operations between a result and its only use up to which it is inlined
+LENGTH = 8          # results in one expression
+WIDTH = 99
+SIGNS = {'add': ' + ', 'sub': ' - ', 'mul': ' * ', 'div': ' / '}
+# How tightly operators bind; operands of weaker ones are in parentheses.
+SUM, PRODUCT, TERM = 1, 2, 3
+
+
+class Expression(NamedTuple):
+    """The text of a value, how tightly its operator binds, and the number of its operations."""
+
+    text: str
+    binding: int
+    length: int
+
+    def within(self, binding: int) -> str:
+        return self.text if self.binding >= binding else f'({self.text})'
+
+
+class Style(NamedTuple):
+    """How a robot's code is written."""
+
+    prefix: str         # of all names
+    single: bool        # float instead of double
+
+    @property
+    def real(self) -> str:
+        return 'float' if self.single else 'double'
+
+    @property
+    def restrict(self) -> str:
+        return f'{self.prefix.upper()}_RESTRICT'
+
+    def number(self, x: float) -> str:
+        """Return a literal."""
+        if not self.single:
+            return repr(float(x))
+        # Subnormal numbers become zero.
+        return f'{float(x) if abs(x) >= np.finfo(np.float32).tiny else 0.0!r}f'
+
+    def call(self, name: str) -> str:
+        """Return the name of a function of the C library."""
+        return name + 'f' * self.single
+
+
+def prototype(style: Style, graph: Graph) -> str:
+    """Return the declaration of the function of a graph, without a semicolon."""
+    arguments = [f'const {style.real} *{style.restrict} {one.name}' for one in graph.inputs]
+    arguments += [f'{style.real} *{style.restrict} {one.name}' for one in graph.outputs]
+    return wrapped(f'void {style.prefix}_{graph.name}({", ".join(arguments)})', after=',')
+
+
+def wrapped(statement: str, indent: str = '', after: str = '') -> str:
+    """Return a statement in lines of at most WIDTH characters, cut at spaces ``after`` others."""
+    lines, rest = [], indent + statement
+    while len(rest) > WIDTH:
+        cut = rest.rfind(f'{after} ', len(indent) + 8, WIDTH) + len(after)
+        if cut < len(indent) + 8:
+            break
+        lines.append(rest[:cut])
+        rest = f'{indent}    {rest[cut + 1:]}'
+    return '\n'.join([*lines, rest])
+
+
+class Writer:
+    """Writes one graph."""
+
+    def __init__(self, style: Style, graph: Graph) -> None:
+        self.style, self.graph = style, graph
+        self.uses = self._uses()
+        self.places = self._places()
+        self.expressions: dict[int, Expression] = {}
+        self.angles = list(dict.fromkeys(
+            arguments[0] for kind, arguments in graph.operations if kind in ('sin', 'cos')))
+
+    def _uses(self) -> list[list[int]]:
+        """Return for each operation those that need it."""
+        uses: list[list[int]] = [[] for _ in self.graph.operations]
+        for k, (kind, arguments) in enumerate(self.graph.operations):
+            if kind not in ('constant', 'input'):
+                for j in arguments:
+                    uses[j].append(k)
+        return uses
+
+    def _places(self) -> dict[int, list[str]]:
+        """Return for each operation the entries of outputs that it gives."""
+        places: dict[int, list[str]] = {}
+        for array, numbers in zip(self.graph.outputs, self.graph.results):
+            for k, number in enumerate(numbers.ravel().tolist()):
+                places.setdefault(number, []).append(f'{array.name}[{k}]')
+        return places
+
+    def expression(self, k: int) -> Expression:
+        """Return the expression of an operation in terms of earlier statements."""
+        kind, arguments = self.graph.operations[k]
+        if kind == 'constant':
+            text = self.style.number(arguments[0])
+            return Expression(text, SUM if text[0] == '-' else TERM, 0)
+        if kind == 'input':
+            return Expression(f'{self.graph.inputs[arguments[0]].name}[{arguments[1]}]', TERM, 0)
+        if kind in ('cos', 'sin'):
+            return Expression(f'{kind}_[{self.angles.index(arguments[0])}]', TERM, 0)
+        operands = [self.expressions[j] for j in arguments]
+        length = 1 + sum(one.length for one in operands)
+        if kind in BINARY:
+            binding = SUM if kind in ('add', 'sub') else PRODUCT
+            # Operands on the right are evaluated first, as they were recorded.
+            text = (operands[0].within(binding) + SIGNS[kind] + operands[1].within(binding + 1))
+            return Expression(text, binding, length)
+        if kind == 'neg':
+            return Expression(f'-{operands[0].within(TERM)}', SUM, length)
+        x = operands[0].text
+        if kind == 'sign':
+            one, zero = self.style.number(1.0), self.style.number(0.0)
+            x = operands[0].within(TERM)
+            return Expression(f'(({x} > {zero} ? {one} : {zero}) - ({x} < {zero} ? {one} : '
+                              f'{zero}))', TERM, length)
+        return Expression(f'{self.style.call("fabs" if kind == "abs" else kind)}({x})', TERM,
+                          length)
+
+    def is_inlined(self, k: int, found: Expression) -> bool:
+        """Return whether an operation is written where its result is used."""
+        if self.graph.operations[k].kind in ('constant', 'input', 'cos', 'sin'):
+            return True
+        uses = self.uses[k]
+        if k not in self.places and all(
+                self.graph.operations[j].kind in ('sin', 'cos') for j in uses):
+            return True     # only an angle
+        return (len(uses) == 1 and k not in self.places and uses[0] - k <= NEAR
+                and found.length < LENGTH and self.graph.operations[uses[0]].kind != 'sign')
+
+    def statements(self) -> Iterator[tuple[int, str]]:
+        """Yield operations that need a statement, and their expressions; outputs follow them."""
+        for k in range(len(self.graph.operations)):
+            found = self.expression(k)
+            if self.is_inlined(k, found):
+                self.expressions[k] = found
+                if k in self.places:
+                    yield -1, f'{" = ".join(self.places[k])} = {found.text};'
+            else:
+                self.expressions[k] = Expression(f't{k}', TERM, 0)
+                yield k, f'const {self.style.real} t{k} = {found.text};'
+                if k in self.places:
+                    yield -1, f'{" = ".join(self.places[k])} = t{k};'
+
+    def function(self) -> str:
+        """Return the definition of the function, after those of its parts."""
+        head, statements = self.sines(), list(self.statements())
+        unused = [f'(void){array.name};' for number, array in enumerate(self.graph.inputs)
+                  if not any(kind == 'input' and arguments[0] == number
+                             for kind, arguments in self.graph.operations)]
+        if len(statements) <= PART:
+            return self.definition(prototype(self.style, self.graph),
+                                   [*unused, *head, *(text for _, text in statements)])
+        parts = [statements[k:k + PART] for k in range(0, len(statements), PART)]
+        size, texts = shared(parts, self.style.real)
+        definitions, calls = [], []
+        for number, lines in enumerate(texts, 1):
+            names = {name for line in lines for name in re.findall(r'[A-Za-z_]\w*(?=\[)', line)}
+            arguments = [(const, name) for const, name in (
+                *(('const ', array.name) for array in self.graph.inputs), ('const ', 'cos_'),
+                ('const ', 'sin_'), ('', 'shared_'), *(('', x.name) for x in self.graph.outputs))
+                if name in names]
+            name = f'{self.style.prefix}_{self.graph.name}_{number}'
+            declared = ', '.join(f'{const}{self.style.real} *{self.style.restrict} {argument}'
+                                 for const, argument in arguments)
+            definitions.append(self.definition(
+                wrapped(f'{self.style.prefix.upper()}_PART void {name}({declared})', after=','),
+                lines))
+            calls.append(f'{name}({", ".join(argument for _, argument in arguments)});')
+        buffer = [f'{self.style.real} shared_[{size}];']
+        return '\n'.join([*definitions, self.definition(
+            prototype(self.style, self.graph), [*buffer, *unused, *head, *calls])])
+
+    def definition(self, declaration: str, statements: Sequence[str]) -> str:
+        """Return the definition of a function."""
+        body = '\n'.join(wrapped(line, '    ') for line in statements)
+        return f'{declaration}\n{{\n{body}\n}}\n'
+
+    def sines(self) -> list[str]:
+        """Return the statements that compute all cosines and sines."""
+        if not self.angles:
+            return []
+        real, count = self.style.real, len(self.angles)
+        for k, (kind, _) in enumerate(self.graph.operations[:max(self.angles) + 1]):
+            if kind not in ('sin', 'cos'):
+                self.expressions[k] = self.expression(k)
+        texts = ', '.join(self.expressions[k].text for k in self.angles)
+        return [f'const {real} angle_[{count}] = {{{texts}}};',
+                f'{real} cos_[{count}], sin_[{count}];',
+                f'{self.style.prefix}_cosines_and_sines({count}, angle_, cos_, sin_);']
+
+
+def name_in_part(names: Mapping[str, str], found: re.Match[str]) -> str:
+    """Return the name of a result in a part, given those of results of other parts."""
+    return names.get(found[0], found[0])
+
+
+def shared(parts: Sequence[Sequence[tuple[int, str]]],
+           real: str) -> tuple[int, list[list[str]]]:
+    """
+    Return the size of an array for results that other parts need, and the statements with it.
+
+    An entry is used again once no later part needs its result.
+
+    """
+    number = re.compile(r'\bt(\d+)\b')
+    home = {k: part for part, statements in enumerate(parts) for k, _ in statements}
+    last: dict[int, int] = {}
+    for part, statements in enumerate(parts):
+        for _, text in statements:
+            last.update((int(k), part) for k in number.findall(text) if home[int(k)] < part)
+    places: dict[int, int] = {}
+    free: list[int] = []
+    size, texts = 0, []
+    for part, statements in enumerate(parts):
+        lines: list[str] = []
+        names = {f't{k}': f'shared_[{place}]' for k, place in places.items()}
+        for k, text in statements:
+            lines.append(number.sub(partial(name_in_part, names), text))
+            if k in last:
+                if not free:
+                    free, size = [size], size + 1
+                places[k] = free.pop()
+                lines.append(f'shared_[{places[k]}] = t{k};')
+        texts.append(lines)
+        free += sorted((places[k] for k, end in last.items() if end == part), reverse=True)
+    return size, texts

@@ -1,0 +1,325 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that can be traced: which kernels they run, and what these read and write."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.analysis.task_space import characteristic_length
+from rbd_ros.codegen.closed_loops import (closed_loop_states, closure_step, dependent_velocities,
+                                          loop_buffers, map_rate, run_closed, velocity_map)
+from rbd_ros.codegen.interpretation import buffer, interpreted, sign, SymbolicRobot
+from rbd_ros.errors import ModelError
+from rbd_ros.kernels import (
+    articulated_bodies, centroidal, closed_loop_derivatives, closed_loop_dynamics,
+    composite_bodies, coupled_dynamics, link_jacobians, link_poses, newton_euler,
+    newton_euler_derivatives, regressors, task_space)
+from rbd_ros.model.arguments import mask
+from rbd_ros.model.friction import friction
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.maps import columns, Map, matrix, rows, same, torques
+from rbd_ros.workspace.results import derivative_layout, term_layout
+
+Values = Sequence[np.ndarray]
+TORQUES = 'torques or forces, N m or N'
+CONDITION_LIMIT = 2e3
+ACCELERATIONS = 'accelerations, rad/s^2 or m/s^2'
+
+
+class Function(NamedTuple):
+    """A function of a robot."""
+
+    inputs: Sequence[str]
+    outputs: Sequence[tuple[str, str]]      # name and meaning
+    run: Callable[..., Values]      # takes the robot, symbols and the options
+    options: Sequence[str] = ()
+
+
+def tree_states(robot: SymbolicRobot, q: np.ndarray, *rates: np.ndarray) -> list[np.ndarray]:
+    """Return the positions, velocities and accelerations of the tree."""
+    to_tree = robot.model.coordinates
+    if robot.model.loops is not None:
+        return closed_loop_states(robot, q, *rates)
+    if to_tree.is_identity:
+        return [q, *rates]
+    return [to_tree.position(q), *(to_tree.velocity(x) for x in rates)]
+
+
+def to_robot(robot: SymbolicRobot, how: Map, x: np.ndarray) -> np.ndarray:
+    """Return a result for the tree, whose states were asked for, in the robot's coordinates."""
+    if robot.model.loops is not None:
+        return how(velocity_map(robot), how(robot.model.loops.coordinates.G, x))
+    return x if robot.model.coordinates.is_identity else how(robot.model.coordinates.G, x)
+
+
+def inverse_dynamics(robot: SymbolicRobot, q: np.ndarray, *rates: np.ndarray) -> Values:
+    motion = tree_states(robot, q, *rates) + [None] * (2 - len(rates))
+    return [to_robot(robot, torques, robot.run(newton_euler.recursion, *motion))]
+
+
+def bias_torques(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
+    return inverse_dynamics(robot, q, v, buffer(len(v)))
+
+
+def mass_matrix(robot: SymbolicRobot, q: np.ndarray) -> Values:
+    M = buffer(robot.n, robot.n)
+    robot.run(composite_bodies.mass_matrix, *tree_states(robot, q), M)
+    return [to_robot(robot, matrix, M)]
+
+
+def all_terms(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
+    if robot.model.loops is not None:
+        layout = term_layout(robot.model.nv)
+        rows = buffer(*layout.shape)
+        run_closed(robot, closed_loop_dynamics.closed_terms, q, v,
+                   *loop_buffers(robot).terms, rows)
+        return layout.cut(rows)
+    layout = term_layout(robot.n)
+    rows = buffer(*layout.shape)
+    robot.run(composite_bodies.composite_recursion, *tree_states(robot, q, v), rows)
+    return [to_robot(robot, how, x) for how, x in zip(
+        (matrix, matrix, torques, torques, columns, same), layout.cut(rows))]
+
+
+def hybrid_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                    tau: np.ndarray, prescribed: ArrayLike) -> Values:
+    given = mask(robot.model, 'prescribed', prescribed)
+    if robot.model.coordinates.is_identity:
+        all_a, all_tau = a.copy(), tau.copy()
+        robot.prescribe(given)
+        robot.run(articulated_bodies.articulated_recursion, q, v, all_a, all_tau)
+        return [all_a, all_tau]
+    n = robot.model.nv
+    all_a, all_tau, L = np.where(given, a, 0.0), tau.copy(), buffer(n, n)
+    table, marks = robot.workspace._kept(scratch.elimination_table)
+    table = table.copy()
+    table[marks] = given
+    interpreted(coupled_dynamics.complete)(
+        ((table, table), mass_matrix(robot, q)[0], inverse_dynamics(robot, q, v, all_a)[0], L, L),
+        all_a, all_tau)
+    return [all_a, all_tau]
+
+
+def forward_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray,
+                     tau: np.ndarray) -> Values:
+    return hybrid_dynamics(robot, q, v, buffer(len(v)), tau, np.zeros(len(v), bool))[:1]
+
+
+def coriolis_matrix(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
+    return all_terms(robot, q, v)[1:2]
+
+
+def inverse_dynamics_derivatives(robot: SymbolicRobot, *motion: np.ndarray) -> Values:
+    if robot.model.loops is not None:
+        layout = derivative_layout(robot.model.nv)
+        rows = buffer(*layout.shape)
+        run_closed(robot, closed_loop_derivatives.closed_inverse_dynamics_derivatives,
+                   *motion, *loop_buffers(robot).derivatives, rows)
+        return layout.cut(rows)
+    layout = derivative_layout(robot.n)
+    rows = buffer(*layout.shape)
+    robot.run(newton_euler_derivatives.inverse_dynamics_derivatives,
+              *tree_states(robot, *motion), rows)
+    return [to_robot(robot, matrix, x) for x in layout.cut(rows)]
+
+
+def forward_dynamics_derivatives(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray,
+                                 tau: np.ndarray) -> Values:
+    n = robot.model.nv
+    L, X, path = buffer(n, n), buffer(n, 3 * n), np.zeros(n, int)
+    if robot.model.coordinates.is_identity:
+        robot.run(newton_euler_derivatives.forward_dynamics_and_derivatives, q, v, buffer(n), tau,
+                  buffer(n, 3 * n), L, L, path, X, X)
+    else:
+        derivatives = inverse_dynamics_derivatives(
+            robot, q, v, *forward_dynamics(robot, q, v, tau))
+        table, _ = robot.workspace._kept(scratch.elimination_table)
+        interpreted(newton_euler_derivatives.hybrid_dynamics_derivatives)(
+            (table.copy(), table), np.hstack(derivatives), L, L, path, X, X)
+    return derivative_layout(n).cut(X)
+
+
+def forward_kinematics(robot: SymbolicRobot, q: np.ndarray) -> Values:
+    links = robot.workspace._kept(scratch.link_table)
+    T = buffer(len(links), 4, 4)
+    robot.run(link_poses.link_poses, *tree_states(robot, q), links, T)
+    return [T]
+
+
+def link_row(robot: SymbolicRobot, link: str, aligned: bool) -> np.ndarray:
+    """Return a link for the kernels of Jacobians, in its own axes or aligned with the root's."""
+    table = robot.workspace._kept(scratch.link_table)
+    return np.append(table[robot.model.link_index(link)], aligned)[None]
+
+
+def jacobian(robot: SymbolicRobot, q: np.ndarray, link: str, aligned: bool = False) -> Values:
+    J = buffer(6, robot.n)
+    robot.run(link_jacobians.write_jacobian, *tree_states(robot, q),
+              link_row(robot, link, aligned), J, buffer(4, 4))
+    return [to_robot(robot, columns, J)]
+
+
+def world_jacobian(robot: SymbolicRobot, q: np.ndarray, link: str) -> Values:
+    return jacobian(robot, q, link, True)
+
+
+def jacobian_rates(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link: str,
+                   aligned: bool = False) -> Values:
+    """Return the Jacobian of a link, its rate, and dJ/dt v."""
+    rows = buffer(13, max(robot.n, 6))
+    states, row = tree_states(robot, q, v), link_row(robot, link, aligned)
+    robot.run(link_jacobians.write_jacobian_rates, *states, None, row, aligned,
+              rows[:12, :robot.n])
+    robot.run(link_jacobians.link_bias, *states, row, aligned, rows[12:])
+    return with_rate_of_map(robot, [q, v], rows[:6, :robot.n], rows[6:12, :robot.n], rows[12, :6])
+
+
+def with_rate_of_map(robot: SymbolicRobot, state: Values, J: np.ndarray, J_dot: np.ndarray,
+                     bias: np.ndarray) -> Values:
+    """Return J, its rate and dJ/dt v in the coordinates of the robot, given those of the tree."""
+    found = to_robot(robot, columns, J), to_robot(robot, columns, J_dot), bias
+    if robot.model.loops is None:
+        return found
+    of_open = J @ robot.model.loops.coordinates.G
+    rate, gamma = map_rate(robot, *state)
+    return [found[0], found[1] + of_open @ rate, bias + of_open @ gamma]
+
+
+def jacobian_dot(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link: str) -> Values:
+    return jacobian_rates(robot, q, v, link)[1:2]
+
+
+def world_jacobian_dot(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link: str) -> Values:
+    return jacobian_rates(robot, q, v, link, True)[1:2]
+
+
+def com_jacobian(robot: SymbolicRobot, q: np.ndarray) -> Values:
+    J = buffer(3, robot.n)
+    robot.run(centroidal.center_of_mass, *tree_states(robot, q), J, buffer(3))
+    return [to_robot(robot, columns, J)]
+
+
+def center_of_mass(robot: SymbolicRobot, q: np.ndarray) -> Values:
+    com = buffer(3)
+    robot.run(centroidal.center_of_mass, *tree_states(robot, q), buffer(3, robot.n), com)
+    return [com]
+
+
+def com_jacobian_dot(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
+    rows, mass = buffer(12, robot.n), robot.model.mass
+    robot.run(centroidal.centroidal_momentum_rate, *tree_states(robot, q, v), rows)
+    rows = rows * (1.0 / mass if mass else 0.0)
+    return with_rate_of_map(robot, [q, v], rows[3:6], rows[9:], np.zeros(3))[1:2]
+
+
+def torque_regressor(robot: SymbolicRobot, *motion: np.ndarray) -> Values:
+    links = robot.workspace._kept(scratch.body_table)
+    Y = buffer(robot.n, 10 * len(links))
+    robot.run(regressors.regressor_columns, *tree_states(robot, *motion), links, Y)
+    return [to_robot(robot, rows, Y)]
+
+
+def friction_torques(robot: SymbolicRobot, *state: np.ndarray) -> Values:
+    own = interpreted(friction)(robot.model, state[-1], sign(state[-1]), state[-1])
+    if robot.model.loops is None:
+        return [own]
+    closed_loop_states(robot, *state)
+    V, tree = dependent_velocities(robot), robot.model.unconstrained
+    passive = interpreted(friction)(tree, V, sign(V), V)
+    passive[robot.model.loops.own] = 0.0
+    return [own + torques(velocity_map(robot), passive)]
+
+
+def spring_torques(robot: SymbolicRobot, q: np.ndarray) -> Values:
+    """Return the torques of springs of joints without quaternions."""
+    tree = robot.model.unconstrained
+    for joint, _, k in tree.moving_joints:
+        if joint.nq != joint.nv and tree.stiffness[k].any():
+            raise ModelError(f"there is no code for spring_torques of joint '{joint.name}', whose "
+                             'position is a quaternion')
+    at = np.concatenate([q[i] if joint.nq == joint.nv else buffer(joint.nv)
+                         for joint, i, _ in tree.moving_joints])
+    tau = tree.stiffness * (at - tree.spring_reference)
+    if robot.model.loops is None:
+        return [tau]
+    closed_loop_states(robot, q)
+    return [torques(velocity_map(robot), tau)]
+
+
+def task_space_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link: str) -> Values:
+    """Return the results without damping, for condition numbers below the library's limit."""
+    model, n = robot.model, robot.model.nv
+    J, J_dot, bias = jacobian_rates(robot, q, v, link)
+    found = np.zeros((19, max(n, 6)), object)
+    found[:6, :n], found[18, :6] = J, bias
+    last = int(link_row(robot, link, False)[0, 0]) - 1
+    if last < 0:
+        raise ModelError(f"link '{link}' is part of the root: no joint moves it")
+    out, J_bar, N = buffer(8, 6), buffer(n, 6), buffer(n, n)
+    try:
+        interpreted(task_space.task_space)(
+            mass_matrix(robot, q)[0], found, bias_torques(robot, q, v)[0],
+            robot.workspace._kept(robot.workspace._carriers),
+            last if model.coordinates.is_identity else n - 1, characteristic_length(model, link),
+            CONDITION_LIMIT, buffer(n, n), buffer(46 + 2 * n, 6), out, J_bar, N)
+    except ZeroDivisionError:
+        raise ModelError(f"there is no code for task_space_dynamics of link '{link}', which has "
+                         'too few joints to move in all six directions') from None
+    return [out[:6], out[6], J, J_dot, J_bar, N]
+
+
+M = ('M', 'mass matrix, kg m^2, kg m or kg')
+C = ('C', 'Coriolis matrix, with C v in N m or N')
+COM_JACOBIAN = ('com_jacobian', 'of the centre of mass, in the axes of the root, m/s per rad/s '
+                'or m/s')
+JACOBIAN = ('J', 'twist of the link, angular first and in its axes, per velocity')
+JACOBIAN_DOT = ('J_dot', 'rate of the Jacobian of the link, in its axes')
+FUNCTIONS = {
+    'inverse_dynamics': Function(['q', 'v', 'a'], [('tau', TORQUES)], inverse_dynamics),
+    'gravity_torques': Function(['q'], [('g', TORQUES)], inverse_dynamics),
+    'bias_torques': Function(['q', 'v'], [('b', TORQUES)], bias_torques),
+    'forward_dynamics': Function(['q', 'v', 'tau'], [('a', ACCELERATIONS)], forward_dynamics),
+    'mass_matrix': Function(['q'], [M], mass_matrix),
+    'coriolis_matrix': Function(['q', 'v'], [C], coriolis_matrix),
+    'all_terms': Function(['q', 'v'], [
+        M, C, ('g', f'gravity: {TORQUES}'), ('coriolis_torques', f'C v: {TORQUES}'), COM_JACOBIAN,
+        ('com', 'centre of mass in the frame of the root, m')], all_terms),
+    'hybrid_dynamics': Function(['q', 'v', 'a', 'tau'], [
+        ('all_a', ACCELERATIONS), ('all_tau', TORQUES)], hybrid_dynamics, ['prescribed']),
+    'inverse_dynamics_derivatives': Function(['q', 'v', 'a'], [
+        ('by_position', f'of {TORQUES}, with respect to q'),
+        ('by_velocity', f'of {TORQUES}, with respect to v'), M], inverse_dynamics_derivatives),
+    'forward_dynamics_derivatives': Function(['q', 'v', 'tau'], [
+        ('by_position', f'of {ACCELERATIONS}, with respect to q'),
+        ('by_velocity', f'of {ACCELERATIONS}, with respect to v'),
+        ('by_torque', 'inverse of the mass matrix')], forward_dynamics_derivatives),
+    'forward_kinematics': Function(['q'], [
+        ('T', 'poses of all links in the frame of the root, 4 x 4 each')], forward_kinematics),
+    'jacobian': Function(['q'], [JACOBIAN], jacobian, ['link']),
+    'world_jacobian': Function(['q'], [
+        ('J', 'angular velocity of the link and velocity of its origin, in the axes of the root, '
+         'per velocity')], world_jacobian, ['link']),
+    'jacobian_dot': Function(['q', 'v'], [JACOBIAN_DOT], jacobian_dot, ['link']),
+    'world_jacobian_dot': Function(['q', 'v'], [
+        ('J_dot', 'rate of the world Jacobian of the link')], world_jacobian_dot, ['link']),
+    'center_of_mass': Function(['q'], [
+        ('com', 'centre of mass in the frame of the root, m')], center_of_mass),
+    'com_jacobian': Function(['q'], [COM_JACOBIAN], com_jacobian),
+    'com_jacobian_dot': Function(['q', 'v'], [
+        ('com_jacobian_dot', 'rate of com_jacobian')], com_jacobian_dot),
+    'torque_regressor': Function(['q', 'v', 'a'], [
+        ('Y', 'torques per inertial parameter: m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz of each '
+         'moving link')], torque_regressor),
+    'friction_torques': Function(['v'], [('friction', TORQUES)], friction_torques),
+    'spring_torques': Function(['q'], [('springs', TORQUES)], spring_torques),
+    'task_space_dynamics': Function(['q', 'v'], [
+        ('Lambda', 'inertia of the link, angular first and in its axes'),
+        ('eta', 'Coriolis, centrifugal and gravity wrench, N m and N'), JACOBIAN, JACOBIAN_DOT,
+        ('J_bar', 'dynamically consistent inverse of J'),
+        ('null_projector', '1 - J_bar J')], task_space_dynamics, ['link'])}
+# Of robots with closed loops.
+CLOSING = {'closure_step': Function(['q'], [
+    ('q_next', 'configuration after the step, rad or m'),
+    ('gap', 'size of the gaps before it, m and rad')], closure_step)}

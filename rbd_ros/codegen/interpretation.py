@@ -1,0 +1,176 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Runs the source of the kernels on symbols, which record the operations.
+
+A kernel gets the robot as for several states, as `(constants, work)` (`rbd_ros.kernels.lanes`),
+with a symbol in place of each lane. Checks of values pass: that a state is finite, and that no
+joint moves an inertia of zero. Results are then not finite, or of no meaning, where the library
+raises an error.
+
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import isfunction, unwrap
+import math
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+from rbd_ros.codegen.graph import Symbol, Value
+from rbd_ros.codegen.parameters import replaced
+from rbd_ros.kernels import closed_loop_arrays, closed_loops
+from rbd_ros.kernels.lanes import lanes, sines
+from rbd_ros.kernels.layout import LANES, PRESCRIBED, ROTATION
+from rbd_ros.kernels.task_space import singular_values
+from rbd_ros.model.body_table import pack
+from rbd_ros.model.model import Model
+from rbd_ros.workspace.workspace import workspace_of
+
+# Modules whose functions run on symbols.
+_TRACED = 'rbd_ros.kernels', 'rbd_ros.model.friction'
+# Rotations are rounded to 0 and 1 within this distance, a few roundings of the cosine of pi / 2.
+ROUNDING = 4e-16
+
+
+def _cosine_and_sine(angle: Value) -> tuple[Value, Value]:
+    if isinstance(angle, Symbol):
+        return angle.tape.apply('cos', angle), angle.tape.apply('sin', angle)
+    return math.cos(angle), math.sin(angle)
+
+
+def square_root(x: Value) -> Value:
+    """Return the square root."""
+    return x.tape.apply('sqrt', x) if isinstance(x, Symbol) else math.sqrt(x)
+
+
+def maximum(x: Value, y: Value) -> Value:
+    """Return the larger one."""
+    return 0.5 * (x + y + abs(x - y))
+
+
+def _sign(x: Value) -> Value:
+    return x.tape.apply('sign', x) if isinstance(x, Symbol) else float(np.sign(x))
+
+
+def sign(x: np.ndarray) -> np.ndarray:
+    """Return the signs of the entries of a vector: -1, 0 or 1."""
+    return np.array([_sign(entry) for entry in x], object)
+
+
+def _reciprocal(x: Value) -> Value:
+    return 1.0 / x if isinstance(x, Symbol) or x > 0.0 else 0.0
+
+
+def _passes(*values: Value) -> bool:
+    return True
+
+
+def _exceeds(x: Value, y: Value) -> bool:
+    return isinstance(x, Symbol) or isinstance(y, Symbol) or x > y
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def _rotation_gap(kind: float, R: Sequence[Sequence[Value]]) -> Sequence[Value]:
+    """Return twice the tangent of half the angle instead of the angle: the same near zero."""
+    x, y, z = R
+    if kind == closed_loops.REVOLUTE:
+        turn, cosine = (-z[1], z[0], 0.0), z[2]
+    else:
+        turn = (0.5 * (y[2] - z[1]), 0.5 * (z[0] - x[2]), 0.5 * (x[1] - y[0]))
+        cosine = 0.5 * (x[0] + y[1] + z[2] - 1.0)
+    return [2.0 / (1.0 + cosine) * component for component in turn]
+
+
+def _copysign(x: Value, y: Value) -> Value:
+    # 1 for y = 0, whose sign is 0.
+    return x * _sign(_sign(y) + 0.5)
+
+
+def _equal_singular_values(R: np.ndarray, columns: np.ndarray, vectors: np.ndarray,
+                           values: np.ndarray) -> None:
+    values[:] = 1.0
+
+
+def source(value: Any) -> Any:
+    """Return the function that a kernel or helper is made from; other objects as they are."""
+    return getattr(value, 'py_func', None) or (unwrap(value) if callable(value) else value)
+
+
+def _exp(x: Value) -> Value:
+    return x.tape.apply('exp', x) if isinstance(x, Symbol) else math.exp(x)
+
+
+def _unbounded(x: np.ndarray, bound: float) -> np.ndarray:
+    return x
+
+
+# What symbols need in place of functions on lanes, of an iteration, and of modules.
+_LEAVES = {sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: square_root,
+           lanes.reciprocal: _reciprocal, lanes.finite: _passes, lanes.exceeds: _exceeds,
+           source(singular_values): _equal_singular_values,
+           **{source(check): _passes for check in (
+               closed_loops.is_regular, closed_loops.is_consistent, closed_loops.is_closed)},
+           source(closed_loops.rotation_gap): _rotation_gap, closed_loop_arrays.cut: _same}
+_MATH = SimpleNamespace(sqrt=square_root, isfinite=_passes, copysign=_copysign, inf=math.inf)
+_NUMPY = SimpleNamespace(**{**vars(np), 'exp': np.frompyfunc(_exp, 1, 1), 'minimum': _unbounded})
+_interpreted: dict[Callable[..., Any], Any] = {}
+
+
+def interpreted(kernel: Callable[..., Any]) -> Any:
+    """Return the source of a kernel or helper as a function of symbols."""
+    made_from = source(kernel)
+    if made_from in _LEAVES:
+        return _LEAVES[made_from]
+    if made_from not in _interpreted:
+        names = dict(made_from.__globals__)
+        _interpreted[made_from] = FunctionType(made_from.__code__, names, made_from.__name__)
+        for name in made_from.__code__.co_names:
+            value = names.get(name)
+            if value is math:
+                names[name] = _MATH
+            elif value is np:
+                names[name] = _NUMPY
+            elif isfunction(value := source(value)) and value.__module__.startswith(_TRACED):
+                names[name] = interpreted(value)
+    return _interpreted[made_from]
+
+
+class SymbolicRobot:
+    """A robot whose state-dependent values are symbols."""
+
+    def __init__(self, model: Model, parameters: Mapping[str, np.ndarray]) -> None:
+        self.model, self.n = model, len(model.tree.robot) - 1
+        bodies = model.tree.robot.copy()
+        rotations = bodies[:, ROTATION:ROTATION + 9]
+        for exact in (-1.0, 0.0, 1.0):
+            rotations[np.abs(rotations - exact) < ROUNDING] = exact
+        self._constants, self._places = pack(bodies)
+        if parameters:
+            self._constants = replaced(model, self._constants, self._places, parameters)
+        self.screws, self.workspace = model.tree.screws, workspace_of(model)
+        if model.loops is not None:
+            parts = closed_loop_arrays.cut(model.loops.array(damped=False))
+            self.loops = parts._replace(**{name: getattr(parts, name).astype(object)
+                                           for name in closed_loop_arrays.WRITTEN})
+
+    def prescribe(self, prescribed: np.ndarray) -> None:
+        """Set the mask of given accelerations."""
+        self._constants[self._places[1:] + LANES * PRESCRIBED] = prescribed
+
+    def run(self, kernel: Callable[..., Any], *arguments: Any) -> np.ndarray:
+        """Run a kernel of the tree; return the torques behind the bodies."""
+        work = np.zeros(len(self._constants), object)
+        work[:] = 0.0
+        interpreted(kernel)((self._constants.copy(), work), self.screws, *arguments)
+        return work[len(work) - self.n:]
+
+
+def buffer(*shape: int) -> np.ndarray:
+    """Return zeros that a kernel replaces by symbols."""
+    x = np.empty(shape, object)
+    x[:] = 0.0
+    return x

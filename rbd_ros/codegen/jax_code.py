@@ -1,0 +1,94 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Straight-line code as a function of JAX, for devices that the kernels do not run on.
+
+XLA needs minutes to compile thousands of operations one by one. Here a loop runs through them:
+each of its steps computes WIDTH operations, which do not depend on each other. Before it come the
+sines and cosines of inputs.
+
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from rbd_ros.codegen.graph import Graph, Operation
+
+WIDTH = 32
+# Kinds of operations on x and y; the latter is x if there is only one argument.
+_APPLY: dict[str, Callable[[Any, Any], Any]] = {
+    'add': lambda x, y: x + y, 'sub': lambda x, y: x - y, 'mul': lambda x, y: x * y,
+    'div': lambda x, y: x / y, 'neg': lambda x, y: -x, 'sqrt': lambda x, y: jnp.sqrt(x),
+    'sin': lambda x, y: jnp.sin(x), 'cos': lambda x, y: jnp.cos(x),
+    'exp': lambda x, y: jnp.exp(x), 'tanh': lambda x, y: jnp.tanh(x),
+    'abs': lambda x, y: jnp.abs(x), 'sign': lambda x, y: jnp.sign(x)}
+
+
+def jax_function(graph: Graph) -> Callable[..., tuple[Any, ...]]:
+    """
+    Return a function of JAX that computes a graph.
+
+    It takes vectors with any number of leading axes, which are equal, and returns a tuple of
+    arrays with the same leading axes.
+
+    """
+    operations = graph.operations
+    first = [k for k, x in enumerate(operations) if x.kind in ('constant', 'input') or (
+        x.kind in ('sin', 'cos') and operations[x.arguments[0]].kind == 'input')]
+    places, steps = _schedule(operations, first)
+    used = {operations[k].kind for numbers in steps for k in numbers}
+    kinds = [kind for kind in _APPLY if kind in used]
+    # By step: where results go, and of each operation its kind and where its arguments are.
+    starts = np.arange(len(steps)) * WIDTH + len(first)
+    table = np.zeros((3, len(steps), WIDTH), np.int32)
+    for step, numbers in enumerate(steps):
+        for k, number in enumerate(numbers):
+            kind, arguments = operations[number]
+            table[0, step, k] = kinds.index(kind)
+            table[1:, step, k] = places[arguments[0]], places[arguments[-1]]
+
+    def function(*states: Any) -> tuple[Any, ...]:
+        leading, dtype = states[0].shape[:-1], jnp.result_type(*states)
+        values = jnp.zeros((len(first) + len(steps) * WIDTH, *leading), dtype)
+
+        def value(k: int) -> Any:
+            kind, arguments = operations[k]
+            if kind == 'constant':
+                return jnp.full(leading, arguments[0], dtype)
+            if kind == 'input':
+                return states[arguments[0]][..., arguments[1]]
+            return _APPLY[kind](value(arguments[0]), None)
+        values = values.at[:len(first)].set(jnp.stack([value(k) for k in first]))
+
+        def run(values: Any, step: Any) -> tuple[Any, None]:
+            start, (codes, x, y) = step
+            x, y = values[x], values[y]
+            codes = jnp.broadcast_to(codes.reshape(-1, *[1] * len(leading)), x.shape)
+            results = jax.lax.select_n(codes, *[_APPLY[kind](x, y) for kind in kinds])
+            return jax.lax.dynamic_update_slice_in_dim(values, results, start, 0), None
+        if steps:
+            values, _ = jax.lax.scan(run, values, (starts, tuple(table)))
+        return tuple(jnp.moveaxis(values[places[numbers.ravel()]], 0, -1).reshape(
+            *leading, *numbers.shape) for numbers in graph.results)
+    return function
+
+
+def _schedule(operations: tuple[Operation, ...],
+              first: list[int]) -> tuple[np.ndarray, list[list[int]]]:
+    """Return where each result is kept, and the operations of each step; ``first`` are done."""
+    levels: list[list[int]] = []
+    level, known = np.zeros(len(operations), int), set(first)
+    for k, (_, arguments) in enumerate(operations):
+        if k not in known:
+            level[k] = 1 + max(level[j] for j in arguments)
+            levels += [[] for _ in range(level[k] - len(levels))]
+            levels[level[k] - 1].append(k)
+    steps = [numbers[k:k + WIDTH] for numbers in levels for k in range(0, len(numbers), WIDTH)]
+    places = np.zeros(len(operations), int)
+    places[first] = np.arange(len(first))
+    for step, numbers in enumerate(steps):
+        places[numbers] = len(first) + step * WIDTH + np.arange(len(numbers))
+    return places, steps

@@ -1,0 +1,123 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A graph as the source of a Python function that needs nothing but NumPy."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros.codegen.graph import Graph, Operation
+
+# Longest expression that becomes a part of another one, characters.
+LONGEST = 34
+# How tightly operators bind.
+SUM, PRODUCT, ATOM = range(3)
+OPERATORS = {'add': ('+', SUM), 'sub': ('-', SUM), 'mul': ('*', PRODUCT), 'div': ('/', PRODUCT)}
+
+
+class Expression(NamedTuple):
+    """The text of an expression, and how tightly its last operator binds."""
+
+    text: str
+    binding: int
+
+    def within(self, binding: int) -> str:
+        """Return the text as an operand, in parentheses if it binds less tightly."""
+        return self.text if self.binding >= binding else f'({self.text})'
+
+
+def numpy_source(graph: Graph) -> str:
+    """
+    Return the source of a Python module with a function of arrays, for reading.
+
+    Axes in front of those of an input are of states, and broadcast against those of the others.
+    The results are those of the library up to rounding; arguments are not checked.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of `rbd_ros.codegen.trace`.
+
+    """
+    inputs = ', '.join(array.name for array in graph.inputs)
+    assignments, expressions = _assignments(graph)
+    states = [f'{array.name}.shape[:-1]' for array in graph.inputs]
+    lines = [f'"""The function {graph.name} of the robot {graph.robot!r}, by rbd_ros."""', '',
+             'import numpy as np', '', '', f'def {graph.name}({inputs}):', *_docstring(graph),
+             *(f'    {array.name} = np.asarray({array.name}, float)' for array in graph.inputs),
+             f'    states = np.broadcast_shapes({", ".join(states)})', *assignments]
+    names = _output_names(graph)
+    for name, array, numbers in zip(names, graph.outputs, graph.results):
+        shape = ', '.join(map(str, array.shape))
+        lines.append(f'    {name} = np.zeros((*states, {shape}))')
+        lines += [f'    {name}[{", ".join(["...", *map(str, index)])}] = {expressions[k].text}'
+                  for index, k in np.ndenumerate(numbers)
+                  if graph.operations[k] != ('constant', (0.0,))]
+    return '\n'.join([*lines, f'    return {", ".join(names)}', ''])
+
+
+def _docstring(graph: Graph) -> list[str]:
+    lines = ['"""', f'Return {", ".join(array.name for array in graph.outputs)}.', '']
+    for title, arrays in (('Parameters', graph.inputs), ('Returns', graph.outputs)):
+        lines += [title, '-' * len(title)]
+        for array in arrays:
+            shape = ', '.join(['...', *map(str, array.shape)])
+            lines += [f'{array.name} : ndarray, shape ({shape})', f'    {array.meaning}']
+        lines.append('')
+    return [f'    {line}'.rstrip() for line in [*lines, '"""']]
+
+
+def _output_names(graph: Graph) -> list[str]:
+    """Return names of the outputs that differ from those of the inputs."""
+    inputs = {array.name for array in graph.inputs}
+    return [f'{array.name}_result' if array.name in inputs else array.name
+            for array in graph.outputs]
+
+
+def _assignments(graph: Graph) -> tuple[list[str], list[Expression]]:
+    """Return the assignments of intermediate results, and the expressions of all operations."""
+    uses = Counter(k for kind, arguments in graph.operations
+                   if kind not in ('constant', 'input') for k in arguments)
+    uses.update(int(k) for numbers in graph.results for k in numbers.ravel())
+    lines: list[str] = []
+    expressions: list[Expression] = []
+    for k, operation in enumerate(graph.operations):
+        one = _expression(graph, operation, expressions)
+        name = None
+        if operation.kind == 'input':
+            # An entry of an array is slower to read than a local name.
+            number, index = operation.arguments
+            name = f'{graph.inputs[number].name}_{index}'
+        elif (operation.kind in ('sin', 'cos')
+              and graph.operations[operation.arguments[0]].kind == 'input'):
+            name = f'{operation.kind}_{expressions[operation.arguments[0]].text}'
+        elif operation.kind != 'constant' and (uses[k] > 1 or len(one.text) > LONGEST):
+            name = f'x{k}'
+        if name is not None:
+            lines.append(f'    {name} = {one.text}')
+            one = Expression(name, ATOM)
+        expressions.append(one)
+    return lines, expressions
+
+
+def _expression(graph: Graph, operation: Operation,
+                expressions: Sequence[Expression]) -> Expression:
+    """Return the expression of an operation, given those of its arguments."""
+    kind, arguments = operation
+    if kind == 'constant':
+        return Expression(repr(arguments[0]), ATOM)
+    if kind == 'input':
+        return Expression(f'{graph.inputs[arguments[0]].name}[..., {arguments[1]}]', ATOM)
+    operands = [expressions[k] for k in arguments]
+    if kind in OPERATORS:
+        sign, binding = OPERATORS[kind]
+        first, second = operands[0].within(binding), operands[1].within(binding + 1)
+        if binding == SUM and second.startswith('-'):
+            # Changing a sign does not round.
+            sign, second = '-' if sign == '+' else '+', second[1:]
+        space = ' ' if binding == SUM else ''
+        return Expression(f'{first}{space}{sign}{space}{second}', binding)
+    if kind == 'neg':
+        return Expression(f'-{operands[0].within(ATOM)}', PRODUCT)
+    return Expression(f'np.{kind}({operands[0].text})', ATOM)

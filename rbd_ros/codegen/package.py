@@ -1,0 +1,275 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A package with the functions of one robot in C: sources, a test, a build file, a README."""
+
+from collections.abc import Mapping, Sequence
+import math
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+import rbd_ros
+from rbd_ros import analysis
+from rbd_ros.codegen import package_texts as texts
+from rbd_ros.codegen.c import prototype, Style, wrapped, Writer
+from rbd_ros.codegen.c_sines import cosines_and_sines, HEADERS
+from rbd_ros.codegen.functions import CLOSING, FUNCTIONS
+from rbd_ros.codegen.graph import Array, Graph
+from rbd_ros.codegen.tracing import trace
+from rbd_ros.errors import ModelError
+from rbd_ros.kernels.closed_loop_arrays import ACCEPTED, ACCURACY, ITERATIONS, STALLED
+from rbd_ros.model.configurations import normalize, random_configuration
+from rbd_ros.model.model import Model
+from rbd_ros.model.steps import quaternion_joints
+
+STATES, SEED = 3, 1     # of the test program
+# Digits of its answers relative to the largest, and allowed errors, by whether floats are single.
+DIGITS, TOLERANCES = 13, {False: 1e-12, True: 1e-4}
+GUESS_DIGITS = 3    # of configurations whose loops are to be closed
+# Of closed loops in float, instead of those of the library: its rounding.
+SINGLE_ACCURACY, SINGLE_ACCEPTED = 1e-6, 1e-5
+
+
+class Package(NamedTuple):
+    """What a package is made of."""
+
+    model: Model
+    style: Style
+    graphs: Sequence[Graph]
+    options: Mapping[str, Any]      # of the functions that take them
+    sources: Mapping[str, str]      # digests of files, by name
+
+    @property
+    def name(self) -> str:
+        return f'{self.style.prefix}_dynamics'
+
+    @property
+    def has_loops(self) -> bool:
+        return self.model.loops is not None
+
+
+def identifier(name: str) -> str:
+    """Return a name as part of C identifiers."""
+    text = re.sub('[^a-z0-9]+', '_', name.lower()).strip('_') or 'robot'
+    return f'robot_{text}' if text[0].isdigit() else text
+
+
+def package_files(model: Model, functions: Sequence[str], *, prefix: str | None = None,
+                  single: bool = False, sources: Mapping[str, str] | None = None,
+                  **options: Any) -> dict[str, str]:
+    """
+    Return the files of a package with functions of a robot in C, by name.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    functions : sequence of str
+        Some of `FUNCTIONS`.
+    prefix : str, optional
+        Beginning of all names; default: the name of the robot.
+    single : bool
+        Whether numbers are ``float`` instead of ``double``.
+    sources : mapping of str to str, optional
+        Digests of the files that the robot comes from, by name, for the README.
+    options
+        As for `trace`.
+
+    Returns
+    -------
+    dict of str to str
+
+    Raises
+    ------
+    ModelError
+        As `trace`; or if the robot has no joint that moves.
+
+    """
+    if not model.nv:
+        raise ModelError(f"robot '{model.name}' has no joint that moves: nothing to generate")
+    style = Style(identifier(model.name if prefix is None else prefix), single)
+    graphs = [trace(model, name, **own_options(name, options))
+              for name in FUNCTIONS if name in functions]
+    if model.loops is not None:
+        graphs += [trace(model, name) for name in CLOSING]
+    package = Package(model, style, graphs, options, sources or {})
+    return {f'{package.name}.h': header(package), f'{package.name}.c': source(package),
+            f'test_{package.name}.c': test_program(package),
+            'CMakeLists.txt': texts.CMAKE.replace('PACKAGE', package.name),
+            'package.xml': texts.PACKAGE_XML.replace('PACKAGE', package.name).replace(
+                'ROBOT', texts.escaped(model.name)),
+            'README.md': readme(package)}
+
+
+def own_options(function: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a function."""
+    missing = [name for name in FUNCTIONS[function].options if options.get(name) is None]
+    if missing:
+        raise ModelError(f'{function} needs the option {missing[0]}')
+    return {name: options[name] for name in FUNCTIONS[function].options}
+
+
+def describe(array: Array) -> str:
+    """Return name, shape and meaning of an array."""
+    return f'{array.name}[{" * ".join(map(str, array.shape))}]: {array.meaning}'
+
+
+def closing_words(package: Package) -> dict[str, Any]:
+    """Return the words of the function that closes loops."""
+    style, single = package.style, package.style.single
+    return {'prefix': style.prefix, 'real': style.real, 'nq': package.model.nq,
+            'iterations': ITERATIONS, 'stalled': style.number(STALLED),
+            'accuracy': style.number(SINGLE_ACCURACY if single else ACCURACY),
+            'accepted': style.number(SINGLE_ACCEPTED if single else ACCEPTED)}
+
+
+def header(package: Package) -> str:
+    """Return the header."""
+    upper, model, style = package.style.prefix.upper(), package.model, package.style
+    functions = []
+    for graph in package.graphs:
+        lines = [f'in:  {describe(array)}' for array in graph.inputs]
+        lines += [f'out: {describe(array)}' for array in graph.outputs]
+        note = '\n'.join(wrapped(line, ' * ').replace('\n ', '\n *') for line in lines)
+        functions.append(f'/*\n{note}\n */\n{prototype(style, graph)};\n')
+    if package.has_loops:
+        functions.append(f'{texts.CLOSE_LOOPS_COMMENT}{texts.CLOSE_LOOPS_PROTOTYPE};\n'.lstrip(
+            ).format_map(closing_words(package)))
+    return texts.HEADER.format(
+        robot=texts.in_comment(model.name), package=package.name, upper=upper,
+        guard=f'{package.name.upper()}_H', nq=model.nq, nv=model.nv, prefix=style.prefix,
+        restrict=style.restrict, functions='\n'.join(functions))
+
+
+def source(package: Package) -> str:
+    """Return the definitions of the functions."""
+    style, model = package.style, package.model
+    functions = [Writer(style, graph).function() for graph in package.graphs]
+    if package.has_loops:
+        words = closing_words(package)
+        functions.append(texts.CLOSE_LOOPS.lstrip().format(
+            prototype=texts.CLOSE_LOOPS_PROTOTYPE.format_map(words), **words))
+    names = '\n'.join(
+        f'const char *const {style.prefix}_{kind}_names[{style.prefix.upper()}_{size}] = {{\n'
+        + ',\n'.join(f'    {texts.quoted(name)}' for name in all_names) + '};'
+        for kind, size, all_names in (('position', 'NQ', model.position_names),
+                                      ('velocity', 'NV', model.velocity_names)))
+    sines = ''
+    if any('_cosines_and_sines(' in text for text in functions):
+        sines = cosines_and_sines(style.prefix, style.restrict, style.single)
+    headers = '\n'.join(f'#include <{name}>' for name in HEADERS)
+    return texts.SOURCE.format(package=package.name, headers=headers, names=names, sines=sines,
+                               PART=f'{style.prefix.upper()}_PART', functions='\n'.join(functions),
+                               robot=texts.in_comment(model.name))
+
+
+# -- The test program. --------------------------------------------------------------------------
+def states_and_answers(package: Package, graph: Graph) -> list[tuple[list[np.ndarray],
+                                                                     list[np.ndarray]]]:
+    """Return inputs, and the outputs that the library computes for them."""
+    model, rng, found = package.model, np.random.default_rng(SEED), []
+    name = {'jacobian': 'body_jacobian'}.get(graph.name, graph.name)
+    for _ in range(STATES):
+        given = {'q': random_configuration(model, rng)}
+        given |= dict(zip(('v', 'a', 'tau'), rng.normal(size=(3, model.nv))))
+        # Closed loops remain closed.
+        inputs = {array.name: given[array.name].round(
+            DIGITS if array.name == 'q' and package.has_loops else 3) for array in graph.inputs}
+        function = getattr(rbd_ros, name, None) or getattr(analysis, name)
+        answers = function(model, **inputs, **own_options(graph.name, package.options))
+        answers = answers if isinstance(answers, tuple) else (answers,)
+        found.append(([*inputs.values()], [rounded(x) for x in answers[:len(graph.outputs)]]))
+    return found
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    """Return an array to DIGITS digits of its largest entry: the same on every machine."""
+    largest = np.max(np.abs(x), initial=1e-3)
+    # + 0.0: no negative zeros.
+    return x.round(DIGITS - math.ceil(math.log10(largest))) + 0.0
+
+
+def test_program(package: Package) -> str:
+    """Return a program that compares the functions with the library at stored states."""
+    style, blocks = package.style, []
+    if package.has_loops:
+        blocks += closing_blocks(package)
+    for graph in package.graphs:
+        if graph.name in CLOSING:
+            continue
+        for inputs, answers in states_and_answers(package, graph):
+            lines = []
+            for array, x in zip(graph.inputs, inputs):
+                lines.append(stored(style, array.name, x))
+            for array, x in zip(graph.outputs, answers):
+                lines.append(stored(style, f'{array.name}_expected', x))
+                lines.append(f'{style.real} {array.name}[{x.size}];')
+            arguments = ', '.join(array.name for array in (*graph.inputs, *graph.outputs))
+            lines.append(f'{style.prefix}_{graph.name}({arguments});')
+            lines += [f'failures += differs("{graph.name}: {array.name}", {array.name}, '
+                      f'{array.name}_expected, {x.size});'
+                      for array, x in zip(graph.outputs, answers)]
+            blocks.append(in_braces(lines))
+    return texts.TEST.format(
+        package=package.name, real=style.real, tolerance=style.number(TOLERANCES[style.single]),
+        fabs=style.call('fabs'), zero=style.number(0.0), one=style.number(1.0),
+        blocks='\n'.join(blocks))
+
+
+def in_braces(lines: Sequence[str]) -> str:
+    """Return statements as a block."""
+    body = '\n'.join(wrapped(line, '        ') for line in lines)
+    return f'    {{\n{body}\n    }}'
+
+
+def closing_blocks(package: Package) -> list[str]:
+    """Return blocks that close loops whose dependent joints are off by a little."""
+    model, style, rng, blocks = package.model, package.style, np.random.default_rng(SEED), []
+    for _ in range(STATES):
+        guess = random_configuration(model, rng).round(GUESS_DIGITS)
+        numbers = stored(style, 'q', guess).removeprefix('static const ')
+        blocks.append(in_braces([
+            stored(style, 'q_expected', normalize(model, guess).round(DIGITS)), numbers,
+            f'if (!{style.prefix}_close_loops(q))',
+            '    failures += printf("close_loops: the loops are open\\n");',
+            f'failures += differs("close_loops: q", q, q_expected, {model.nq});']))
+    return blocks
+
+
+def stored(style: Style, name: str, x: np.ndarray) -> str:
+    """Return the definition of an array of constants."""
+    numbers = ', '.join(map(style.number, x.ravel().tolist()))
+    return f'static const {style.real} {name}[{x.size}] = {{{numbers}}};'
+
+
+# -- The README. --------------------------------------------------------------------------------
+def readme(package: Package) -> str:
+    """Return a description of the package."""
+    model, style = package.model, package.style
+    functions = '\n'.join(
+        f'| `{style.prefix}_{graph.name}` | {"; ".join(map(describe, graph.inputs))} | '
+        f'{"; ".join(map(describe, graph.outputs))} |' for graph in package.graphs)
+    joints = '\n'.join(
+        f'| {k} | `{name}` | {"rad, rad/s, rad/s^2, N m" if turns else "m, m/s, m/s^2, N"} |'
+        for k, (name, turns) in enumerate(zip(model.velocity_names, model.angular)))
+    positions = '' if model.position_names == model.velocity_names else (
+        '\nEntries of `q`: ' + ', '.join(f'`{name}`' for name in model.position_names)
+        + '.' + ' Quaternions are (x, y, z, w), of any nonzero length.' * bool(
+            quaternion_joints(model.unconstrained)) + '\n')
+    sources = '\n'.join(f'- `{name}`: SHA-256 `{digest}`'
+                        for name, digest in package.sources.items())
+    options = ''.join(f'- {name}: {value if isinstance(value, str) else listed(model, value)}\n'
+                      for name, value in package.options.items() if value is not None)
+    return texts.README.format(
+        robot=model.name, package=package.name, prefix=style.prefix, functions=functions,
+        joints=joints, positions=positions,
+        closing=texts.CLOSING.format(prefix=style.prefix) if package.has_loops else '',
+        sources=sources or '- a robot built in a program',
+        options=options and f'\nOptions:\n\n{options}', version=rbd_ros.__version__,
+        gravity=', '.join(f'{x:g}' for x in model.gravity), real=style.real,
+        tolerance=f'{TOLERANCES[style.single]:g}')
+
+
+def listed(model: Model, mask: Any) -> str:
+    """Return the names of the joints in a mask."""
+    return ', '.join(name for name, given in zip(model.velocity_names, mask) if given) or 'none'

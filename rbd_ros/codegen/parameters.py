@@ -1,0 +1,56 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of a robot that its functions take as inputs, in place of its own numbers."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from rbd_ros.codegen.graph import Array
+from rbd_ros.errors import ModelError
+from rbd_ros.kernels.layout import GRAVITY, INERTIA, LANES, POSITION
+from rbd_ros.model.inertial import moving_bodies, PARAMETERS as INERTIAL
+from rbd_ros.model.model import Model
+
+MEANINGS = {
+    'pi': 'inertial parameters of the moving bodies, kg, kg m and kg m^2: m, m c (3), Ixx, Iyy, '
+          'Izz, Ixy, Ixz, Iyz of each',
+    'positions': 'origins of the moving joints in the frames of their parent links, m',
+    'gravity': 'acceleration of gravity in the frame of the root, m/s^2'}
+
+
+def parameter_arrays(model: Model, names: Sequence[str]) -> list[Array]:
+    """Return the inputs for parameters; raise ModelError for unknown names."""
+    bodies = len(moving_bodies(model))
+    lengths = {'pi': len(INERTIAL) * bodies, 'positions': 3 * bodies, 'gravity': 3}
+    for name in names:
+        if name not in lengths:
+            raise ModelError(f"there is no parameter '{name}': choose from {', '.join(lengths)}")
+    return [Array(name, (lengths[name],), MEANINGS[name]) for name in names]
+
+
+def replaced(model: Model, constants: np.ndarray, places: np.ndarray,
+             values: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the constants of a robot with symbols in place of parameters."""
+    constants, tree = constants.astype(object), model.tree
+
+    def put(row: int, first: int, columns: np.ndarray) -> None:
+        constants[places[row] + LANES * np.arange(first, first + len(columns))] = columns
+    if 'gravity' in values:
+        put(0, GRAVITY, values['gravity'])
+    for k, link in enumerate(moving_bodies(model)):
+        row, joint = tree.link_body[link], model.joints[link - 1]
+        if 'pi' in values:
+            m, *h, xx, yy, zz, xy, xz, yz = values['pi'][10 * k:10 * k + 10]
+            half = 0.5 * (xx + yy + zz)
+            second = np.array([[half - xx, -xy, -xz], [-xy, half - yy, -yz],
+                               [-xz, -yz, half - zz]], object)
+            # The body's frame is turned, its axis is z.
+            R = tree.link_pose[link][:3, :3]
+            turned, h = R @ second @ R.T, R @ np.array(h, object)
+            put(row, INERTIA, np.array([*turned[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)], *h, m],
+                                       object))
+        if 'positions' in values:
+            T = tree.link_pose[model.link_index(joint.parent)]
+            put(row - joint.nv + 1, POSITION, T[:3, :3] @ values['positions'][3 * k:3 * k + 3]
+                + T[:3, 3])
+    return constants

@@ -1,0 +1,80 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Traces the functions of a robot: their graphs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rbd_ros.codegen.functions import CLOSING, FUNCTIONS
+from rbd_ros.codegen.graph import Array, Graph, Tape
+from rbd_ros.codegen.interpretation import SymbolicRobot
+from rbd_ros.codegen.parameters import parameter_arrays
+from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import check_model
+from rbd_ros.model.model import Model
+
+_MEANINGS = {'q': 'configuration, rad or m', 'v': 'velocity, rad/s or m/s',
+             'a': 'acceleration, rad/s^2 or m/s^2', 'tau': 'torque or force, N m or N'}
+
+
+def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
+          **options: Any) -> Graph:
+    """
+    Return the operations that compute a function of a robot.
+
+    Where the library raises an error, because a state is not finite or a joint moves no inertia,
+    results are not finite or have no meaning. With closed loops, so are those of open
+    configurations, and nothing is damped.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    function : str
+        A function of `rbd_ros`, one of `rbd_ros.codegen.FUNCTIONS`; or, for a robot with closed
+        loops, ``'closure_step'``: q after a step of Newton's method, by which the dependent
+        joints follow the others, and the size of the gaps before it, m and rad.
+    parameters : sequence of str, optional
+        Parameters that become further inputs, in place of the robot's own: ``'pi'``, those of
+        `rbd_ros.model.inertial_parameters`; ``'positions'`` of the joints (3 * moving joints,) in
+        the frames of their parent links, m; and ``'gravity'`` (3,), m/s^2.
+    options
+        Of some functions: ``link``, the name of a link, and ``prescribed``, a mask (nv,).
+
+    Returns
+    -------
+    Graph
+        Its inputs are the arrays that the function takes, its outputs those that it returns.
+
+    Raises
+    ------
+    ModelError
+        If there is no such function, parameter or link; of a robot with closed loops, if there are
+        parameters.
+    StateError
+        If ``model`` is no robot, or the mask has another length.
+
+    """
+    check_model(model)
+    known = FUNCTIONS if model.loops is None else {**FUNCTIONS, **CLOSING}
+    if function not in known:
+        raise ModelError(f"there is no code for a function '{function}' of robot '{model.name}': "
+                         'choose from ' + ', '.join(known))
+    found, tape = known[function], Tape()
+    names = found.inputs
+    if model.loops is not None:
+        if parameters:
+            raise ModelError(f"robot '{model.name}' has closed loops, for which parameters "
+                             'cannot be inputs: leave them out')
+        # The velocities of all joints depend on q.
+        names = list(dict.fromkeys(('q', *names)))
+    inputs = tuple(Array(name, (model.nq if name == 'q' else model.nv,), _MEANINGS[name])
+                   for name in names)
+    further = parameter_arrays(model, parameters)
+    symbols = [tape.inputs(k, array.shape) for k, array in enumerate((*inputs, *further))]
+    robot = SymbolicRobot(model, dict(zip(parameters, symbols[len(inputs):])))
+    values = found.run(robot, *symbols[:len(inputs)], **options)
+    outputs = tuple(Array(name, np.shape(x), meaning)
+                    for (name, meaning), x in zip(found.outputs, values))
+    return tape.graph(function, model.name, (*inputs, *further), outputs, values)

@@ -1,0 +1,262 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Generated C: equal to the library and to closed forms, strict, without state, deterministic."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from generated_code import (COMPILERS, Library, library_results, random_states, run_test, STRICT,
+                            write)
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.codegen import FUNCTIONS, package_files, trace
+from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
+
+# Of the largest entry in double and in float: rounding, which solutions amplify by the condition
+# number of the mass matrix, up to 1e6 for robots with light fingers or feet.
+DOUBLE, SOLVED = 1e-12, 1e-10
+SINGLE, SINGLE_SOLVED = 1e-5, 1e-4
+# Results of sines, in units in the last place of 1.
+SINES = 4.5e-16
+PENDULUM = """<robot name="pendulum"><link name="base"/><link name="rod"><inertial>
+<origin xyz="0.5 0 0"/><mass value="2"/><inertia ixx="0" iyy="0.1" izz="0.1" ixy="0" ixz="0"
+iyz="0"/></inertial></link><joint name="hinge" type="continuous"><parent link="base"/>
+<child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
+# Functions of the C library that code may call; none of them allocates, locks or keeps anything.
+CALLED = {'cos', 'sin', 'sincos', 'cosf', 'sinf', 'sincosf', 'sqrt', 'sqrtf', 'exp', 'expf',
+          'fabs', 'fabsf', 'memcpy', 'memset', '__stack_chk_fail'}
+# The allocator of a whole program, the C library included: it counts calls. CALLS are of the
+# functions of the code.
+COUNTING = r"""
+#include <stddef.h>
+#include <stdio.h>
+#include "HEADER"
+static _Alignas(16) unsigned char memory[1 << 20];
+static size_t used, calls;
+void *malloc(size_t size) {
+    used += (size + 15) & ~(size_t)15;
+    ++calls;
+    return used <= sizeof memory ? memory + used - ((size + 15) & ~(size_t)15) : NULL;
+}
+void *calloc(size_t count, size_t size) { return malloc(count * size); }
+void *realloc(void *old, size_t size) { (void)old; return malloc(size); }
+void free(void *old) { calls += old != NULL; }
+int main(void) {
+    static double in[4][100], out[16][1000];
+    void *(*volatile allocate)(size_t) = malloc;
+    size_t before, by_code, by_main;
+    for (int i = 0; i < 100; ++i)
+        in[0][i] = in[1][i] = in[2][i] = in[3][i] = 0.1 + 0.01 * i;
+    before = calls;
+CALLS
+    by_code = calls - before;
+    allocate(1);
+    by_main = calls - before - by_code;
+    printf("%zu by the code, %zu by main\n", by_code, by_main);
+    return 0;
+}
+"""
+
+
+def arm():
+    return load_quietly('urdf/demo_arm.urdf')
+
+
+def all_options(model):
+    return {'link': model.link_names[-1], 'prescribed': np.arange(model.nv) % 3 == 0}
+
+
+@pytest.mark.parametrize('compiler', COMPILERS, ids=lambda words: words[0])
+@pytest.mark.parametrize('single', [False, True], ids=['double', 'float'])
+def test_code_is_clean_and_passes_its_own_test(compiler, single, tmp_path):
+    files = package_files(load_quietly('urdf/demo_arm.urdf'), [
+        'inverse_dynamics', 'hybrid_dynamics', 'friction_torques'], single=single,
+        **all_options(arm()))
+    flags = [*STRICT, *(['-Wdouble-promotion'] if single else [])]
+    assert run_test(files, tmp_path, compiler, *flags) == '0 differences\n'
+
+
+def test_its_own_test_notices_a_wrong_number(tmp_path):
+    files = package_files(arm(), ['gravity_torques'])
+    name = 'demo_arm_dynamics.c'
+    assert '9.81' in files[name]
+    files[name] = files[name].replace('9.81', '9.82', 1)
+    found = run_test(files, tmp_path, COMPILERS[0])
+    assert re.fullmatch('(gravity_torques: g differs by .*\n){3}3 differences\n', found), found
+
+
+@pytest.mark.parametrize('model', [
+    arm(), with_mimics(random_tree(3, 5), 4), random_tree(8, 2, ('spherical', 'universal'))],
+    ids=['arm', 'mimics', 'kinds'])
+def test_sanitizers_find_nothing(model, tmp_path):
+    files = package_files(model, ['forward_dynamics'])
+    assert run_test(files, tmp_path, COMPILERS[0], '-O0', '-fsanitize=address,undefined',
+                    '-fno-sanitize-recover=all') == '0 differences\n'
+
+
+@pytest.fixture(scope='module')
+def all_functions():
+    """Return the package of all functions of the arm, and their graphs."""
+    model = arm()
+    options = all_options(model)
+    return package_files(model, list(FUNCTIONS), prefix='arm', **options), [
+        trace(model, name, **{key: options[key] for key in FUNCTIONS[name].options})
+        for name in FUNCTIONS]
+
+
+def test_all_functions_equal_the_library(all_functions, tmp_path):
+    model = arm()
+    options, states = all_options(model), random_states(model, 10)
+    files, graphs = all_functions
+    code = Library(files, tmp_path, 'arm', '-O0')
+    for function, graph in zip(FUNCTIONS, graphs):
+        own = {name: options[name] for name in FUNCTIONS[function].options}
+        found = code(graph, *(states[x.name] for x in graph.inputs))
+        for array, x, y in zip(graph.outputs, found,
+                               library_results(model, graph, states, **own)):
+            assert relative_error(x, y) < SOLVED, (function, array)
+
+
+def compare_with_batch(model, folder, count, single=False):
+    """Compare inverse and forward dynamics with the library at many states."""
+    files = package_files(model, ['inverse_dynamics', 'forward_dynamics'], prefix='r',
+                          single=single)
+    real = np.float32 if single else float
+    code = Library(files, folder, 'r', '-O1', real=real)
+    states = random_states(model, count)
+    rounded = {name: x.astype(real).astype(float) for name, x in states.items()}
+    for function, tolerance in (('inverse_dynamics', SINGLE if single else DOUBLE),
+                                ('forward_dynamics', SINGLE_SOLVED if single else SOLVED)):
+        graph = trace(model, function)
+        arguments = [rounded[x.name] for x in graph.inputs]
+        found, = code(graph, *arguments)
+        expected = getattr(rbd_ros.batch, function)(model, *arguments)
+        assert relative_error(found, expected) < tolerance, function
+
+
+def test_a_thousand_states_equal_the_library(tmp_path):
+    compare_with_batch(load_quietly(example_urdf('ur5_robot.urdf')), tmp_path, 1000)
+
+
+def test_a_thousand_states_in_float(tmp_path):
+    compare_with_batch(load_quietly(example_urdf('ur5_robot.urdf')), tmp_path, 1000, True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('name', [
+    'panda.urdf', 'talos_reduced.urdf', 'ur10_robot.urdf', 'kinova.urdf', 'anymal.urdf',
+    'hyq_no_sensors.urdf', 'solo12.urdf', 'ur3_robot.urdf', 'baxter.urdf', 'icub_reduced.urdf',
+    'tiago.urdf', 'double_pendulum.urdf'])
+def test_a_thousand_states_of_other_robots(name, tmp_path):
+    floating = name in ('anymal.urdf', 'hyq_no_sensors.urdf', 'solo12.urdf')
+    compare_with_batch(load_quietly(example_urdf(name), floating_base=floating), tmp_path, 1000)
+
+
+def test_sines_of_all_angles(tmp_path):
+    model = rbd_ros.load_urdf_string(PENDULUM)
+    code = Library(package_files(model, ['gravity_torques']), tmp_path, 'pendulum', '-O3')
+    quarters = np.arange(-9, 10) * np.pi / 4.0
+    q = np.concatenate([quarters, np.nextafter(quarters, 9.0), np.linspace(-10, 10, 1001),
+                        [1e5, -999999.5, 1e6, 1000001.0, 1e15, -1e300, 5e-324, np.nan, np.inf]])
+    for one in (q, q[q < 1e6]):     # with and without angles beyond the range of the polynomials
+        found, = code(trace(model, 'gravity_torques'), one[:, None])
+        with np.errstate(invalid='ignore'):
+            expected = -9.81 * np.cos(one)
+        assert np.array_equal(np.isnan(found[:, 0]), np.isnan(expected))
+        assert np.nanmax(np.abs(found[:, 0] - expected)) < 9.81 * SINES
+
+
+def test_code_keeps_nothing_and_calls_nothing_else(tmp_path):
+    model = load_quietly(example_urdf('panda.urdf'))
+    name = write(package_files(model, ['forward_dynamics', 'friction_torques']), tmp_path)
+    subprocess.run(['cc', '-O2', '-c', f'{name}.c'], cwd=tmp_path, check=True)
+    lines = subprocess.run(['nm', f'{name}.o'], cwd=tmp_path, capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    symbols = [line.split()[-2:] for line in lines]
+    assert {name for kind, name in symbols if kind == 'U'} <= CALLED
+    # Text and constants only; d: constants with addresses, which the loader writes once.
+    assert {kind for kind, _ in symbols if kind != 'U'} <= {'t', 'T', 'r', 'R', 'D'}
+    assert [name for kind, name in symbols if kind == 'D'] == [
+        'panda_position_names', 'panda_velocity_names']
+
+
+def allocations(files, graphs, folder):
+    """Return what a program that calls functions of a package prints about allocations."""
+    name = write(files, folder)
+    calls = '\n'.join(
+        f'    {name[:-len("_dynamics")]}_{graph.name}('
+        + ', '.join([f'in[{k}]' for k in range(len(graph.inputs))]
+                    + [f'out[{k}]' for k in range(len(graph.outputs))]) + ');'
+        for graph in graphs)
+    (folder / 'count.c').write_text(
+        COUNTING.replace('HEADER', f'{name}.h').replace('CALLS', calls))
+    subprocess.run(['cc', '-O0', 'count.c', f'{name}.c', '-o', 'count', '-lm'], cwd=folder,
+                   check=True)
+    return subprocess.run(['./count'], cwd=folder, capture_output=True, text=True,
+                          check=True).stdout
+
+
+def test_no_function_allocates(all_functions, tmp_path):
+    assert allocations(*all_functions, tmp_path) == '0 by the code, 1 by main\n'
+
+
+def test_a_function_that_allocates_is_noticed(tmp_path):
+    files = package_files(arm(), ['friction_torques'], prefix='robot')
+    before, name, after = files['robot_dynamics.c'].partition('void robot_friction_torques(')
+    after = after.replace('{', '{ free(malloc(8));', 1)
+    files['robot_dynamics.c'] = f'#include <stdlib.h>\n{before}{name}{after}'
+    assert allocations(files, [trace(arm(), 'friction_torques')], tmp_path) == (
+        '2 by the code, 1 by main\n')
+
+
+def test_same_input_gives_same_bytes():
+    program = ('import hashlib, rbd_ros; from rbd_ros.codegen import package_files; files = '
+               'package_files(rbd_ros.load_urdf("urdf/demo_arm.urdf"), ["all_terms"]); print('
+               'hashlib.sha256((files["demo_arm_dynamics.c"] + files["README.md"]).encode())'
+               '.hexdigest())')
+    files = package_files(arm(), ['all_terms'])
+    assert files == package_files(arm(), ['all_terms'])
+    digest = hashlib.sha256((files['demo_arm_dynamics.c'] + files['README.md']).encode())
+    # Another process, in which sets have another order and kernels are interpreted.
+    found = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True,
+                           check=True, env={**os.environ, 'PYTHONHASHSEED': '7',
+                                            'NUMBA_DISABLE_JIT': '1'})
+    assert found.stdout.strip() == digest.hexdigest()
+
+
+def test_strange_names_stay_in_their_places(tmp_path):
+    text = PENDULUM.replace('"pendulum"', '"9 */ &quot;rôbot&quot;"').replace(
+        '"hinge"', '"a&quot;b\\\\ ??/ é"')
+    files = package_files(rbd_ros.load_urdf_string(text), ['gravity_torques'])
+    assert 'robot_9_r_bot_dynamics.h' in files
+    files['test_robot_9_r_bot_dynamics.c'] = files['test_robot_9_r_bot_dynamics.c'].replace(
+        'return failures', 'puts(robot_9_r_bot_velocity_names[0]); return failures')
+    for compiler in COMPILERS:
+        assert run_test(files, tmp_path, compiler, *STRICT) == (
+            '0 differences\na"b\\\\ ??/ é\n')
+
+
+def test_a_robot_that_does_not_move_is_refused():
+    with pytest.raises(rbd_ros.ModelError, match='no joint that moves: nothing to generate'):
+        package_files(rbd_ros.load_urdf_string('<robot name="x"><link name="a"/></robot>'),
+                      ['inverse_dynamics'])
+    with pytest.raises(rbd_ros.ModelError, match='jacobian needs the option link'):
+        package_files(arm(), ['jacobian'])
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which('arm-none-eabi-gcc'), reason='needs arm-none-eabi-gcc')
+def test_float_code_compiles_for_a_microcontroller(tmp_path):
+    name = write(package_files(arm(), ['inverse_dynamics'], single=True), tmp_path)
+    subprocess.run(['arm-none-eabi-gcc', '-std=c99', *STRICT, '-O2', '-mcpu=cortex-m7', '-mthumb',
+                    '-mfpu=fpv5-sp-d16', '-mfloat-abi=hard', '-c', f'{name}.c'], cwd=tmp_path,
+                   check=True)
+    symbols = subprocess.run(['nm', f'{name}.o'], cwd=tmp_path, capture_output=True, text=True,
+                             check=True).stdout
+    # No arithmetic of doubles in software.
+    assert '__aeabi_d' not in symbols

@@ -1,0 +1,122 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Traced functions: equal to the library, with nothing to fold, and refused where impossible."""
+
+from collections import Counter
+from dataclasses import replace
+
+from generated_code import evaluate, library_results, random_states
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.codegen import FUNCTIONS, trace
+from rbd_ros.codegen.graph import Tape
+from rbd_ros.model.constraints import rebuild
+from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
+
+STATES = 4
+# Of the largest entry: results lose digits as the library's do, in another order of operations.
+TOLERANCE = 1e-12
+# Of a solution with the mass matrix, with condition numbers of some thousands.
+SOLVED = 1e-11
+
+
+def with_drives(model):
+    """Return a robot whose joints have friction of all kinds."""
+    changes = {'damping': 0.4, 'damping_asymmetry': 0.1, 'friction': 0.5,
+               'friction_asymmetry': -0.2, 'stribeck_friction': 0.3, 'stribeck_velocity': 0.7,
+               'effort_offset': 0.05}
+    return rebuild(model, joints=[
+        replace(joint, **{name: (x,) * joint.nv for name, x in changes.items()})
+        for joint in model.joints])
+
+
+def robots():
+    ur5 = load_quietly(example_urdf('ur5_robot.urdf'))
+    return {'ur5': with_drives(ur5), 'floating': rbd_ros.with_floating_base(ur5),
+            'panda': load_quietly(example_urdf('panda.urdf')),
+            'mimics': with_mimics(random_tree(3, 9), 4),
+            'kinds': random_tree(5, 6, ('revolute', 'spherical', 'universal', 'helical'))}
+
+
+ROBOTS = robots()
+LINKS = {'ur5': 'tool0', 'floating': 'tool0', 'panda': 'panda_hand'}
+
+
+def options_of(model, function, link):
+    """Return the options of a function: every second acceleration is given."""
+    known = {'link': link, 'prescribed': np.arange(model.nv) % 2 == 0}
+    return {name: known[name] for name in FUNCTIONS[function].options}
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_traced_functions_equal_the_library(name):
+    model = ROBOTS[name]
+    link, states = LINKS.get(name, model.link_names[-1]), random_states(model, STATES)
+    for function in FUNCTIONS:
+        if function == 'task_space_dynamics' and name not in LINKS:
+            continue
+        options = options_of(model, function, link)
+        graph = trace(model, function, **options)
+        found = evaluate(graph, *(states[x.name] for x in graph.inputs))
+        expected = library_results(model, graph, states, **options)
+        solved = function.startswith(('forward_dynamics', 'hybrid', 'task'))
+        for array, x, y in zip(graph.outputs, found, expected):
+            # 1 - J_bar J is zero, a difference of ones, if the arm is not redundant.
+            y, x = (y + 1.0, x + 1.0) if array.name == 'null_projector' else (y, x)
+            assert relative_error(x, y) < (SOLVED if solved else TOLERANCE), (function, array)
+
+
+def test_nothing_is_left_to_fold():
+    model = ROBOTS['ur5']
+    for function in ('inverse_dynamics', 'forward_dynamics', 'all_terms'):
+        graph = trace(model, function)
+        operations = graph.operations
+        assert len(set(operations)) == len(operations)
+        used = {k for numbers in graph.results for k in numbers.ravel().tolist()}
+        for number, (kind, arguments) in enumerate(operations):
+            if kind in ('constant', 'input'):
+                continue
+            assert all(k < number for k in arguments)
+            used.update(arguments)
+            constants = [operations[k].arguments[0] for k in arguments
+                         if operations[k].kind == 'constant']
+            assert len(constants) < len(arguments)
+            assert 0.0 not in constants or kind == 'neg'
+            assert kind != 'mul' or all(c > 0.0 and c != 1.0 for c in constants)
+        assert used == set(range(len(operations)))
+        kinds = Counter(kind for kind, _ in operations)
+        # The first joint turns about the vertical, so that its angle has no effect on torques.
+        assert kinds['cos'] == kinds['sin'] == (5 if function == 'inverse_dynamics' else 6)
+
+
+def test_operations_fold_to_what_they_are_worth():
+    tape = Tape()
+    x, y = tape.inputs(0, (2,))
+    for found, expected in (
+            (x * 0.0, 0.0), (1.0 * x, x), (x + 0.0, x), (0.0 - x, -x),
+            (x.__neg__().__neg__(), x), (x - x, 0.0),
+            (2.0 * x - x, x), (x * -2.0 + y, y - 2.0 * x), (0.5 * (4.0 * x), 2.0 * x),
+            (x + x, 2.0 * x), (-x * -y, x * y), (y * x, x * y), (-x - y, -(x + y)),
+            (x / 4.0, 0.25 * x), (0.0 / x, 0.0), (-(x - y), y - x), (x - 3.0, x - 3.0),
+            (tape.apply('cos', -x), tape.apply('cos', x)),
+            (tape.apply('sin', -x), -tape.apply('sin', x)), (tape.apply('abs', -2.0), 2.0),
+            (tape.apply('sign', 0.0), 0.0), (x ** 2, x * x)):
+        assert found is expected or found == expected
+    with pytest.raises(TypeError, match='cannot branch'):
+        bool(x)
+    with pytest.raises(TypeError, match='cannot compare'):
+        x > y       # noqa: B015
+
+
+def test_impossible_code_is_refused():
+    model = ROBOTS['ur5']
+    with pytest.raises(rbd_ros.ModelError, match="no code for a function 'simulate' of robot "
+                       "'ur5': choose from inverse_dynamics, "):
+        trace(model, 'simulate')
+    with pytest.raises(rbd_ros.ModelError, match="has no link 'hand'"):
+        trace(model, 'jacobian', link='hand')
+    with pytest.raises(rbd_ros.ModelError, match="'forearm_link', which has too few joints"):
+        trace(model, 'task_space_dynamics', link='forearm_link')
+    with pytest.raises(rbd_ros.ModelError, match="link 'base_link' is part of the root"):
+        trace(model, 'task_space_dynamics', link='base_link')
