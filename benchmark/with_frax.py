@@ -21,18 +21,29 @@ jax.config.update('jax_enable_x64', True)
 
 def functions(robot, Q, V, A, Tau):
     """Return for each function the timed call and its result; the base is fixed."""
+    theirs = load(robot)
+    calls = {
+        'inverse dynamics': (inverse_dynamics(robot, theirs), (Q, V, A)),
+        'forward dynamics': (lambda q, v, tau: theirs.forward_dynamics(q, v, tau, None),
+                             (Q, V, Tau))}
+    return {name: timed(function, states) for name, (function, states) in calls.items()}
+
+
+def load(robot):
+    """Return the robot as frax has it."""
     names = [joint.name for joint, _, _ in robot.model.moving_joints]
     with TemporaryDirectory() as folder:
         path = Path(folder) / 'robot.urdf'
         ElementTree.ElementTree(bare_urdf(robot)).write(path)
-        theirs = frax.core.robot.Robot(str(path), joint_ordering=names)
+        return frax.core.robot.Robot(str(path), joint_ordering=names)
+
+
+def inverse_dynamics(robot, theirs=None):
+    """Return inverse dynamics of one state."""
+    theirs = theirs or load(robot)
     # As an acceleration of the root, linear part first.
     gravity = np.concatenate((-robot.model.gravity, np.zeros(3)))
-    calls = {
-        'inverse dynamics': (lambda q, v, a: theirs.rnea(q, v, a, gravity, None), (Q, V, A)),
-        'forward dynamics': (lambda q, v, tau: theirs.forward_dynamics(q, v, tau, None),
-                             (Q, V, Tau))}
-    return {name: timed(function, states) for name, (function, states) in calls.items()}
+    return lambda q, v, a: theirs.rnea(q, v, a, gravity, None)
 
 
 def timed(function, states):

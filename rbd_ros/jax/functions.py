@@ -1,0 +1,85 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Differentiable functions of JAX."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from rbd_ros.differentiable import (
+    check_count, check_shapes, configuration_rate as rate, derivatives, FUNCTIONS, KERNELS, Robot,
+    robot_of, value, velocity)
+from rbd_ros.errors import StateError
+from rbd_ros.jax.calls import call, contracted
+from rbd_ros.jax.changes import Changes
+from rbd_ros.jax.handler import block_width
+from rbd_ros.jax.products import Products
+from rbd_ros.model.arguments import refuse_loops
+from rbd_ros.model.model import Model
+
+
+def function(model: Model, name: str, link: str | None = None) -> Callable[..., jax.Array]:
+    """Return a function of a robot, with its derivatives of all orders."""
+    def run(kernel: str, *states: jax.Array) -> tuple[jax.Array, ...]:
+        return call(model, kernel, states, link if KERNELS[kernel].of_link else None)
+    robot = robot_of(model, name, link, jnp, run)
+    differentiable = _with_derivatives(robot, name)
+
+    def apply(*arguments: Any) -> jax.Array:
+        states, dtype = _converted(model, name, FUNCTIONS[name].arguments, arguments)
+        return differentiable(*states).astype(dtype)
+    apply.__name__ = apply.__qualname__ = name
+    return apply
+
+
+def rate_function(model: Model) -> Callable[..., jax.Array]:
+    """Return the function (q, v) -> dq/dt."""
+    refuse_loops(model, 'configuration_rate')
+
+    def configuration_rate(*arguments: Any) -> jax.Array:
+        states, dtype = _converted(model, 'configuration_rate', ('q', 'v'), arguments)
+        return rate(model, jnp, *states).astype(dtype)
+    return configuration_rate
+
+
+def _converted(model: Model, name: str, labels: Sequence[str],
+               arguments: Sequence[Any]) -> tuple[list[jax.Array], Any]:
+    """Return arguments with 64 bits and equal leading axes, and their type, checked."""
+    check_count(name, labels, arguments)
+    if not jax.config.jax_enable_x64:
+        raise StateError('rbd_ros.jax needs numbers of 64 bits: '
+                         "jax.config.update('jax_enable_x64', True), before other calls of JAX")
+    states = [jnp.asarray(x) for x in arguments]
+    check_shapes(model, labels, [x.shape for x in states])
+    dtype = jnp.result_type(*states)
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        raise StateError(f"{', '.join(labels)} must be real numbers, got {dtype}")
+    if not jnp.issubdtype(dtype, jnp.floating):
+        dtype = jnp.float64
+    leading = jnp.broadcast_shapes(*(x.shape[:-1] for x in states))
+    return [jnp.broadcast_to(x.astype(jnp.float64), (*leading, x.shape[-1]))
+            for x in states], dtype
+
+
+def _with_derivatives(robot: Robot, name: str) -> Callable[..., jax.Array]:
+    """Return a function of states (..., nq), (..., nv) with the same leading axes."""
+    shape = FUNCTIONS[name].shape(robot.model.nv)
+    result = jax.custom_jvp(partial(value, robot, name))
+    matrices = jax.custom_jvp(partial(derivatives, robot, name))
+    changes = Changes(robot, matrices, prod(shape))
+    kernel = f'{name}_derivatives'
+    in_rows = block_width(robot.model, kernel) is not None
+    products = Products(robot.model, kernel, matrices, changes)
+
+    def along(states: Sequence[jax.Array], directions: Sequence[jax.Array]) -> Any:
+        # Derivatives are along velocities, and so are directions then.
+        x = jnp.concatenate([velocity(robot, states[0], directions[0]), *directions[1:]], -1)
+        change = (products(states, x) if in_rows else
+                  contracted(matrices(*states), x, transposed=False))
+        return result(*states), change.reshape(*change.shape[:-1], *shape)
+    result.defjvp(along)
+    matrices.defjvp(lambda states, directions: (matrices(*states), changes(states, directions)))
+    return result

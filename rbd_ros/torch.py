@@ -1,0 +1,288 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The functions of a robot as functions of PyTorch, which autograd differentiates up to twice.
+
+``inverse_dynamics(model)`` returns a function of tensors q (..., nq), v and a (..., nv) with any
+number of leading axes, and so do its kin; units are those of `rbd_ros`. Values and first
+derivatives come from the compiled functions of `rbd_ros.batch`, first derivatives analytically,
+second ones by differences of these, to ten digits or more; third ones raise RuntimeError. The
+derivative with respect to a quaternion is that of the function of the unit quaternion in its
+direction. With closed loops there are first derivatives only, along motions that keep the loops
+closed.
+
+Tensors must be on the CPU. Results have the type of the arguments and are computed with 64 bits:
+contiguous tensors of float64 are not copied. Errors are those of `rbd_ros`; those of states number
+them in the order of rows.
+
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from rbd_ros.differentiable import (
+    changes, check_count, check_shapes, configuration_rate as rate, FUNCTIONS, jacobians, Robot,
+    robot_of, run_batch, value)
+from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import refuse_loops
+from rbd_ros.model.model import Model
+
+try:
+    import torch
+except ImportError as error:
+    raise ImportError("rbd_ros.torch needs the package torch: pip install 'rbd_ros[torch]'"
+                      ) from error
+
+Function: TypeAlias = Callable[..., torch.Tensor]
+
+
+def inverse_dynamics(model: Model) -> Function:
+    """Return the function (q, v, a) -> tau (..., nv), the torques that produce a."""
+    return _function(model, 'inverse_dynamics')
+
+
+def forward_dynamics(model: Model) -> Function:
+    """Return the function (q, v, tau) -> a (..., nv), the accelerations due to tau."""
+    return _function(model, 'forward_dynamics')
+
+
+def gravity_torques(model: Model) -> Function:
+    """Return the function (q) -> g (..., nv), the torques that hold the robot still."""
+    return _function(model, 'gravity_torques')
+
+
+def bias_torques(model: Model) -> Function:
+    """Return the function (q, v) -> the torques (..., nv) at zero acceleration, C v + g."""
+    return _function(model, 'bias_torques')
+
+
+def mass_matrix(model: Model) -> Function:
+    """Return the function (q) -> the mass matrix M (..., nv, nv)."""
+    return _function(model, 'mass_matrix')
+
+
+def forward_kinematics(model: Model, link: str) -> Function:
+    """Return the function (q) -> the pose (..., 4, 4) of a link in the root's frame."""
+    return _function(model, 'forward_kinematics', link)
+
+
+def body_jacobian(model: Model, link: str) -> Function:
+    """Return the function (q) -> the Jacobian (..., 6, nv) of a link in its own axes."""
+    return _function(model, 'body_jacobian', link)
+
+
+def world_jacobian(model: Model, link: str) -> Function:
+    """Return the function (q) -> the Jacobian (..., 6, nv) of a link in the axes of the root."""
+    return _function(model, 'world_jacobian', link)
+
+
+def center_of_mass(model: Model) -> Function:
+    """Return the function (q) -> the centre of mass (..., 3) in the root's frame."""
+    return _function(model, 'center_of_mass')
+
+
+def com_jacobian(model: Model) -> Function:
+    """Return the function (q) -> the Jacobian (..., 3, nv) of the centre of mass."""
+    return _function(model, 'com_jacobian')
+
+
+def configuration_rate(model: Model) -> Function:
+    """Return the function (q, v) -> dq/dt (..., nq), which is v but for quaternions."""
+    refuse_loops(model, 'configuration_rate')
+
+    def apply(*arguments: torch.Tensor) -> torch.Tensor:
+        states, dtype = _converted(model, 'configuration_rate', ('q', 'v'), arguments)
+        return rate(model, torch, *states).to(dtype)
+    return apply
+
+
+def _function(model: Model, name: str, link: str | None = None) -> Function:
+    def run(kernel: str, *states: np.ndarray) -> tuple[np.ndarray, ...]:
+        return run_batch(model, kernel, states, link)
+    robot = robot_of(model, name, link, np, run)
+
+    def apply(*arguments: torch.Tensor) -> torch.Tensor:
+        states, dtype = _converted(model, name, FUNCTIONS[name].arguments, arguments)
+        entries = _Value.apply(robot, name, *states)
+        return entries.reshape(*states[0].shape[:-1], *FUNCTIONS[name].shape(model.nv)).to(dtype)
+    apply.__name__ = apply.__qualname__ = name
+    return apply
+
+
+def _converted(model: Model, name: str, labels: Sequence[str], arguments: Sequence[torch.Tensor]
+               ) -> tuple[list[torch.Tensor], torch.dtype]:
+    """Return tensors of 64 bits with equal leading axes, and the type of arguments, checked."""
+    check_count(name, labels, arguments)
+    for label, x in zip(labels, arguments):
+        if not isinstance(x, torch.Tensor):
+            raise StateError(f'{label} is no tensor but of type {type(x).__name__}: '
+                             'use torch.as_tensor(...)')
+        if x.dtype.is_complex:
+            raise StateError(f'{label} has the type {x.dtype}; it must be real')
+        if not x.dtype.is_floating_point:
+            raise StateError(f'{label} has the type {x.dtype}; results and gradients have the '
+                             'type of the arguments, which must be a floating-point type: '
+                             'use .double()')
+        if x.device.type != 'cpu':
+            raise StateError(f'{label} is on the device {x.device}; rbd_ros.torch computes on the '
+                             'CPU: use .cpu()')
+    check_shapes(model, labels, [tuple(x.shape) for x in arguments])
+    dtype = reduce(torch.promote_types, [x.dtype for x in arguments])
+    leading = torch.broadcast_shapes(*(x.shape[:-1] for x in arguments))
+    return [x.to(torch.float64).expand(*leading, -1) for x in arguments], dtype
+
+
+class _Batched(torch.autograd.Function):
+    """A function of tensors with leading axes, of which `torch.vmap` adds one."""
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: Sequence[int | None], *arguments: Any) -> Any:
+        found = cls.apply(*(
+            x if not isinstance(x, torch.Tensor) else x.movedim(axis, 0) if axis is not None
+            else x.expand(info.batch_size, *x.shape) for x, axis in zip(arguments, in_dims)))
+        return found, 0 if isinstance(found, torch.Tensor) else (0,) * len(found)
+
+
+class _Value(_Batched):
+    """The entries (..., m) of the result of a function."""
+
+    @staticmethod
+    def forward(robot: Robot, name: str, *states: torch.Tensor) -> torch.Tensor:
+        found = value(robot, name, *_arrays(states))
+        return torch.from_numpy(found.reshape(
+            *states[0].shape[:-1], prod(FUNCTIONS[name].shape(robot.model.nv))))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        _save(ctx, inputs)
+
+    @staticmethod
+    def backward(ctx: Any, weights: torch.Tensor) -> Any:
+        return None, None, *_Gradient.apply(*ctx.of, weights, *ctx.saved_tensors)
+
+    @staticmethod
+    def jvp(ctx: Any, *directions: Any) -> Any:
+        return _Change.apply(*ctx.of, *ctx.saved_tensors, *directions[2:])
+
+
+class _Gradient(_Batched):
+    """The derivatives of the weighted sum of the entries, one for each argument."""
+
+    @staticmethod
+    def forward(robot: Robot, name: str, weights: torch.Tensor,
+                *states: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return _tensors(_gradient(robot, name, *_arrays([weights, *states])))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        _save(ctx, inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *directions: torch.Tensor) -> Any:
+        weights, *states = ctx.saved_tensors
+        return (None, None, _Last.apply(_change, *ctx.of, *states, *directions)[0],
+                *_Last.apply(_gradient_change, *ctx.of, weights, *states, *directions))
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        (weights, *states), (change, *directions) = ctx.saved_tensors, tangents[2:]
+        of_weights = _Last.apply(_gradient, *ctx.of, change, *states)
+        of_states = _Last.apply(_gradient_change, *ctx.of, weights, *states, *directions)
+        return tuple(x + y for x, y in zip(of_weights, of_states))
+
+
+class _Change(_Batched):
+    """The derivatives (..., m) of the entries along directions."""
+
+    @staticmethod
+    def forward(robot: Robot, name: str, *tensors: torch.Tensor) -> torch.Tensor:
+        return _tensors(_change(robot, name, *_arrays(tensors)))[0]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        _save(ctx, inputs)
+
+    @staticmethod
+    def backward(ctx: Any, weights: torch.Tensor) -> Any:
+        states = ctx.saved_tensors[:len(ctx.saved_tensors) // 2]
+        return (None, None,
+                *_Last.apply(_gradient_change, *ctx.of, weights, *ctx.saved_tensors),
+                *_Last.apply(_gradient, *ctx.of, weights, *states))
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        states, directions = _halves(ctx.saved_tensors)
+        other, change = _halves(tangents[2:])
+        return (_Last.apply(_change, *ctx.of, *states, *change)[0]
+                + _Last.apply(_change_change, *ctx.of, *states, *directions, *other)[0])
+
+
+class _Last(_Batched):
+    """What a function of arrays returns, which has no derivatives."""
+
+    @staticmethod
+    def forward(compute: Callable[..., Sequence[np.ndarray]], robot: Robot, name: str,
+                *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return _tensors(compute(robot, name, *_arrays(tensors)))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        ctx.name = inputs[2]
+
+    @staticmethod
+    def backward(ctx: Any, *weights: torch.Tensor) -> Any:
+        raise RuntimeError(f'third derivatives of {ctx.name} are not available in PyTorch')
+
+    jvp = backward
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...]) -> None:
+    ctx.of = inputs[:2]
+    ctx.save_for_backward(*inputs[2:])
+    ctx.save_for_forward(*inputs[2:])
+
+
+def _arrays(tensors: Sequence[torch.Tensor]) -> list[np.ndarray]:
+    return [x.detach().numpy() for x in tensors]
+
+
+def _tensors(arrays: Sequence[np.ndarray]) -> tuple[torch.Tensor, ...]:
+    return tuple(map(torch.from_numpy, arrays))
+
+
+def _halves(x: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    return x[:len(x) // 2], x[len(x) // 2:]
+
+
+def _change(robot: Robot, name: str, *arrays: np.ndarray) -> list[np.ndarray]:
+    """Return the derivative of the entries, given states and directions."""
+    states, directions = _halves(arrays)
+    return [_along(jacobians(robot, name, *states), directions)]
+
+
+def _change_change(robot: Robot, name: str, *arrays: np.ndarray) -> list[np.ndarray]:
+    """Return the derivative of `_change`, given states, directions and changes of the states."""
+    count = len(arrays) // 3
+    states, directions, others = arrays[:count], arrays[count:2 * count], arrays[2 * count:]
+    return [_along(changes(robot, partial(jacobians, robot, name), states, others), directions)]
+
+
+def _along(matrices: Sequence[np.ndarray], directions: Sequence[np.ndarray]) -> np.ndarray:
+    return np.add.reduce([np.einsum('...mk,...k->...m', J, x)
+                          for J, x in zip(matrices, directions)])
+
+
+def _gradient(robot: Robot, name: str, weights: np.ndarray,
+              *states: np.ndarray) -> list[np.ndarray]:
+    """Return the derivatives of the weighted sum of the entries."""
+    return [np.einsum('...mk,...m->...k', J, weights) for J in jacobians(robot, name, *states)]
+
+
+def _gradient_change(robot: Robot, name: str, weights: np.ndarray,
+                     *arrays: np.ndarray) -> list[np.ndarray]:
+    """Return the derivatives of `_gradient`, given states and directions; they are symmetric."""
+    return [np.einsum('...mk,...m->...k', dJ, weights)
+            for dJ in changes(robot, partial(jacobians, robot, name), *_halves(arrays))]
