@@ -3,8 +3,9 @@
 """
 Validate identification on recordings of real robots, of which a part is held out.
 
-First the torques not explained by the identified robot; then the external torques estimated by the
-momentum observer although nothing touched the robot: their mean must be zero.
+First the torques not explained by the identified robot, and the share of them within its intervals
+of 90 %; then the external torques estimated by the momentum observer although nothing touched the
+robot: their mean must be zero.
 
 The recordings cannot be redistributed. The given folder contains some of these:
 `ur10_bags/ur10_exciting_trajectory.db3` from unisa-acg/inverse-dynamics-solver (commit 41e196de,
@@ -24,9 +25,11 @@ import warnings
 import numpy as np
 import pinocchio
 import rbd_ros
-from rbd_ros import identification
+from rbd_ros import analysis, identification
 from rbd_ros.control import MomentumObserver
 from rbd_ros.identification import Recording
+from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
+from rbd_ros.model.uncertainty import HALF_WIDTH
 
 URDFS = Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'robots'
 UR10_URDF = URDFS / 'ur_description' / 'urdf' / 'ur10_robot.urdf'
@@ -143,6 +146,20 @@ def evaluate(model: rbd_ros.Model, recording: Recording, share: float) -> Iterat
             seconds)
 
 
+def coverage(model: rbd_ros.Model, recording: Recording, share: float) -> np.ndarray:
+    """Return the share of the torques of each joint on the other part within their intervals."""
+    middle = share * (recording.time[-1] - recording.time[0])
+    used = identification.prepare(model, recording.part(stop=middle))
+    other = identification.prepare(model, recording.part(start=middle),
+                                   delay=used.delay_removed, cutoff=used.cutoff)
+    part = identification.partial(model, used)
+    robot = identification.with_uncertainty(identification.fit(model, part), part, used)
+    torques = model_torques(robot, other, FRICTION_SMOOTHING * other.threshold)[0]
+    deviation = analysis.torque_deviation(robot, other.q, other.v, other.a)
+    within = np.abs(other.tau - torques) <= HALF_WIDTH * deviation
+    return np.sum(within & other.usable, axis=0) / np.sum(other.usable, axis=0)
+
+
 def residuals(model: rbd_ros.Model, recording: Recording,
               share: float) -> tuple[Residual, Residual]:
     """Return those of the held-out part, for the robot of the URDF and the identified one."""
@@ -205,6 +222,8 @@ def main() -> int:
         print(f'{name}, first {100 * share:.0f} % used')
         for label, errors in rows:
             print(f'  {label:24}{100 * errors.relative:6.2f} % {numbers(errors.rms)}')
+        within = coverage(model, recording, share)
+        print(f'  {"within 90 %":24}{100 * np.mean(within):6.2f} % {numbers(100 * within)}')
         print(f'  believable: {results[1].believable}; fitted in {results[1].seconds:.2f} s')
     print('\nExternal torques estimated by the momentum observer there, while each joint moves, '
           'N m\n')

@@ -11,14 +11,13 @@ import sys
 
 import numpy as np
 from rbd_ros._internal.atomic_write import whole_files
-from rbd_ros.batch import inverse_dynamics
 from rbd_ros.cli.options import add_list, add_robot, joint_vector, load_robot, number_of_joint
 from rbd_ros.cli.progress import progress
 from rbd_ros.cli.trajectory_files import check_suffix, Trajectory, write_trajectory
-from rbd_ros.dynamics import friction_torques
 from rbd_ros.identification.excitation.fourier_series import even_times
 from rbd_ros.identification.excitation.optimize import (
-    Excitation, excitation_limits, excite, Limits)
+    efforts, Excitation, excitation_limits, excite, Limits)
+from rbd_ros.identification.excitation.whole_motion import whole_motion
 from rbd_ros.model.model import Model
 
 MAX_CONDITION_NUMBER = 100.0  # Above this condition number some parameters are hardly excited.
@@ -94,7 +93,9 @@ def _limits(model: Model, options: argparse.Namespace) -> Limits:
 def _report(model: Model, found: Excitation, times: np.ndarray) -> Iterator[str]:
     """Yield the condition number of the motion, and the extreme values of each joint."""
     q, v, a = found.motion.at(times)
-    tau = inverse_dynamics(model, q, v, a) + friction_torques(model, v)
+    whole = whole_motion(model, q)
+    assert whole is not None
+    tau = efforts(model, whole, v, a)
     peaks = [np.max(np.abs(x), axis=0) for x in (v, a, tau)]
     yield (f'{found.motion.period:g} s, {len(times)} points; condition number of the base '
            f'regressor: {found.condition_number:.3g}; of the random initial motion: '

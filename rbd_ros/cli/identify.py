@@ -27,16 +27,19 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
-from rbd_ros.errors import ModelWarning
+from rbd_ros.errors import ModelWarning, StateError
 from rbd_ros.identification.least_squares import fit, Identification
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.identification.payload import fit_payload, payload_partial
 from rbd_ros.identification.pipeline import (check_workers, compare_recording, default_workers,
-                                             Errors, map_recordings, reduce_recording)
+                                             Errors, left_out_recording, map_recordings,
+                                             Reading, reduce_recording)
 from rbd_ros.identification.reduction import merge, Partial, partial
 from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.report import write_residuals
+from rbd_ros.identification.torque_uncertainty import leave_out, torque_uncertainty
 from rbd_ros.identification.verdicts import NOT_BELIEVABLE, Verdict, verdict
+from rbd_ros.model.constraints import attach
 from rbd_ros.model.drives import COLUMNS
 from rbd_ros.model.files.any_format import is_mjcf_file
 from rbd_ros.model.files.drive_files import save_drives
@@ -111,7 +114,11 @@ def run(options: argparse.Namespace) -> int:
     for path, lines in notes.items():
         for note in lines:
             print(printable(f'note: {path}: {note}'), file=sys.stderr)
-    outcome = _fit(options, model, merge(*(part for part, _ in reduced)), excerpts)
+    part = merge(*(part for part, _ in reduced))
+    outcome = _fit(options, model, part, excerpts)
+    if outcome.found is not None:
+        outcome = outcome._replace(model=_with_uncertainty(outcome.found, part, paths, reading,
+                                                           processes))
     compare = bound(compare_recording, urdf=model, fit=outcome.model)
     with progress('comparing') as update:
         compared = dict(map_recordings(bound(compare, reading=reading), paths, progress=update,
@@ -175,6 +182,22 @@ class _Outcome(NamedTuple):
     rows: list[Row]
     judge: Callable[..., Verdict]
     more: dict[str, Any]
+    found: Identification | None    # none: only a payload was identified
+
+
+def _with_uncertainty(found: Identification, part: Partial, paths: list[str], reading: Reading,
+                      processes: dict[str, Any]) -> Model:
+    """Return the identified robot with its uncertainty, unless its recordings are too short."""
+    try:
+        left_out = leave_out(found, part)
+    except StateError as error:
+        _warn(f'no error bars of the torques: {error}')
+        return found.model
+    with progress('error bars') as update:
+        residuals = dict(map_recordings(bound(
+            left_out_recording, found=found, left_out=left_out, reading=reading), paths,
+            progress=update, **processes))
+    return attach(found.model, torque_uncertainty(found, [*residuals.values()]))
 
 
 def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:
@@ -207,7 +230,7 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
             bound(verdict, model, part, found, excerpts),
             {'base_parameters': [
                 {'name': name, 'value': value, 'deviation': deviation} for name, value, deviation
-                in zip(found.base.names, found.base_values, found.base_deviation)]})
+                in zip(found.base.names, found.base_values, found.base_deviation)]}, found)
     load = fit_payload(model, part)
     names = LoadParameters(model, options.payload).names
     pi = parameters_of_inertia(inertia_matrix(load.mass, load.com, load.inertia))
@@ -217,7 +240,8 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
          zip(names, BODY_UNITS, pi, load.deviation)], bound(verdict, model, part, load, excerpts),
         {'payload': {'link': options.payload, 'mass': load.mass, 'com': load.com.tolist(),
                      'inertia': load.inertia.tolist(),
-                     'mass_deviation': float(load.deviation[0])}})
+                     'mass_deviation': float(load.deviation[0]),
+                     'com_deviation': load.com_deviation.tolist()}}, None)
 
 
 def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Sequence[str],
@@ -232,7 +256,9 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
                            **{label: _json_number(together.rms(getattr(together, label))[k])
                               for label in ('torque', 'urdf', 'fit')},
                            'validation': {path: _json_number(one.rms(one.fit)[k])
-                                          for path, one in zip(held_out, errors[len(paths):])}}
+                                          for path, one in zip(held_out, errors[len(paths):])},
+                           'coverage': {path: _json_number(one.coverage[k]) for path, one in zip(
+                               held_out, comparisons[len(paths):]) if one.coverage is not None}}
     return {
         'robot': model.name, 'recordings': list(paths),
         'standstill': {path: dict(zip(model.velocity_names, one.standstill.tolist()))
@@ -270,11 +296,17 @@ def _print_summary(result: dict[str, Any], output: str) -> int:
           f'{_percent(error["fit"])} identified')
     for path, value in error['validation'].items():
         print(f'{path}: {_percent(value)}, validated')
+        shares = [f'{name} {_percent(one["coverage"][path])}' for name, one in
+                  result['per_joint'].items() if one['coverage'].get(path) is not None]
+        if shares:
+            print(f'{path}: intervals of 90 % hold {", ".join(shares)} of the torques')
     if 'payload' in result:
         load = result['payload']
         com = ' '.join(f'{x:.4g}' for x in load['com'])
+        within = ' '.join(f'{2.0 * x:.2g}' for x in load['com_deviation'])
         print(f"load on '{load['link']}': {load['mass']:.4g} kg, within "
-              f'{2.0 * load["mass_deviation"]:.2g} kg (95 %), centre of mass at {com} m')
+              f'{2.0 * load["mass_deviation"]:.2g} kg (95 %), centre of mass at {com} m, within '
+              f'{within} m')
     print(f'{", ".join(FILES)} are in {output}')
     for reason in result['reasons']:
         print(f'{result["verdict"]}: {reason}')

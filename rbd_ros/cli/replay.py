@@ -13,13 +13,17 @@ import numpy as np
 from rbd_ros import batch
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
+from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.cli.options import (add_list, add_package_path, add_reading, add_robot, joint_vector,
                                  load_robot, number_of_joint, reading_of, shapes_of)
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress, Update
+from rbd_ros.control.contact import (
+    contact_deviation, CONTACT_DEVIATIONS, detectable_forces)
 from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.momentum_observer import MomentumObserver
-from rbd_ros.identification.pipeline import model_torques, read_samples
+from rbd_ros.identification.model_torques import model_torques
+from rbd_ros.identification.pipeline import read_samples
 from rbd_ros.identification.report import replay_report
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
@@ -36,6 +40,7 @@ class Replay(NamedTuple):
     model: np.ndarray
     friction: np.ndarray
     external: np.ndarray
+    deviation: np.ndarray | None    # of the measured efforts from the model, if it is known
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +49,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('recording', metavar='RECORDING',
                         help='bag (directory, .mcap, .db3) or table (.csv, .parquet)')
     parser.add_argument('-o', '--output', required=True, metavar='TABLE',
-                        help='table (.csv, .parquet) of position, velocity, effort, model_effort '
-                             'and external_effort of each joint')
+                        help='table (.csv, .parquet) of position, velocity, effort, model_effort, '
+                             'external_effort and, if identified, effort_deviation of each joint')
     add_list(parser, '--terms', metavar='NAME',
              help=f'more columns, separated by spaces or commas: {", ".join(MATRICES + VECTORS)}')
     add_list(parser, '--gain', type=number_of_joint, metavar='[JOINT=]NUMBER',
@@ -92,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         with whole_files(plot) as (draft,):
             draft.write_text(replay_report(
                 f'{model.name}: {options.recording}', model.velocity_names, units, samples,
-                replay.model, replay.external), encoding='utf-8')
+                replay.model, replay.external, replay.deviation), encoding='utf-8')
     if page is not None:
         with whole_files(page) as (draft,):
             draft.write_text(_page(options, model, samples, replay), encoding='utf-8')
@@ -131,7 +136,9 @@ def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) ->
         external[k] = observer.update(samples.time[k], samples.q[k], samples.v[k], rigid[k])
         if k % PROGRESS_PERIOD == 0:
             update(k, len(samples))
-    return Replay(efforts, friction, external)
+    deviation = None if model.uncertainty is None else torque_deviation(
+        model, samples.q, samples.v, samples.a, smooth=DEAD_BAND)
+    return Replay(efforts, friction, external, deviation)
 
 
 def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
@@ -139,7 +146,10 @@ def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
     names, columns = ['time'], [samples.time]
     for label, values in (('position', samples.q), ('velocity', samples.v),
                           ('effort', samples.tau), ('model_effort', replay.model),
-                          ('external_effort', replay.external)):
+                          ('external_effort', replay.external),
+                          ('effort_deviation', replay.deviation)):
+        if values is None:
+            continue
         joints = model.position_names if label == 'position' else model.velocity_names
         names += [f'{joint}/{label}' for joint in joints]
         columns.append(values)
@@ -155,6 +165,20 @@ def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
     return names, columns
 
 
+def _print_contacts(model: Model, samples: Samples, replay: Replay) -> None:
+    """Print which forces would be detected, and how often external efforts were as large."""
+    threshold = CONTACT_DEVIATIONS * contact_deviation(model, samples.q, samples.v)
+    link = model.moving_joints[-1][0].child
+    forces = np.median(detectable_forces(
+        batch.world_jacobian(model, samples.q, link), threshold), axis=0)
+    inner = np.any(samples.usable, axis=1)
+    share = np.mean(np.any(np.abs(replay.external) > threshold, axis=1)[inner])
+    print(printable(
+        f"contact at '{link}': forces of {', '.join(f'{x:.3g}' for x in forces)} N along x, y, z "
+        f'of the root are noticed (median); {100.0 * share:.3g} % of the time efforts were so '
+        'large'))
+
+
 def _print_summary(model: Model, samples: Samples, replay: Replay, units: list[str]) -> int:
     """Print the errors by joint, and return the exit code."""
     error, use = samples.tau - replay.model, samples.usable
@@ -166,6 +190,8 @@ def _print_summary(model: Model, samples: Samples, replay: Replay, units: list[s
                   f'explained, {outside:9.4g} {unit} external')
         else:
             print(f'{name:32s} does not move')
+    if model.uncertainty is not None:
+        _print_contacts(model, samples, replay)
     whole = np.sum(samples.tau[use] ** 2)
     relative = np.sqrt(np.sum(error[use] ** 2) / whole) if whole > 0.0 else np.inf
     known = f'{100.0 * relative:.3g} %' if whole > 0.0 else 'unknown, all efforts are zero'

@@ -4,9 +4,32 @@
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_vector, number, shown
 from rbd_ros.model.model import Model
+
+# External torques beyond this many of their deviations are contacts. The deviations are for speeds
+# below which friction after a reversal is not known, rad/s or m/s.
+CONTACT_DEVIATIONS, REVERSAL_SPEED = 6.0, 0.1
+
+
+def contact_deviation(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the deviation of external torques of an identified robot, for states like v."""
+    return torque_deviation(model, q, v, np.zeros_like(v), smooth=REVERSAL_SPEED)
+
+
+def detectable_forces(J: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+    """
+    Return the smallest forces on a link at which a joint exceeds its threshold.
+
+    ``J`` (states, 6, nv) are the link's Jacobians in the axes of the root, ``threshold`` (states,
+    nv) is in N m or N. The forces (states, 3), N, act at the link's origin along x, y and z, inf
+    where no joint feels them.
+
+    """
+    with np.errstate(divide='ignore'):
+        return 1.0 / np.max(np.abs(J[:, 3:]) / threshold[:, None, :], axis=2)
 
 
 class ContactDetector:

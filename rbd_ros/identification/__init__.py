@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'rbd_ros.recordings.samples': ['Samples'],
     'rbd_ros.recordings.tables': ['write_table'],
     'reduction': ['merge', 'partial', 'Partial'],
+    'torque_uncertainty': ['with_uncertainty'],
     'verdicts': ['verdict', 'Verdict'],
     'weighted_fit': ['torque_errors', 'TorqueErrors'],
 })

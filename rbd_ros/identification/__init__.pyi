@@ -47,6 +47,7 @@ from rbd_ros.identification.reduction import (
     partial as partial,
     Partial as Partial,
 )
+from rbd_ros.identification.torque_uncertainty import with_uncertainty as with_uncertainty
 from rbd_ros.identification.verdicts import (
     verdict as verdict,
     Verdict as Verdict,

@@ -126,10 +126,17 @@ class RobotParameters:
 
 @dataclass(frozen=True)
 class LoadParameters:
-    """The ten parameters of a payload on a link, in its frame; the robot is known."""
+    """
+    The ten parameters of a payload on a link, in its frame; the robot is known.
+
+    Or almost, if it is in doubt: then its base parameters follow, as multiples of the rows of
+    the factor of its uncertainty, whose prior is the standard normal distribution.
+
+    """
 
     model: Model    # without the payload
     link: str       # that carries it
+    in_doubt: bool = False
 
     @property
     def kind(self) -> tuple[str, ...]:
@@ -137,11 +144,10 @@ class LoadParameters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(f'{self.link}/{parameter}' for parameter in PARAMETERS)
-
-    @property
-    def values(self) -> np.ndarray:
-        return np.zeros(10)
+        names = tuple(f'{self.link}/{parameter}' for parameter in PARAMETERS)
+        if self.in_doubt and self.model.uncertainty is not None:
+            names += tuple(f'robot.{name}' for name in self.model.uncertainty.parameters)
+        return names
 
     @cached_property
     def _columns_and_map(self) -> tuple[slice, np.ndarray]:
@@ -158,8 +164,13 @@ class LoadParameters:
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
         columns, to_body = self._columns_and_map
-        return batch.torque_regressor(self.model, *states[:3],
-                                      threads=threads)[:, :, columns] @ to_body
+        whole = RobotParameters(self.model, tuple(COLUMNS) if self.in_doubt else ())
+        Y, known = whole.regressor(states, threads), self.model.uncertainty
+        load = Y[:, :, columns] @ to_body
+        if not self.in_doubt or known is None:
+            return load
+        own = [whole.names.index(name) for name in known.parameters]
+        return np.concatenate((load, Y[:, :, own] @ known.factor.T), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
         return (batch.inverse_dynamics(self.model, *states[:3], threads=threads)

@@ -34,10 +34,13 @@ class Payload(NamedTuple):
     deviation : ndarray, shape (10,)
         Standard deviations of m, mcx, mcy, mcz, and the inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about
         the link's origin. Where torques do not determine them, they are as uncertain as for a link
-        of the robot.
+        of the robot. If the robot has an uncertainty (`rbd_ros.Model.uncertainty`), they include
+        that of the robot.
     residual, rank : ndarray of shape (nv,), int
         RMS of the torques minus those of the robot with the payload, N m or N; how many
         combinations of the ten parameters the torques determine.
+    com_deviation : ndarray, shape (3,)
+        Standard deviations of the centre of mass, m.
 
     """
 
@@ -47,6 +50,7 @@ class Payload(NamedTuple):
     deviation: np.ndarray
     residual: np.ndarray
     rank: int
+    com_deviation: np.ndarray
 
 
 def payload_partial(model: Model, link: str, samples: Samples, *, threads: int | None = None,
@@ -65,7 +69,7 @@ def payload_partial(model: Model, link: str, samples: Samples, *, threads: int |
 
     """
     check_model(model)
-    return reduce_samples(LoadParameters(model, link), samples, threads, progress)
+    return reduce_samples(LoadParameters(model, link, True), samples, threads, progress)
 
 
 def fit_payload(model: Model, part: Partial) -> Payload:
@@ -81,13 +85,23 @@ def fit_payload(model: Model, part: Partial) -> Payload:
         raise StateError('part must be what payload_partial returned')
     mass = inertial_parameters(model)[::10]
     deviation = (np.mean(mass) if np.any(mass > 0.0) else 1.0) * body_size(model) ** LENGTH_POWERS
-    prior = np.zeros(10)
+    # What follows the ten parameters has a deviation of one.
+    deviation = np.append(deviation, np.ones(len(part.names) - 10))
+    prior = np.zeros(len(deviation))
     free = weighted_fit(part, prior, deviation)
-    pi, _ = nearest_consistent(prior, np.concatenate((free.matrix, np.diag(1.0 / deviation))),
-                               np.concatenate((free.target, prior)), deviation, 1)
-    com, inertia = centre_and_inertia(pi)
-    return Payload(float(pi[0]), com, inertia, np.sqrt(np.diag(covariance_of(free, deviation))),
-                   torque_errors(part, pi).rms, int(np.sum(free.sigma > 1.0)))
+    pi = nearest_consistent(prior, np.concatenate((free.matrix, np.diag(1.0 / deviation))),
+                            np.concatenate((free.target, prior)), deviation, 1)[0]
+    pi[10:] = 0.0
+    com, inertia = centre_and_inertia(pi[:10])
+    covariance = covariance_of(free, deviation)[:10, :10]
+    to_com = np.concatenate((-com[:, None], np.eye(3)), axis=1) / pi[0]
+    com_deviation = np.sqrt(np.sum(to_com @ covariance[:4, :4] * to_com, axis=1))
+    # Variances of ten normalized parameters, halved by the torques where these say more.
+    V = free.directions[:, :10]
+    rest = np.eye(10) - V.T @ (V * (free.sigma ** 2 / (free.sigma ** 2 + 1.0))[:, None])
+    return Payload(float(pi[0]), com, inertia, np.sqrt(np.diag(covariance)),
+                   torque_errors(part, pi).rms, int(np.sum(np.linalg.eigvalsh(rest) < 0.5)),
+                   com_deviation)
 
 
 def identify_payload(model: Model, link: str, q: ArrayLike, v: ArrayLike, a: ArrayLike,

@@ -18,21 +18,21 @@ from signal import pthread_sigmask, SIG_BLOCK, SIG_SETMASK, SIGINT
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from rbd_ros import batch
+from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.errors import RbdError, StateError
+from rbd_ros.identification.least_squares import Identification
+from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
 from rbd_ros.identification.reduction import Partial
 from rbd_ros.identification.report import Comparison
-from rbd_ros.model.friction import direction, friction
+from rbd_ros.identification.torque_uncertainty import (
+    left_out_residuals, LeftOut, Residuals)
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import read_recording
 from rbd_ros.recordings.samples import Samples
-from rbd_ros.workspace.passive_joints import all_springs, passive_friction
 
 Result = TypeVar('Result')
 EXCERPT = 20_000  # Samples of a recording that are searched for mistakes.
-# Speed over which Coulomb friction changes its sign, as a fraction of the standstill threshold.
-FRICTION_SMOOTHING = 0.5
 Progress = Callable[[int, int], object]
 
 
@@ -54,22 +54,6 @@ def read_samples(model: Model, path: str | os.PathLike[str], reading: Reading) -
                                scale=reading.scale, start=reading.start, stop=reading.stop,
                                joints=model.velocity_names)
     return prepare(model, recording, cutoff=reading.cutoff, delay=reading.delay)
-
-
-def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
-                  ) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the torques of a robot along recorded motions, and their friction, both (samples, nv).
-
-    Friction is filtered as the efforts were. It changes its sign over the speed ``smooth``, rad/s
-    or m/s, well above the filtered noise of joints at rest.
-
-    """
-    v = samples.v
-    dry_friction = samples.low_pass(friction(model, v, direction(v, smooth), v)
-                                    + passive_friction(model, samples.q, v, smooth))
-    return (batch.inverse_dynamics(model, samples.q, v, samples.a) + dry_friction
-            + all_springs(model, samples.q)), dry_friction
 
 
 class Errors(NamedTuple):
@@ -95,15 +79,24 @@ def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
                       ) -> tuple[Errors, Comparison]:
     """Return the errors of the original and the identified robot, and their comparison."""
     samples = read_samples(urdf, path, reading)
-    # Above their threshold joints have full friction, as in the fit.
     smooth = FRICTION_SMOOTHING * samples.threshold
     original = model_torques(urdf, samples, smooth)[0]
     identified, dry_friction = model_torques(fit, samples, smooth)
     squares = [np.sum(np.square(x), axis=0, where=samples.usable)
                for x in (samples.tau, samples.tau - original, samples.tau - identified)]
+    deviation = None if fit.uncertainty is None else torque_deviation(
+        fit, samples.q, samples.v, samples.a)
     return (Errors(np.sum(samples.usable, axis=0), *squares),
             Comparison(path, samples.time, samples.v, samples.tau, original, identified,
-                       dry_friction, samples.usable, samples.threshold, samples.segment))
+                       dry_friction, samples.usable, samples.threshold, samples.segment,
+                       deviation))
+
+
+def left_out_recording(path: str, *, found: Identification, left_out: LeftOut, reading: Reading
+                       ) -> list[Residuals]:
+    """Return the residuals of a recording from robots that were identified without them."""
+    return left_out_residuals(found, left_out,
+                              read_samples(found.parameters.model, path, reading))
 
 
 def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, workers: int = 1,

@@ -14,7 +14,7 @@ associative and, up to rounding, independent of the order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,21 +107,18 @@ def reduce_samples(parameters: Parameters, samples: Samples, threads: int | None
     model, count = parameters.model, len(samples.q)
     columns = tuple(np.flatnonzero(one) for one in support)
     factors = tuple(np.zeros((BLOCKS, len(one) + 1, len(one) + 1)) for one in columns)
-    states, block = states_of(samples), _blocks(samples)
+    states, block = states_of(samples), block_of(samples)
     borders = np.flatnonzero(np.diff(block)) + 1
     used = np.asarray(samples.usable, bool)
-    step = 1 + MAX_REGRESSOR_SIZE // (model.nv * len(parameters.names))
-    for start in range(0, count, step):
-        chunk = slice(start, min(start + step, count))
-        part = States(*(x[chunk] for x in states))
+    for chunk, part in chunks(parameters, states):
         Y = parameters.regressor(part, threads)[:, :, base.independent]
         unknown = samples.tau[chunk] - parameters.known(part, threads)
-        inside = borders[(borders > chunk.start) & (borders < chunk.stop)] - start
+        inside = borders[(borders > chunk.start) & (borders < chunk.stop)] - chunk.start
         pieces = np.split(np.arange(len(part.q)), inside)
         for j, active in enumerate(columns):
             rows = np.column_stack((Y[:, j, active], unknown[:, j]))
             for piece in pieces:
-                k = block[start + piece[0]]
+                k = block[chunk.start + piece[0]]
                 factors[j][k] = triangle(factors[j][k], rows[piece][used[chunk][piece, j]])
         if progress is not None:
             progress(chunk.stop, count)
@@ -134,6 +131,15 @@ def reduce_samples(parameters: Parameters, samples: Samples, threads: int | None
         moving=np.sum(samples.moving, axis=0), saturated=np.sum(samples.saturated, axis=0),
         motion=np.array([np.sum(x ** 2, axis=0) for x in (samples.v, samples.a)]),
         duration=float(time[-1] - time[0]) if count > 1 else 0.0)
+
+
+def chunks(parameters: Parameters, states: States) -> Iterator[tuple[slice, States]]:
+    """Yield states in parts whose regressor fits into memory, with their rows."""
+    count = len(states.q)
+    step = 1 + MAX_REGRESSOR_SIZE // (parameters.model.nv * len(parameters.names))
+    for start in range(0, count, step):
+        chunk = slice(start, min(start + step, count))
+        yield chunk, States(*(x[chunk] for x in states))
 
 
 def merge(*parts: Partial) -> Partial:
@@ -157,13 +163,10 @@ def merge(*parts: Partial) -> Partial:
 
 def states_of(samples: Samples) -> States:
     """Return the states, with directions of motion filtered as the efforts were."""
-    s = np.sign(samples.v)
-    if np.isfinite(samples.cutoff):
-        s = samples.low_pass(s)
-    return States(samples.q, samples.v, samples.a, s)
+    return States(samples.q, samples.v, samples.a, samples.low_pass(np.sign(samples.v)))
 
 
-def _blocks(samples: Samples) -> np.ndarray:
+def block_of(samples: Samples) -> np.ndarray:
     """Return the number of the block of every sample."""
     time = np.asarray(samples.time, float)
     if len(time) < 2:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.errors import RbdError
+from rbd_ros.model.uncertainty import HALF_WIDTH
 from rbd_ros.recordings.samples import Samples
 from rbd_ros.recordings.tables import import_pyarrow
 
@@ -47,6 +48,16 @@ class Comparison(NamedTuple):
     usable: np.ndarray          # bool
     standstill: np.ndarray      # (nv,), speeds below which joints count as standing
     segment: np.ndarray         # (samples,), number of gaps before each sample
+    deviation: np.ndarray | None = None     # of the measured efforts from `fit`, if known
+
+    @property
+    def coverage(self) -> np.ndarray | None:
+        """Return the share of usable efforts within their intervals of 90 %, (nv,), if known."""
+        if self.deviation is None:
+            return None
+        within = np.abs(self.measured - self.fit) <= HALF_WIDTH * self.deviation
+        with np.errstate(invalid='ignore'):
+            return np.sum(within & self.usable, axis=0) / np.sum(self.usable, axis=0)
 
 
 class Row(NamedTuple):
@@ -91,13 +102,22 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
 
 
 def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], samples: Samples,
-                  model: np.ndarray, external: np.ndarray) -> str:
-    """Return a replay report as HTML; ``model`` and ``external`` are efforts (samples, nv)."""
+                  model: np.ndarray, external: np.ndarray, deviation: np.ndarray | None = None
+                  ) -> str:
+    """
+    Return a replay report as HTML.
+
+    ``model``, ``external`` and, if known, the ``deviation`` of measured efforts from the model's
+    have the shape (samples, nv).
+
+    """
     figure = _matplotlib()
 
     def traces(axes: Any, k: int) -> None:
         time, *efforts = drawn(samples.segment, samples.time, samples.tau[:, k], model[:, k],
                                external[:, k])
+        if deviation is not None:
+            draw_band(axes, time, efforts[1], *drawn(samples.segment, deviation[:, k]))
         for values, color, label in zip(efforts, ('#888', '#0055aa', '#a51d1d'),
                                         ('measured', 'model', 'external')):
             axes.plot(time, values, color=color, lw=0.9, label=label)
@@ -150,13 +170,14 @@ def _errors(joint_names: Sequence[str], units: Sequence[str],
     rows = []
     for k, (name, unit) in enumerate(zip(joint_names, units)):
         for c in comparisons:
-            use = c.usable[:, k]
+            use, coverage = c.usable[:, k], c.coverage
             if np.any(use):
                 rms = [np.sqrt(np.mean(x[use, k] ** 2))
                        for x in (c.measured, c.measured - c.urdf, c.measured - c.fit)]
-                rows.append((name, c.name, unit, *(f'{x:.3g}' for x in rms)))
+                rows.append((name, c.name, unit, *(f'{x:.3g}' for x in rms),
+                             '?' if coverage is None else f'{100.0 * coverage[k]:.3g} %'))
     return _table(('joint', 'recording', 'unit', 'RMS measured', 'RMS error, URDF',
-                   'RMS error, identified'), rows)
+                   'RMS error, identified', 'within 90 %'), rows)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -190,9 +211,18 @@ def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[st
     return f'<img alt="plot" src="data:image/png;base64,{b64encode(image.getvalue()).decode()}">'
 
 
+def draw_band(axes: Any, time: np.ndarray, effort: np.ndarray, deviation: np.ndarray) -> None:
+    """Draw the intervals of 90 % of computed efforts."""
+    width = HALF_WIDTH * deviation
+    axes.fill_between(time, effort - width, effort + width, color='#0055aa', alpha=0.15, lw=0.0,
+                      label='90 %')
+
+
 def _draw_traces(c: Comparison, axes: Any, k: int) -> None:
     time, measured, urdf, fit = drawn(c.segment, c.time, c.measured[:, k], c.urdf[:, k],
                                       c.fit[:, k])
+    if c.deviation is not None:
+        draw_band(axes, time, fit, *drawn(c.segment, c.deviation[:, k]))
     axes.plot(time, measured, color='#bbb', lw=2.5, label='measured')
     axes.plot(time, urdf, color='#d08a00', lw=0.8, label='URDF')
     axes.plot(time, fit, color='#0055aa', lw=0.8, label='identified')

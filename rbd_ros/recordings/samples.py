@@ -28,7 +28,7 @@ class Samples:
     threshold, segment : ndarray, shape (nv,) and (samples,)
         Speeds below which joints count as standing, rad/s or m/s; number of gaps before a sample.
     rate, cutoff : float
-        Sampling rate, and cut-off of the filter, Hz.
+        Sampling rate, and cut-off of the filter, Hz; infinite: not filtered.
     delay, delay_deviation, delay_explains, delay_removed : float
         Estimated delay of the efforts relative to the positions, its standard deviation, s, and
         the fraction of the otherwise unexplained variance that it explains; delay removed, s.
@@ -63,6 +63,8 @@ class Samples:
     def low_pass(self, x: np.ndarray) -> np.ndarray:
         """Apply the filter of the samples to other signals at their times, (samples, ...)."""
         # Nonlinear functions of the signals, such as signs, must be filtered to match the efforts.
+        if not np.isfinite(self.cutoff):
+            return x
         y = np.empty_like(x, dtype=float)
         for k in np.unique(self.segment):
             rows = self.segment == k

@@ -105,6 +105,9 @@ def test_a_good_recording_is_believed_and_explains_itself_and_another(found):
     for joint in result['per_joint'].values():
         assert joint['fit'] < NOISE < joint['urdf']
         assert joint['samples'] > 1000 and joint['validation'][paths[2]] < NOISE
+        assert list(joint['coverage']) == paths[2:]
+        # Its filter has another cut-off.
+        assert 0.8 < joint['coverage'][paths[2]] < 0.97
     assert set(result['standstill']) == set(paths)
     assert all(0.0 < x < 0.2 for one in result['standstill'].values() for x in one.values())
 
@@ -120,6 +123,11 @@ def test_the_files_are_the_robot(found):
     got = rbd_ros.batch.inverse_dynamics(model, q, v, a) + rbd_ros.friction_torques(model, v)
     assert np.linalg.norm(got - expected) < ERROR * np.linalg.norm(expected)
     described = load_quietly(URDF)
+    # The noise that the filter lets through, and hardly any doubt about the parameters.
+    deviation = rbd_ros.analysis.torque_deviation(model, q, v, a)
+    assert np.all((deviation > 0.05 * NOISE) & (deviation < NOISE))
+    # Without noise, errors are those of the parameters.
+    assert np.mean(np.abs(got - expected) < 1.645 * deviation) > 0.9
     before = rbd_ros.batch.inverse_dynamics(described, q, v, a)
     assert np.linalg.norm(before - expected) > 10.0 * ERROR * np.linalg.norm(expected)
 
@@ -141,7 +149,8 @@ def test_the_report_needs_nothing_beside_it(found):
     text = (home / 'out' / 'report.html').read_text(encoding='utf-8')
     assert text.count('src="data:image/png;base64,') >= 2 * 3 + 1
     assert not re.search(r'(src|href)="(?!data:)', text)
-    for needed in ('Believable', 'shoulder_pan_joint.damping', f'{paths[2]} (validation)'):
+    for needed in ('Believable', 'shoulder_pan_joint.damping', f'{paths[2]} (validation)',
+                   'within 90 %'):
         assert needed in text
 
 
@@ -234,7 +243,10 @@ def test_a_short_motion_that_explains_the_next_is_good_for_motions_like_it(tmp_p
     assert (code, result['verdict']) == (0, 'good for motions like these')
     reason, = result['reasons']
     assert reason.startswith('torques in other poses are uncertain')
-    assert f'good for motions like these: {reason}' in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f'good for motions like these: {reason}' in printed
+    share = 100.0 * result['per_joint']['shoulder_pan_joint']['coverage'][after]
+    assert f'{after}: intervals of 90 % hold shoulder_pan_joint {share:.3g} %, ' in printed
     assert '<b>Good for motions like these:</b>' in (tmp_path / 'out' / 'report.html').read_text(
         encoding='utf-8')
     # Nobody knows that without the other recording.

@@ -11,7 +11,8 @@ import rbd_ros
 from rbd_ros import batch
 from rbd_ros.cli.main import main
 from rbd_ros.identification import Recording, write_recording
-from rbd_ros.model import save_drives, with_friction
+from rbd_ros.model import save_drives, Uncertainty, with_friction
+from rbd_ros.model.constraints import attach
 from rbd_ros.recordings.tables import read_table
 
 RATE, SECONDS = 250.0, 12.0
@@ -206,6 +207,35 @@ def test_errors_are_printed_by_joint(arm, folder, capsys):
     *joints, last = said.out.splitlines()
     assert [line.split()[0] for line in joints] == list(arm.velocity_names)
     assert re.match(r'relative error while joints move: [\d.]+ %$', last)
+
+
+def test_deviations_are_columns_and_forces_that_would_be_felt_are_named(arm, folder, capsys):
+    # The same deviation at all states; the wrist's joints feel least.
+    noise = 0.4 * np.array([9.0, 8.0, 7.0, 3.0, 2.0, 1.0, 0.5])
+    known = attach(arm, Uncertainty(
+        arm.velocity_names, rbd_ros.model.inertial_parameter_names(arm)[-1:], np.zeros((1, 1)),
+        np.zeros((7, 1)), noise[:, None]))
+    tip = arm.moving_joints[-1][0].child
+    save_drives(known, folder / 'known.yaml')
+    table = replay(folder, 'pushed.csv', '--params', str(folder / 'known.yaml'), '--plot')
+    assert np.allclose(columns(arm, table, 'effort_deviation'), noise, rtol=1e-5)
+    said = next(line for line in capsys.readouterr().out.splitlines() if 'contact at' in line)
+    assert said.startswith(f"contact at '{tip}': forces of ")
+    forces = [float(x) for x in re.search(r'forces of (.*) N along', said)[1].split(', ')]
+    q = motion(np.arange(0.3, SECONDS - 0.3, 0.02))[0]
+    expected = np.empty((len(q), 3))
+    for k, one in enumerate(q):
+        J = rbd_ros.world_jacobian(arm, one, tip)[3:]
+        for axis in range(3):
+            with np.errstate(divide='ignore'):
+                expected[k, axis] = np.min(6.0 * noise / np.abs(J[axis]))
+    assert np.allclose(forces, np.median(expected, axis=0), rtol=0.1)
+    # The push is felt while it exceeds one of the thresholds.
+    share = float(re.search(r'([\d.]+) % of the time', said)[1])
+    felt = np.any(np.abs(external(arm, q)) > 6.0 * noise, axis=1)
+    assert abs(share - 100.0 * np.mean(felt)) < 5.0 and 0.0 < share < 100.0
+    replay(folder, 'free.csv', '--params', str(folder / 'known.yaml'))
+    assert '(median); 0 % of the time' in capsys.readouterr().out
 
 
 def test_without_efforts_the_relative_error_is_not_known(folder, capsys):

@@ -68,6 +68,15 @@ def test_panda_is_known_on_the_part_that_was_held_out():
     assert free.believable and consistent.believable
 
 
+@needs_data
+@pytest.mark.parametrize('name, least, most', [('UR10', 0.85, 0.955), ('Panda', 0.85, 1.0)])
+def test_intervals_of_90_percent_hold_torques_that_were_held_out(name, least, most):
+    # Half a minute of a robot has few independent errors: the Panda's happen to be smaller.
+    source, share = TRUST['CASES'][name]
+    within = TRUST['coverage'](*source(DATA), share)
+    assert np.all((within >= least) & (within <= most))
+
+
 @pytest.mark.long
 @needs_data
 @pytest.mark.parametrize('name', list(TRUST['CASES']))

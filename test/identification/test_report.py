@@ -68,7 +68,7 @@ def test_an_identification_is_drawn_as_it_is(figures, comparison):
     assert '<p class="bad"><b>Not believable:</b></p>' in text
     assert cells(text) == [
         [joint, 'run.csv', unit, *(rms(x[c.usable[:, k], k]) for x in (
-            c.measured, c.measured - c.urdf, c.measured - c.fit))]
+            c.measured, c.measured - c.urdf, c.measured - c.fit)), '?']
         for k, (joint, unit) in enumerate(zip(JOINTS, UNITS))]
     assert cells(text, 1) == [['a/m', 'kg', '1', '2', '0.1']]
 
@@ -95,6 +95,30 @@ def test_an_identification_is_drawn_as_it_is(figures, comparison):
         assert set(map(tuple, curve.get_xydata())) == set(
             zip(c.velocity[use, k], c.friction[use, k]))
         assert axes.get_xlabel() == ('rad/s', 'm/s')[k] and axes.get_ylabel() == UNITS[k]
+
+
+def band(axes):
+    """Return the times, lower and upper bounds of the band in a plot, at their corners."""
+    path, = axes.collections[0].get_paths()
+    time, effort = path.vertices.T
+    return {x: (np.min(effort[time == x]), np.max(effort[time == x])) for x in np.unique(time)}
+
+
+def test_intervals_are_bands_and_a_column(figures, comparison):
+    size = np.abs(comparison.measured - comparison.fit)
+    # Half of the samples have too narrow intervals; those that are not used do not count.
+    deviation = size / 1.645 * np.where(np.arange(len(size)) % 2, 1.01, 0.99)[:, None]
+    c = comparison._replace(deviation=deviation)
+    share = [np.mean(np.arange(len(size))[c.usable[:, k]] % 2) for k in range(2)]
+    text = identification_report('arm', JOINTS, UNITS, [c], [], 'believable', [])
+    assert np.allclose([float(row[-1].removesuffix(' %')) for row in cells(text)],
+                       np.multiply(share, 100.0), atol=0.2)
+    for k, axes in enumerate(figures[0].axes):
+        bounds = band(axes)
+        for i in (3, 500, 1500):
+            low, high = bounds[c.time[i]]
+            assert np.isclose(0.5 * (low + high), c.fit[i, k], rtol=1e-6)
+            assert np.isclose(0.5 * (high - low), 1.645 * deviation[i, k], rtol=1e-3)
 
 
 def test_gaps_of_recordings_are_gaps_of_lines(figures, comparison, swing):
@@ -241,7 +265,8 @@ def test_a_replay_is_drawn_as_it_is(figures, swing):
     model, _, recording, _ = swing
     samples = prepare(model, recording)
     efforts, external = 0.7 * samples.tau, 0.1 * samples.tau + 1.0
-    text = replay_report('<arm>', JOINTS, UNITS, samples, efforts, external)
+    text = replay_report('<arm>', JOINTS, UNITS, samples, efforts, external,
+                         0.2 + np.abs(external))
     assert cells(text) == [
         [joint, unit, *(rms(x[samples.usable[:, k], k]) for x in (
             samples.tau, samples.tau - efforts, external))]
@@ -250,3 +275,6 @@ def test_a_replay_is_drawn_as_it_is(figures, swing):
         drawn = {line.get_label(): line.get_xydata().T for line in axes.lines}
         for label, x in (('measured', samples.tau), ('model', efforts), ('external', external)):
             assert np.array_equal(drawn[label], (samples.time, x[:, k]))
+        low, high = band(axes)[samples.time[70]]
+        assert np.isclose(0.5 * (low + high), efforts[70, k])
+        assert np.isclose(0.5 * (high - low), 1.645 * (0.2 + abs(external[70, k])), rtol=1e-3)

@@ -62,8 +62,8 @@ class ForceMachine(RuleBasedStateMachine):
         super().__init__()
         self.log = []
         self.one = ExternalForces(
-            ForceSettings('zero', 0.02, EffortConvention(), (), (GAIN,), self.given, MARGIN,
-                          RELEASE, CALIBRATION),
+            ForceSettings('zero', 0.02, EffortConvention(), (), (GAIN,), self.given, 'calibrated',
+                          MARGIN, RELEASE, CALIBRATION),
             SimpleNamespace(age_time=lambda: 0.0),
             SimpleNamespace(warning=lambda text: self.log.append(text)))
         self.robots = [Robot(number) for number in range(len(MODELS))]

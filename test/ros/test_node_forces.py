@@ -7,6 +7,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from rbd_msgs.srv import SetPayload
+import rbd_ros
 from robots import example_urdf, load_quietly
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
@@ -310,3 +311,55 @@ def test_parameters_that_do_not_fit_are_refused_by_name(parameters, message):
         node.settle()
     assert message in node.node.report.last_error
     node.close()
+
+
+def uncertainty(noise):
+    """Return parameters of an uncertainty with a noise that grows with the speed, N m."""
+    return {f'uncertainty.{label}': value for label, value in {
+        'joints': NAMES, 'parameters': ['wrist_3_link/m'], 'factor': [0.0],
+        'speed': [0.0, 1.0] * 6, 'noise': [noise, 2.0 * noise] * 6}.items()}
+
+
+def test_thresholds_by_deviation_need_no_calibration_and_grow_with_the_speed(harness, capfd):
+    node = harness(contact_thresholds='deviation', **uncertainty(0.2))
+    motion = Motion(1.0)
+    motion.play(node, 0.0, 1.0)
+    quiet = node.heard['~/contact']
+    assert quiet and not any(message.contact for message in quiet)
+    assert 'contact_thresholds is deviation' not in capfd.readouterr().err
+    v = motion.state(0.99)[1]
+    # Without dry friction, six deviations.
+    assert np.allclose(quiet[-1].thresholds, 6.0 * 0.2 * (1.0 + np.minimum(np.abs(v), 1.0)))
+    motion.play(node, 1.0, 1.3)
+    assert node.heard['~/contact'][-1].contact
+    facts = node.diagnosis()[2]
+    q = motion.state(1.29)[0]
+    J = np.abs(rbd_ros.world_jacobian(MODEL, q, TOOL)[3:])
+    for row, axis in zip(J, 'xyz'):
+        expected = np.min(np.array(node.heard['~/contact'][-1].thresholds) / row)
+        assert np.isclose(float(facts[f'detectable force {axis}, N']), expected, rtol=1e-3)
+
+
+def test_deviations_that_are_a_contact_are_raised_by_calibration(harness):
+    node = harness(contact_thresholds='deviation', contact_calibration_time=1.0,
+                   **uncertainty(1e-9))
+    motion = Motion(2.3)
+    motion.play(node, 0.0, 0.5)
+    # What steps of 10 ms leave is far more than six deviations of so small a noise.
+    assert node.heard['~/contact'][-1].contact
+    assert node.call(Trigger, 'calibrate_contact').success
+    motion.play(node, 0.5, 1.6)
+    before = len(node.heard['~/contact'])
+    motion.play(node, 1.6, 2.3)
+    assert not any(message.contact for message in node.heard['~/contact'][before:])
+    motion.play(node, 2.3, 2.6)
+    assert node.heard['~/contact'][-1].contact
+
+
+def test_thresholds_by_deviation_need_an_identified_robot(harness, capfd):
+    node = harness(contact_thresholds='deviation', contact_threshold=[3.0])
+    Motion().play(node, 0.0, 0.4)
+    assert not node.heard['~/contact']
+    assert 'but the robot has no uncertainty' in capfd.readouterr().err
+    refused = node.call(Trigger, 'calibrate_contact')
+    assert not refused.success and 'has no uncertainty' in refused.message

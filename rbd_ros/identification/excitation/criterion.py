@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +12,17 @@ from rbd_ros import batch
 from rbd_ros.analysis.friction_regressors import friction_regressor
 from rbd_ros.errors import StateError
 from rbd_ros.identification.excitation.fourier_series import RestBasis
+from rbd_ros.identification.excitation.whole_motion import shrunk, whole_motion
 from rbd_ros.model.model import Model
 from rbd_ros.model.springs import springs
+from rbd_ros.model.steps import moved
+from rbd_ros.workspace.passive_joints import all_springs, passive_friction, velocity_map
 
 DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')  # Regressor columns of the drives.
 ROUNDING = 1e-7  # Smaller pivots of QR, relative to the largest, are rounding errors.
 # Random states per column of the regressor, as a sample of all states of the robot.
 STATES_PER_COLUMN = 3
+DRAWS = 4  # Positions of independent joints that are tried for each state with closed loops.
 # Speed over which Coulomb friction changes its sign (for smoothness), as a fraction of the
 # smallest velocity limit.
 FRICTION_SMOOTHING = 0.05
@@ -35,13 +40,21 @@ class Limits(NamedTuple):
     effort: np.ndarray          # N m or N, may be infinite
     assumed: tuple[str, ...] = ()   # limits that the robot lacks, for which defaults are used
     jerk: np.ndarray | float = np.inf   # rad/s^3 or m/s^3, may be infinite
+    # With closed loops, (nq, 2): limits of the coordinates of dependent joints, may be infinite.
+    passive: np.ndarray | None = None
 
     def reduced(self, share: float) -> Limits:
         """Return a fraction of the limits; positions shrink about their middle."""
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
+        passive = None if self.passive is None else shrunk(self.passive, share)
         return Limits(middle - share * half, middle + share * half, share * self.velocity,
                       share * self.acceleration, share * self.effort, self.assumed,
-                      share * self.jerk)
+                      share * self.jerk, passive)
+
+    def contain(self, q: np.ndarray) -> bool:
+        """Return whether configurations (points, nq) keep to the limits of dependent joints."""
+        return self.passive is None or bool(
+            np.all((q >= self.passive[:, 0]) & (q <= self.passive[:, 1])))
 
 
 class Criterion:
@@ -74,7 +87,7 @@ class Criterion:
                 raise StateError(f"the friction of '{name}' exceeds its effort limit: raise it")
         columns = 10 * len(model.links) + len(DRIVE_COLUMNS) * model.nv
         count = STATES_PER_COLUMN * columns // model.nv
-        q = self._middle + self._half * rng.uniform(-1.0, 1.0, (count, model.nv))
+        q = self._random_configurations(count, rng)
         v, a = (limit * rng.uniform(-1.0, 1.0, (count, model.nv))
                 for limit in (limits.velocity, limits.acceleration))
         size = limits.effort
@@ -92,6 +105,25 @@ class Criterion:
         self._kept = np.sort(seen[order[:np.sum(pivots > ROUNDING * pivots[0])]])
         self._columns = 1.0 / norm[self._kept]
 
+    def _random_configurations(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return configurations within the limits, with closed loops."""
+        shape, found = (count, self._model.nv), np.zeros((0, self._model.nq))
+        for _ in range(DRAWS):
+            q = self._middle + self._half * rng.uniform(-1.0, 1.0, shape)
+            wholes = ([q] if self._model.loops is None else
+                      [one for x in q if (one := self._whole(x[None])) is not None])
+            found = np.concatenate((found, *wholes))[:count]
+            if len(found) == count:
+                return found
+        raise StateError(f'the loops can be closed, within the limits of dependent joints, in '
+                         f'{len(found)} of {DRAWS * count} random positions of the independent '
+                         'joints only: give narrower limits of their positions')
+
+    def _whole(self, q: np.ndarray) -> np.ndarray | None:
+        """Return the configurations of positions, or None if dependent joints do not allow it."""
+        found = whole_motion(self._model, q)
+        return found if found is not None and self._limits.contain(found) else None
+
     def _regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return the scaled base regressors, shape (states, nv, base)."""
         Y = np.concatenate((batch.torque_regressor(self._model, q, v, a), friction_regressor(
@@ -101,19 +133,34 @@ class Criterion:
     def condition_number(self, x: np.ndarray) -> float:
         """Return the condition number of the scaled base regressor of a motion."""
         basis = self._basis
-        Y = self._regressor(basis.q @ x, basis.v @ x, basis.a @ x)
+        q = self._whole(basis.q @ x)
+        if q is None:
+            return np.inf
+        Y = self._regressor(q, basis.v @ x, basis.a @ x)
         return float(np.linalg.cond(Y.reshape(-1, Y.shape[2])))
 
     # -- Limits. ----------------------------------------------------------------------------------
     def _effort_shares(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return the efforts, with friction and springs, relative to their limits."""
         model = self._model
-        return (batch.inverse_dynamics(model, q, v, a) + springs(model, q)
-                + model.damping * v + model.effort_offset) / self._effort
+        tau = batch.inverse_dynamics(model, q, v, a) + model.damping * v + model.effort_offset
+        if model.loops is None:
+            return (tau + springs(model, q)) / self._effort
+        return (tau + all_springs(model, q)
+                + passive_friction(model, q, v, self._smooth)) / self._effort
 
     def effort_margin(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return the distances of efforts to their limits, relative to the limits."""
         return 1.0 - np.abs(self._effort_shares(q, v, a))
+
+    def pose_margins(self, q: np.ndarray) -> np.ndarray:
+        """Return the relative distances to effort limits at rest; negative in impossible poses."""
+        margins = np.full(q.shape, -np.inf)
+        for k, x in enumerate(q):
+            whole, still = self._whole(x[None]), np.zeros((1, len(x)))
+            if whole is not None:
+                margins[k] = self.effort_margin(whole, still, still)[0]
+        return margins
 
     def margin(self, x: np.ndarray) -> float:
         """Return the least relative distance to a limit; negative outside."""
@@ -122,7 +169,10 @@ class Criterion:
         margin = [1.0 - np.abs(q - self._middle) / self._half, 1.0 - np.abs(v) / limits.velocity,
                   1.0 - np.abs(a) / limits.acceleration]
         if min(float(np.min(one)) for one in margin) > 0.0:
-            margin.append(self.effort_margin(q, v, a))
+            whole = self._whole(q)
+            if whole is None:
+                return -np.inf
+            margin.append(self.effort_margin(whole, v, a))
         return min(float(np.min(one)) for one in margin)
 
     # -- Value and gradient. ----------------------------------------------------------------------
@@ -131,10 +181,13 @@ class Criterion:
         basis, model = self._basis, self._model
         shape, x = x.shape, x.reshape(basis.size, model.nv)
         q, v, a = basis.q @ x, basis.v @ x, basis.a @ x
-        barrier, by_q, by_v, by_a = self._barrier(q, v, a)
+        whole = self._whole(q)
+        if whole is None:
+            return np.inf, np.zeros(shape)
+        barrier, by_q, by_v, by_a = self._barrier(q, v, a, whole)
         if barrier == np.inf:
             return np.inf, np.zeros(shape)
-        value, *by_state = self._conditioning(q, v, a)
+        value, *by_state = self._conditioning(whole, v, a)
         if value == np.inf:
             return np.inf, np.zeros(shape)
         by_q, by_v, by_a = (one + weight * other
@@ -142,9 +195,15 @@ class Criterion:
         gradient = basis.q.T @ by_q + basis.v.T @ by_v + basis.a.T @ by_a
         return value + weight * barrier, gradient.reshape(shape)
 
-    def _barrier(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    def _barrier(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, whole: np.ndarray
                  ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Return minus the mean logarithm of the distances to limits, with its derivatives."""
+        """
+        Return minus the mean logarithm of the distances to limits, with its derivatives.
+
+        ``whole`` are the configurations in which independent joints are at q. Limits of dependent
+        joints are no part of it.
+
+        """
         model, limits = self._model, self._limits
         value, derivatives = 0.0, []
         for z, size in (((q - self._middle) / self._half, self._half),
@@ -155,11 +214,15 @@ class Criterion:
             value -= float(np.mean(np.log1p(-z * z)))
             derivatives.append(2.0 * z / (1.0 - z * z) / (size * z.size))
         by_q, by_v, by_a = derivatives
-        z = self._effort_shares(q, v, a)
+        z = self._effort_shares(whole, v, a)
         if np.max(np.abs(z)) >= 1.0:
             return np.inf, z, z, z
         value -= float(np.mean(np.log1p(-z * z)))
-        by_tau = (2.0 * z / (1.0 - z * z) / (self._effort * z.size))[:, None, :]
+        by_z = 2.0 * z / (1.0 - z * z) / z.size
+        if model.loops is not None:
+            return value, *(one + other for one, other in zip(
+                derivatives, self._chain_rule(self._effort_shares, by_z, z, whole, v, a)))
+        by_tau = (by_z / self._effort)[:, None, :]
         tau_by = batch.inverse_dynamics_derivatives(model, q, v, a)
         by_q += (by_tau @ tau_by.by_position)[:, 0] + by_tau[:, 0] * model.stiffness
         by_v += (by_tau @ tau_by.by_velocity)[:, 0] + by_tau[:, 0] * model.damping
@@ -177,21 +240,27 @@ class Criterion:
             return np.inf, q, v, a
         trace, trace_inv = float(np.sum(size)), float(np.sum(1.0 / size))
         by_Y = Y @ ((U * (1.0 / trace - 1.0 / (trace_inv * size ** 2))) @ U.T)
-        by_q, by_v, by_a = self._chain_rule(by_Y, Y, q, v, a)
+        by_q, by_v, by_a = self._chain_rule(self._regressor, by_Y, Y, q, v, a)
         return 0.5 * float(np.log(trace) + np.log(trace_inv)), by_q, by_v, by_a
 
-    def _chain_rule(self, by_Y: np.ndarray, Y: np.ndarray, *states: np.ndarray
-                    ) -> list[np.ndarray]:
+    def _chain_rule(self, function: Callable[..., np.ndarray], by_Y: np.ndarray, Y: np.ndarray,
+                    *states: np.ndarray) -> list[np.ndarray]:
         """Return derivatives with respect to q, v and a, given those with respect to Y."""
-        nv, samples = self._model.nv, len(Y)
-        result = [np.zeros_like(x) for x in states]
+        model, samples = self._model, len(Y)
+        nv, tree = model.nv, model.unconstrained
+        maps = (np.eye(nv)[None] if model.loops is None
+                else np.array([velocity_map(model, one) for one in states[0]]))
+        result = [np.zeros((samples, nv)) for _ in states]
         joints = max(1, batch.CHUNK // samples)
         for k, derivative in enumerate(result):
             for j in range(0, nv, joints):
                 steps = DIFFERENCE_STEP * np.eye(nv)[j:j + joints, None]
-                moved = [np.reshape(x + (one == k) * steps, (-1, nv))
-                         for one, x in enumerate(states)]
-                change = self._regressor(*moved).reshape(-1, samples, by_Y[0].size)
+                near = [x + (one == k) * steps for one, x in enumerate(states[1:], 1)]
+                # Along the tangent, loops open by the square of the step.
+                near.insert(0, moved(tree, np.repeat(states[0][None], len(steps), 0), (k == 0)
+                                     * DIFFERENCE_STEP * maps.transpose(2, 0, 1)[j:j + joints]))
+                change = function(*(x.reshape(-1, x.shape[-1]) for x in near)).reshape(
+                    -1, samples, by_Y[0].size)
                 change -= Y.reshape(samples, -1)
                 derivative[:, j:j + joints] = np.einsum(
                     'jtk,tk->tj', change, by_Y.reshape(samples, -1)) / DIFFERENCE_STEP

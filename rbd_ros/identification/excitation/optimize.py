@@ -23,7 +23,9 @@ from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.excitation.criterion import Criterion, Limits
 from rbd_ros.identification.excitation.fourier_series import FourierSeries, RestBasis
-from rbd_ros.model.arguments import number, refuse_loops, vector, whole_number
+from rbd_ros.identification.excitation.whole_motion import (
+    passive_limits, shrunk, whole_motion)
+from rbd_ros.model.arguments import check_model, number, vector, whole_number
 from rbd_ros.model.model import Model
 
 # Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
@@ -51,10 +53,12 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     """
     Return limits for `excite`: those of the robot, or those given, times a share.
 
+    With closed loops these are of the independent joints, and of the positions of the others.
+
     Parameters
     ----------
     model : Model
-        The robot; each joint has one coordinate.
+        The robot; each joint has one coordinate, with closed loops each independent one.
     lower, upper : array_like, shape (nv,), optional
         Positions, rad or m. Without limits: half a turn, or 0.5 m, to each side of 0; with a
         single limit: a turn, or 1 m, from it.
@@ -68,13 +72,14 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     Raises
     ------
     ModelError
-        If a joint has several coordinates, or none moves, or the robot has closed loops.
+        If an independent joint has several coordinates, or none moves.
     StateError
         If a limit is not positive; the message names the joint.
 
     """
-    refuse_loops(model, 'excite')
-    several = [joint.name for joint, _, _ in model.moving_joints if joint.nv != 1]
+    check_model(model)
+    several = [joint.name for joint, _, k in model.unconstrained.moving_joints if joint.nv != 1
+               and (model.loops is None or np.isin(model.loops.own, range(k.start, k.stop)).any())]
     if several or not model.nv:
         raise ModelError(f"robot '{model.name}': joints with one coordinate are needed, "
                          + (f'lock the others: {listed(several)}' if several else 'none moves'))
@@ -99,7 +104,8 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
         ('no limits of position', none_low | none_high), ('no limit of velocity', none_fast))
         if np.any(lacking))
     limits = Limits(middle - half, middle + half, share * fast, share * acceleration_limit,
-                    share * given['effort'], assumed, jerk)
+                    share * given['effort'], assumed, jerk,
+                    None if model.loops is None else shrunk(passive_limits(model), share))
     for label, size in (('range of positions', half), ('velocity limit', limits.velocity),
                         ('acceleration limit', limits.acceleration), ('jerk limit', jerk),
                         ('effort limit', limits.effort)):
@@ -160,12 +166,12 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
     Raises
     ------
     ModelError
-        If a joint has several coordinates, or none moves, or the robot has closed loops.
+        If an independent joint has several coordinates, or none moves.
     StateError
-        If gravity and friction exceed the effort limits.
+        If gravity and friction exceed the effort limits, or the loops cannot be closed in most
+        positions within the limits.
 
     """
-    refuse_loops(model, 'excite')
     limits = excitation_limits(model) if limits is None else limits
     rng = np.random.default_rng(whole_number('seed', seed, least=0))
     steps = whole_number('steps', steps, most=MAX_STEPS)
@@ -200,8 +206,7 @@ def _initial_motion(model: Model, criterion: Criterion, basis: RestBasis, limits
     half = 0.5 * (limits.upper - limits.lower)
     poses = middle + half * rng.uniform(-0.5, 0.5, (POSES, model.nv))
     poses[0] = middle               # preferred
-    still = np.zeros_like(poses)
-    margin = criterion.effort_margin(poses, still, still)
+    margin = criterion.pose_margins(poses)
     least_margin = np.min(margin, axis=1)
     comfortable = least_margin > 4.0 * MIN_EFFORT_MARGIN
     pose = int(np.argmax(comfortable if np.any(comfortable) else least_margin))
@@ -225,14 +230,20 @@ def _within_limits(model: Model, limits: Limits, basis: RestBasis, x: np.ndarray
     t = np.arange(0.0, 1.0, 1.0 / (CHECK_REFINEMENT * len(basis.q))) * basis.period
     while True:
         q, v, a = basis.series(x).at(t)
-        tau = (batch.inverse_dynamics(model, q, v, a) + friction_torques(model, v)
-               + spring_torques(model, q))
+        whole = whole_motion(model, q)
         if (np.all((q >= limits.lower) & (q <= limits.upper))
                 and np.all(np.abs(v) <= limits.velocity)
                 and np.all(np.abs(a) <= limits.acceleration)
-                and np.all(np.abs(tau) <= limits.effort)):
+                and whole is not None and limits.contain(whole)
+                and np.all(np.abs(efforts(model, whole, v, a)) <= limits.effort)):
             return x
         x = np.concatenate((x[:1], REDUCTION * x[1:]))
+
+
+def efforts(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return the torques (states, nv) of the motors, with friction and springs, N m or N."""
+    return (batch.inverse_dynamics(model, q, v, a) + friction_torques(model, v, q=q)
+            + spring_torques(model, q))
 
 
 def minimize(function: Callable[[np.ndarray], tuple[float, np.ndarray]], x: np.ndarray,

@@ -24,6 +24,9 @@ from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
+from rbd_ros.control.contact import contact_deviation, CONTACT_DEVIATIONS, detectable_forces
+from rbd_ros.kernels.jit.compiled import KernelNotReady
+from rbd_ros.kinematics import world_jacobian
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import CONTACT, EXTERNAL_WRENCH
 from rbd_ros.ros.robot.read_model import driven_joints, per_velocity
@@ -36,6 +39,8 @@ from rbd_ros.ros.state.joint_states import all_within
 LONGEST_GAP = 0.25    # s; after a longer pause between states, the motion in between is unknown
 SETTLED = 4.0    # Number of time constants after which 2 % of the initial error remain
 MIN_THRESHOLD = 0.1    # N m or N, smallest threshold that a calibration finds
+NOT_IDENTIFIED = ('contact_thresholds is deviation, but the robot has no uncertainty: identify it '
+                  'with rbd_ros identify, and load the parameter file that it writes')
 NO_CONTACT = 1e12    # N m or N, threshold of a floating base: support by the ground is no contact
 
 
@@ -53,6 +58,11 @@ class ForceSettings(NamedTuple):
         (), 'External torques beyond which there is contact; also the smallest thresholds that a '
         'calibration sets. Empty: ~/contact needs ~/calibrate_contact.', 'N m or N',
         per='observer_joints', condition='positive numbers')]
+    contact_thresholds: Annotated[str, Setting(
+        'calibrated', 'Origin of the thresholds: contact_threshold or ~/calibrate_contact, or the '
+        'deviation of the torques of an identified robot at each state, of which six are a '
+        'contact; ~/calibrate_contact then finds how many are needed, if more.',
+        choices=('calibrated', 'deviation'))]
     contact_margin: Annotated[float, Setting(
         2.0, 'Ratio of the calibrated thresholds to the external torques of free motion.', '',
         1.0, 1000.0)]
@@ -72,6 +82,7 @@ class ExternalForces:
         self._detector: ContactDetector | None = None
         self._torques = np.zeros(0)
         self._contact = False
+        self._scale = np.zeros(0)     # Units of the thresholds: N m and N, or deviations
         self._origin: int | None = None
         self._time: float | None = None
         self._lacking: tuple[Sequence[str], bytes] | None = None
@@ -107,13 +118,22 @@ class ExternalForces:
         self._make_observer(robot)
         if before is None or before.text != robot.text:
             self._detector = None
-            if settings.contact_threshold:
+            if self._by_deviation(robot):
+                self._detector = ContactDetector(
+                    robot.model, release=settings.contact_release, longest_gap=LONGEST_GAP,
+                    threshold=CONTACT_DEVIATIONS)
+            elif settings.contact_threshold and settings.contact_thresholds == 'calibrated':
                 self._detector = ContactDetector(
                     robot.model, release=settings.contact_release, longest_gap=LONGEST_GAP,
                     threshold=per_velocity(robot.model, settings.contact_threshold,
                                            settings.observer_joints, NO_CONTACT))
         self._start_again('the observer begins again with another robot' if before
                           else 'the observer is settling')
+
+    def _by_deviation(self, robot: Robot) -> bool:
+        """Return whether the detector counts deviations, rather than N m or N."""
+        return (self._settings.contact_thresholds == 'deviation'
+                and robot.model.uncertainty is not None)
 
     def _make_observer(self, robot: Robot) -> None:
         settings = self._settings
@@ -177,7 +197,10 @@ class ExternalForces:
         self.why_not = ''
         if self._detector is not None:
             was_calibrated = self._detector.threshold is not None
-            self._contact = self._detector.update(t, self._torques)
+            assert self._robot is not None
+            self._scale = (contact_deviation(self._robot.model, q, v)
+                           if self._by_deviation(self._robot) else np.ones(len(v)))
+            self._contact = self._detector.update(t, self._torques / self._scale)
             if not was_calibrated and self._detector.threshold is not None:
                 self._log_thresholds(self._detector.threshold)
 
@@ -188,12 +211,15 @@ class ExternalForces:
         if robot is not self._robot:
             self._take_over(robot)
         settings = self._settings
+        if settings.contact_thresholds == 'deviation' and not self._by_deviation(robot):
+            raise BadRequest(NOT_IDENTIFIED)
+        least = (np.full(robot.model.nv, CONTACT_DEVIATIONS) if self._by_deviation(robot)
+                 else per_velocity(robot.model, settings.contact_threshold or (MIN_THRESHOLD,),
+                                   settings.observer_joints, NO_CONTACT))
         self._detector = ContactDetector(
             robot.model, calibration_time=settings.contact_calibration_time,
             margin=settings.contact_margin, release=settings.contact_release,
-            longest_gap=LONGEST_GAP,
-            least=per_velocity(robot.model, settings.contact_threshold or (MIN_THRESHOLD,),
-                               settings.observer_joints, NO_CONTACT))
+            longest_gap=LONGEST_GAP, least=least)
         return settings.contact_calibration_time
 
     def calibration_left(self) -> float:
@@ -203,6 +229,11 @@ class ExternalForces:
     def _log_thresholds(self, thresholds: np.ndarray) -> None:
         assert self._robot is not None
         joints = driven_joints(self._robot.model)
+        if self._by_deviation(self._robot):
+            self._log.warning('contact is calibrated until the node ends; deviations that are a '
+                              'contact: ' + ', '.join(f'{name} {x:.3g}' for name, x in
+                                                      zip(joints, thresholds)))
+            return
         self._log.warning(
             'contact is calibrated; to keep it, set the parameters observer_joints: ['
             + ', '.join(joints) + '] and contact_threshold: ['
@@ -212,7 +243,9 @@ class ExternalForces:
         """Return the terms of one of the EXTERNAL_TOPICS, or why there are none."""
         if topic == EXTERNAL_WRENCH and not robot.task_link:
             return 'the parameter task_link is not set'
-        if topic == CONTACT and self._detector is None:
+        if topic == CONTACT and self._detector is None and not self._by_deviation(robot):
+            if self._settings.contact_thresholds == 'deviation':
+                return NOT_IDENTIFIED
             return ('its thresholds are unknown: call ~/calibrate_contact while nothing touches '
                     'the robot, or set contact_threshold')
         if robot is not self._robot or self._time is None or self.why_not:
@@ -224,7 +257,7 @@ class ExternalForces:
         elif topic == CONTACT:
             if self._detector is None or self._detector.threshold is None:
                 return 'it is being calibrated: let the robot move, and touch nothing'
-            values.update(contact=self._contact, thresholds=self._detector.threshold)
+            values.update(contact=self._contact, thresholds=self._detector.threshold * self._scale)
         return values
 
     def facts(self) -> dict[str, str]:
@@ -237,4 +270,18 @@ class ExternalForces:
                 facts['contact calibration left, s'] = f'{self.calibration_left():.1f}'
             else:
                 facts['contact'] = str(int(self._contact))
+                facts |= self._detectable()
         return facts
+
+    def _detectable(self) -> dict[str, str]:
+        """Return the smallest forces on the task link that are noticed, N, in the last state."""
+        robot = self._robot
+        if robot is None or not robot.task_link or self._detector is None:
+            return {}
+        assert self._detector.threshold is not None
+        try:
+            J = world_jacobian(robot.model, robot.states.q, robot.task_link)
+        except KernelNotReady:
+            return {}
+        forces = detectable_forces(J[None], (self._detector.threshold * self._scale)[None])[0]
+        return {f'detectable force {axis}, N': f'{x:.4g}' for axis, x in zip('xyz', forces)}

@@ -1,0 +1,147 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+How far torques measured in other motions may be from those of an identified robot.
+
+The variance of a torque has two parts: that of the parameters, from their covariance, and that of
+the noise, which is mostly what the model lacks: friction that depends on temperature, load and
+position, elasticity, cables. Such errors persist for seconds and are partly fitted, so residuals
+of the fit are too small. Instead, time is cut into `FOLDS`, and each fold is compared with the
+robot that the others identify. The noise of each joint, by speed, is the smallest with which
+intervals of 90 % hold 90 % of these left-out residuals: a quantile, since their distribution is
+not normal. [Stone (1974) for cross-validation; Lei et al. (2018), JASA 113, for intervals from
+quantiles of left-out residuals.]
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros.errors import StateError
+from rbd_ros.identification.least_squares import fit, Identification
+from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
+from rbd_ros.identification.reduction import block_of, chunks, Partial, states_of
+from rbd_ros.model.constraints import attach
+from rbd_ros.model.model import Model
+from rbd_ros.model.uncertainty import HALF_WIDTH, SHARE, Uncertainty
+from rbd_ros.recordings.samples import Samples
+
+# Parts of time that are left out: long compared with the correlation of errors, and so many that
+# the rest still determines the parameters.
+FOLDS = 6
+# Speeds at which the noise of a joint is estimated, if each of their bands has so many independent
+# samples.
+MAX_BANDS, MIN_BAND = 3, 50
+
+
+class LeftOut(NamedTuple):
+    """Fits of a robot from which one fold each is left out."""
+
+    fold_of_block: np.ndarray   # (BLOCKS,)
+    base_values: np.ndarray     # (folds, base), estimates of the base parameters
+    factors: np.ndarray         # (folds, base, base), R: R^T R is their covariance
+
+
+class Residuals(NamedTuple):
+    """Left-out residuals of a joint."""
+
+    speed: np.ndarray           # (samples,), rad/s or m/s
+    variance: np.ndarray        # (samples,), of the noise with which each is just in its interval
+
+
+def leave_out(found: Identification, part: Partial) -> LeftOut:
+    """Return the fits without each fold; ``part`` is what ``found`` was fitted to."""
+    used = np.any(part.counts > 0, axis=1)
+    folds = min(FOLDS, int(np.sum(used)))
+    if folds < 2:
+        raise StateError('the samples are too few to leave some out: record for a longer time')
+    fold_of_block = np.maximum(np.cumsum(used) - 1, 0) * folds // np.sum(used)
+    others = [fit(found.parameters.model, _without(part, fold_of_block == k))
+              for k in range(folds)]
+    return LeftOut(fold_of_block, np.array([one.base_values for one in others]),
+                   np.array([covariance_factor(one) for one in others]))
+
+
+def _without(part: Partial, blocks: np.ndarray) -> Partial:
+    """Return a part without some of its blocks of time."""
+    return replace(part, counts=part.counts * ~blocks[:, None], factors=tuple(
+        one * ~blocks[:, None, None] for one in part.factors))
+
+
+def covariance_factor(found: Identification) -> np.ndarray:
+    """Return the upper triangular R with R^T R = the covariance of the base parameters."""
+    values, vectors = np.linalg.eigh(found.covariance)
+    root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    return np.asarray(np.linalg.qr(root @ found.base.combination.T, mode='r'))
+
+
+def left_out_residuals(found: Identification, left_out: LeftOut, samples: Samples
+                       ) -> list[Residuals]:
+    """Return the residuals of each joint where its torque is usable, else everywhere."""
+    parameters, states = found.parameters, states_of(samples)
+    # As they are compared afterwards: model, and friction at low speeds, are those of the robot.
+    error = samples.tau - model_torques(found.model, samples,
+                                        FRICTION_SMOOTHING * samples.threshold)[0]
+    changes = left_out.base_values - found.base_values
+    fold, variance = left_out.fold_of_block[block_of(samples)], np.empty_like(error)
+    for chunk, part in chunks(parameters, states):
+        Y = parameters.regressor(part)[:, :, found.base.independent]
+        for k in np.unique(fold[chunk]):
+            rows = fold[chunk] == k
+            left = error[chunk][rows] - Y[rows] @ changes[k]
+            of_parameters = np.sum((Y[rows] @ left_out.factors[k].T) ** 2, axis=-1)
+            variance[chunk][rows] = (left / HALF_WIDTH) ** 2 - of_parameters
+    used = [one if np.any(one) else np.ones_like(one) for one in samples.usable.T]
+    return [Residuals(np.abs(samples.v[one, j]), variance[one, j]) for j, one in enumerate(used)]
+
+
+def torque_uncertainty(found: Identification,
+                       residuals: Sequence[Sequence[Residuals]]) -> Uncertainty:
+    """Return the uncertainty of an identified robot, given the residuals of all recordings."""
+    joints = [Residuals(*map(np.concatenate, zip(*same))) for same in zip(*residuals)]
+    independent = min(len(one.speed) / few for one, few in zip(joints, found.correlation))
+    bands = int(np.clip(independent / MIN_BAND, 1, MAX_BANDS))
+    speed, noise = np.zeros((2, len(joints), bands))
+    for j, one in enumerate(joints):
+        for k, rows in enumerate(np.array_split(np.argsort(one.speed), bands)):
+            speed[j, k] = np.median(one.speed[rows])
+            noise[j, k] = np.sqrt(max(np.quantile(one.variance[rows], SHARE), 0.0))
+    return Uncertainty(found.parameters.model.velocity_names, found.base.names,
+                       covariance_factor(found), speed, noise)
+
+
+def with_uncertainty(found: Identification, part: Partial,
+                     samples: Samples | Sequence[Samples]) -> Model:
+    """
+    Return the identified robot with the uncertainty of its torques, for `torque_deviation`.
+
+    Parameters
+    ----------
+    found : Identification
+        The result of `fit`.
+    part, samples : Partial, Samples or sequence of Samples
+        What it was fitted to, reduced, and the samples themselves.
+
+    Returns
+    -------
+    Model
+        ``found.model`` with `rbd_ros.Model.uncertainty`, which `rbd_ros.model.save_drives` saves.
+
+    Raises
+    ------
+    ModelError
+        If the identified robot cannot exist.
+    StateError
+        If there are too few samples.
+
+    """
+    samples = (samples,) if isinstance(samples, Samples) else tuple(samples)
+    if not samples:
+        raise StateError('samples holds no recordings')
+    left_out = leave_out(found, part)
+    return attach(found.model, torque_uncertainty(
+        found, [left_out_residuals(found, left_out, one) for one in samples]))

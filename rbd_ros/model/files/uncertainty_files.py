@@ -1,0 +1,109 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The uncertainty of an identified robot as ROS 2 parameters, beside its drives.
+
+They are the attributes of `Uncertainty`, matrices as one list by rows, ``factor`` without the
+zeros below its diagonal.
+
+"""
+
+from collections.abc import Mapping
+import json
+from typing import Any
+
+import numpy as np
+from rbd_ros._internal.text import listed
+from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import shown
+from rbd_ros.model.constraints import attach
+from rbd_ros.model.drives import COLUMNS, drive_parameter_names
+from rbd_ros.model.inertial import inertial_parameter_names
+from rbd_ros.model.model import Model
+from rbd_ros.model.uncertainty import Uncertainty
+
+MEANINGS = {
+    'joints': 'All joints of the robot that was identified, in its order.',
+    'parameters': 'Names of its base parameters.',
+    'factor': 'Upper triangle by rows of R: R^T R is the covariance of the base parameters.',
+    'speed': 'Increasing speeds for each joint, one joint after another, rad/s or m/s.',
+    'noise': 'Standard deviations of the torques at these speeds beyond that of the parameters, '
+             'N m or N.'}
+_DIGITS = 6  # Significant digits of numbers that are estimates.
+
+
+def uncertainty_lines(uncertainty: Uncertainty) -> list[str]:
+    """Return an uncertainty as lines of YAML."""
+    upper = uncertainty.factor[np.triu_indices(len(uncertainty.factor))]
+    values = {'factor': upper, 'speed': uncertainty.speed, 'noise': uncertainty.noise}
+    texts = {'joints': json.dumps(uncertainty.joints, ensure_ascii=False),
+             'parameters': json.dumps(uncertainty.parameters, ensure_ascii=False),
+             **{label: '[' + ', '.join(yaml_number(float(f'{x:.{_DIGITS}g}')) for x in np.ravel(
+                 array)) + ']' for label, array in values.items()}}
+    return [line for label, meaning in MEANINGS.items()
+            for line in (f'# {meaning}', f'{label}: {texts[label]}')]
+
+
+def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
+    """
+    Return the robot with an uncertainty, by the names of its attributes, if it belongs to it.
+
+    Raise ModelError if entries are missing or do not match.
+
+    """
+    if not any(given.values()):
+        return model
+    for label in given:
+        if label not in MEANINGS:
+            raise ModelError(f'there is no uncertainty.{label}, only '
+                             + listed(f'uncertainty.{one}' for one in MEANINGS))
+    joints, parameters = (_names(label, given.get(label)) for label in ('joints', 'parameters'))
+    factor, speed, noise = (np.array(yaml_numbers(f'uncertainty.{label}', given.get(label)))
+                            for label in ('factor', 'speed', 'noise'))
+    for label, numbers in (('factor', factor), ('speed', speed), ('noise', noise)):
+        if not np.all(np.isfinite(numbers)):
+            raise ModelError(f'uncertainty.{label} has a number that is not finite')
+    size = len(parameters)
+    if len(factor) != size * (size + 1) // 2:
+        raise ModelError(f'uncertainty.factor has {len(factor)} entries; {size} parameters need '
+                         f'{size * (size + 1) // 2}')
+    if not joints or not len(speed) or len(speed) % len(joints) or len(noise) != len(speed):
+        raise ModelError('uncertainty.speed and uncertainty.noise must have the same number of '
+                         f'entries for each of the {len(joints)} joints, got {len(speed)} and '
+                         f'{len(noise)}')
+    speed, noise = (x.reshape(len(joints), -1) for x in (speed, noise))
+    if np.any(np.diff(speed) < 0.0) or np.any(noise < 0.0):
+        raise ModelError('uncertainty.speed must not decrease within a joint, and '
+                         'uncertainty.noise must not be negative')
+    R = np.zeros((size, size))
+    R[np.triu_indices(size)] = factor
+    result = attach(model, Uncertainty(joints, parameters, R, speed, noise))
+    if result.uncertainty is not None:
+        known = {*inertial_parameter_names(model),
+                 *drive_parameter_names(model, columns=tuple(COLUMNS))}
+        unknown = [name for name in parameters if name not in known]
+        if unknown:
+            raise ModelError(f'uncertainty.parameters: there is no {listed(unknown)}')
+    return result
+
+
+def _names(label: str, values: Any) -> tuple[str, ...]:
+    if not isinstance(values, (list, tuple)) or not all(isinstance(one, str) for one in values):
+        raise ModelError(f'uncertainty.{label} must be a list of names, got {shown(values)}')
+    return tuple(values)
+
+
+def yaml_number(x: float) -> str:
+    """Return a number as text that every YAML reader takes for a float."""
+    text = repr(float(x))
+    return text if '.' in text else text.replace('e', '.0e')
+
+
+def yaml_numbers(label: str, values: Any) -> list[float]:
+    """Return the numbers in a list; YAML reads 1e-3 as a string."""
+    try:
+        if isinstance(values, (list, tuple)) and not any(isinstance(x, bool) for x in values):
+            return [float(x) for x in values]
+    except (TypeError, ValueError):
+        pass
+    raise ModelError(f'{label} must be a list of numbers, got {shown(values)}')

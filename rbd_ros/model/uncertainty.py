@@ -1,0 +1,48 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""How far the measured torques of an identified robot may be from the computed ones."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Intervals hold this share of the torques, within so many deviations (normal distribution).
+SHARE, HALF_WIDTH = 0.9, 1.6448536269514722
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """
+    Covariance of the identified parameters, and noise of the torques by joint and speed.
+
+    Attributes
+    ----------
+    joints : tuple of str
+        The velocities that ``noise`` belongs to: all of the robot, in its order.
+    parameters : tuple of str
+        Base parameters, by the names of the parameters that stand for them, as in
+        `rbd_ros.model.inertial_parameter_names` and `rbd_ros.model.drive_parameter_names`.
+    factor : ndarray, shape (parameters, parameters)
+        Upper triangular R: R^T R is the covariance of the base parameters.
+    speed, noise : ndarray, shape (joints, speeds)
+        Increasing speeds of each joint, rad/s or m/s, and the standard deviation of its torque
+        there, N m or N, apart from that of the parameters. Between two speeds it changes
+        linearly, beyond them it is constant.
+
+    """
+
+    joints: tuple[str, ...]
+    parameters: tuple[str, ...]
+    factor: np.ndarray
+    speed: np.ndarray
+    noise: np.ndarray
+
+    def noise_at(self, v: np.ndarray) -> np.ndarray:
+        """Return the noise of all joints at velocities, (..., joints)."""
+        return np.stack([np.interp(np.abs(v[..., k]), *row)
+                         for k, row in enumerate(zip(self.speed, self.noise))], axis=-1)
+
+    def fits(self, velocity_names: tuple[str, ...], bodies: set[str]) -> bool:
+        """Return whether it belongs to a robot with these velocities and moving bodies."""
+        return self.joints == velocity_names and bodies >= {
+            link for link, mark, _ in (name.rpartition('/') for name in self.parameters) if mark}

@@ -1,0 +1,282 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Intervals of torques: how often those of other motions are within them."""
+
+from dataclasses import replace
+
+import measured
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import analysis, batch, identification
+from rbd_ros.identification.parameters import LoadParameters, States
+from rbd_ros.identification.reduction import samples_of
+from rbd_ros.identification.torque_uncertainty import covariance_factor
+from rbd_ros.model import (load_drives, save_drives, Uncertainty, with_drive_parameters,
+                           with_friction, with_inertial_parameters)
+from rbd_ros.model.constraints import attach
+
+# Intervals of 90 % are as wide as those of a normal distribution.
+WIDTH = 1.6449
+# Fits, and samples of other motions for each: 10,000 in all.
+RUNS, FRESH = 8, 1250
+GRAVITY = 9.81
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return a shoulder and an elbow that swing in the vertical plane, and a wrist across it."""
+    inertia = (0.02, 0.02, 0.01)
+    return (rbd_ros.ModelBuilder('arm').link('base')
+            .link('upper', mass=3.0, com=(0.0, 0.02, 0.2), inertia=inertia)
+            .link('lower', mass=2.0, com=(0.01, 0.0, 0.15), inertia=inertia)
+            .link('hand', mass=1.0, com=(0.03, 0.02, 0.05), inertia=inertia)
+            .joint('shoulder', 'continuous', 'base', 'upper', axis=(0, 1, 0), damping=0.3,
+                   friction=0.4)
+            .joint('elbow', 'continuous', 'upper', 'lower', xyz=(0, 0, 0.4), axis=(0, 1, 0),
+                   damping=0.2, friction=0.2)
+            .joint('wrist', 'continuous', 'lower', 'hand', xyz=(0, 0, 0.3), axis=(1, 0, 0),
+                   damping=0.1, friction=0.1)
+            .link('tool').joint('flange', 'fixed', 'hand', 'tool', xyz=(0.4, -0.3, 0.5)).build())
+
+
+def pendulum(**drive):
+    """Return one link that swings about the y axis, with its centre of mass on the z axis."""
+    return (rbd_ros.ModelBuilder('pendulum').link('base')
+            .link('rod', mass=2.0, com=(0.0, 0.0, 0.5), inertia=(0.1, 0.1, 0.1))
+            .joint('pivot', 'continuous', 'base', 'rod', axis=(0, 1, 0), **drive).build())
+
+
+def identified(true, guess, seed, seconds, noise):
+    """Return the robot that noisy torques of a motion show, and how often it holds others."""
+    robot = None
+    for stage, (start, duration) in enumerate(((seed, seconds), (1000 + seed, FRESH / 50.0))):
+        rng = np.random.default_rng(start)
+        t, q, v, a = measured.swing(true, rng, duration, 50.0)
+        tau = measured.efforts(true, q, v, a) + noise(rng, v)
+        if not stage:
+            samples = samples_of(guess, q, v, a, tau, t)
+            part = identification.partial(guess, samples, threads=1)
+            robot = identification.with_uncertainty(
+                identification.fit(guess, part), part, samples)
+    model = batch.inverse_dynamics(robot, q, v, a) + rbd_ros.friction_torques(robot, v)
+    deviation = analysis.torque_deviation(robot, q, v, a)
+    return robot, np.abs(v), np.abs(tau - model) <= WIDTH * deviation
+
+
+def white(rng, v):
+    """Return noise of another size at each joint."""
+    return rng.normal(size=v.shape) * [1.0, 0.5, 0.2]
+
+
+@pytest.mark.parametrize('noise, seconds', [
+    (white, 12.0),
+    # Twice as large at 1 rad/s as at rest.
+    (lambda rng, v: rng.normal(size=v.shape) * (1.0 + np.abs(v)) * [1.0, 0.5, 0.2], 30.0),
+    # Errors that persist, of a distribution that is not normal: those of a position.
+    (lambda rng, v: np.sin(measured.coloured(rng, *v.shape, 3.0) * 2.0) * 0.5, 40.0)],
+    ids=['white', 'by speed', 'persistent'])
+def test_intervals_of_90_percent_hold_so_many_torques_of_other_motions(arm, noise, seconds):
+    within = []
+    for seed in range(RUNS):
+        true = measured.changed(arm, np.random.default_rng(seed))
+        within.append(identified(true, arm, seed, seconds, noise)[2])
+    within = np.concatenate(within)
+    assert within.shape == (RUNS * FRESH, arm.nv)
+    assert np.all((np.mean(within, axis=0) >= 0.88) & (np.mean(within, axis=0) <= 0.92))
+
+
+def test_noise_is_found_by_joint_and_speed(arm):
+    robot, v, within = identified(arm, arm, 0, 120.0, lambda rng, v: rng.normal(
+        size=v.shape) * (1.0 + v ** 2) * [1.0, 0.5, 0.2])
+    known = robot.uncertainty
+    # The slowest, the middle and the fastest third.
+    assert known.speed.shape == (arm.nv, 3) and np.all(np.diff(known.speed) > 0.0)
+    expected = (1.0 + known.speed ** 2) * np.array([1.0, 0.5, 0.2])[:, None]
+    assert np.all(np.abs(known.noise / expected - 1.0) < 0.25)
+    for j in range(arm.nv):
+        order = np.argsort(v[:, j])
+        thirds = np.array_split(within[order, j], 3)
+        assert np.all(np.abs([np.mean(one) - 0.9 for one in thirds]) < 0.07)
+
+
+def test_few_samples_have_one_noise_for_all_speeds(arm):
+    robot, _, _ = identified(arm, arm, 0, 12.0, lambda rng, v: 0.3 * measured.coloured(
+        rng, *v.shape, 10.0))
+    assert robot.uncertainty.speed.shape == (arm.nv, 1)
+    v = np.array([[0.0] * 3, [0.5] * 3, [5.0] * 3])
+    noise = robot.uncertainty.noise_at(v)
+    assert np.array_equal(noise, np.tile(robot.uncertainty.noise.T, (3, 1)))
+
+
+def test_a_joint_that_stands_is_as_uncertain_as_its_torque(arm):
+    rng = np.random.default_rng(0)
+    t, q, v, a = measured.swing(arm, rng, 20.0, 50.0)
+    usable = np.ones(v.shape, bool)
+    usable[:, 1] = False
+    tau = measured.efforts(arm, q, v, a) + 0.1 * rng.normal(size=v.shape)
+    tau[:, 1] += 5.0 * np.sin(t)
+    samples = samples_of(arm, q, v, a, tau, t, usable)
+    part = identification.partial(arm, samples, threads=1)
+    known = identification.with_uncertainty(
+        identification.fit(arm, part), part, samples).uncertainty
+    assert np.all(known.noise[[0, 2]] < 0.2) and np.all(known.noise[1] > 2.0)
+
+
+def test_deviation_is_that_of_robots_with_other_parameters(arm):
+    # Each row of R is one standard deviation of independent parameters.
+    known = identified(arm, arm, 3, 12.0, white)[0].uncertainty
+    columns, step, rng = ('viscous', 'coulomb', 'offset', 'rotor'), 1e-4, np.random.default_rng(5)
+    names = (rbd_ros.model.inertial_parameter_names(arm)
+             + rbd_ros.model.drive_parameter_names(arm, columns=columns))
+    values = np.concatenate((rbd_ros.model.inertial_parameters(arm),
+                             rbd_ros.model.drive_parameters(arm, columns=columns)))
+    # A heavier robot with more friction: what is subtracted leaves one that can exist.
+    values += 1e-2
+    q, v, a = rng.normal(size=(3, 4, arm.nv))
+    at = [names.index(name) for name in known.parameters]
+
+    def torques(values):
+        robot = with_drive_parameters(with_inertial_parameters(arm, values[:30]), values[30:],
+                                      columns=columns)
+        return np.array([rbd_ros.inverse_dynamics(robot, *state)
+                         + rbd_ros.friction_torques(robot, state[1]) for state in zip(q, v, a)])
+
+    variance = known.noise_at(v) ** 2
+    for row in known.factor:
+        change = np.zeros(len(names))
+        change[at] = step * row
+        variance += ((torques(values + change) - torques(values - change)) / (2.0 * step)) ** 2
+    many = analysis.torque_deviation(attach(arm, known), q, v, a)
+    assert np.allclose(many, np.sqrt(variance), rtol=1e-6)
+    one = analysis.torque_deviation(attach(arm, known), q[2], v[2], a[2])
+    assert one.shape == (arm.nv,) and np.allclose(one, many[2], rtol=1e-12)
+
+
+def test_deviations_of_a_pendulum_are_those_of_the_textbook():
+    # tau = (Iyy + rotor) a - m c g sin(q) + damping v + friction sign(v) + offset: with z up,
+    # gravity acts on the centre of mass at (sin q, cos q).
+    names = ('rod/mcz', 'rod/Iyy', 'pivot.damping', 'pivot.friction', 'pivot.effort_offset')
+    size = np.array([0.1, 0.02, 0.3, 0.4, 0.05])
+    robot = attach(pendulum(), Uncertainty(('pivot',), names, np.diag(size),
+                                           np.array([[0.5, 1.5]]), np.array([[0.2, 0.6]])))
+    q, v, a = 0.7, -1.25, 2.0
+    rows = size * [GRAVITY * np.sin(q), a, v, np.sign(v), 1.0]
+    found = analysis.torque_deviation(robot, [q], [v], [a])
+    # Half-way between the speeds and a quarter.
+    assert np.isclose(found[0] ** 2, np.sum(rows ** 2) + 0.5 ** 2, rtol=1e-12)
+    # Constant beyond them.
+    for v, noise in ((0.1, 0.2), (-9.0, 0.6)):
+        rows = size * [GRAVITY * np.sin(q), a, v, np.sign(v), 1.0]
+        found = analysis.torque_deviation(robot, [q], [v], [a])
+        assert np.isclose(found[0] ** 2, np.sum(rows ** 2) + noise ** 2, rtol=1e-12)
+
+
+def test_dry_friction_has_any_size_at_rest():
+    still = Uncertainty(('pivot',), ('rod/mcz',), np.zeros((1, 1)), np.zeros((1, 1)),
+                        np.array([[0.3]]))
+    model = pendulum(friction=2.0, stribeck_friction=1.0, stribeck_velocity=0.1)
+    robot = attach(model, still)
+    # Uniform between -3 and 3.
+    found = analysis.torque_deviation(robot, [0.0], [0.0], [0.0])
+    assert np.isclose(found[0] ** 2, 0.3 ** 2 + np.var(np.linspace(-3.0, 3.0, 100_001)), 1e-4)
+    assert analysis.torque_deviation(robot, [0.0], [1e-3], [0.0])[0] == 0.3
+    smooth = analysis.torque_deviation(robot, [0.0], [0.05], [0.0], smooth=0.05)[0]
+    dry = 2.0 + np.exp(-0.25)
+    assert np.isclose(smooth ** 2, 0.3 ** 2 + dry ** 2 / 3.0 / np.cosh(1.0) ** 2)
+
+
+def test_uncertainty_stays_with_the_robot_it_belongs_to(arm):
+    known = Uncertainty(arm.velocity_names, ('hand/m', 'elbow.damping'), np.eye(2),
+                        np.zeros((3, 1)), np.ones((3, 1)))
+    robot = attach(arm, known)
+    loaded = rbd_ros.with_payload(robot, 'hand', 1.0)
+    for other in (loaded, rbd_ros.with_gravity(robot, (0, 0, -1)),
+                  rbd_ros.model.without_payload(loaded, 'hand')):
+        assert other.uncertainty is known
+    for other in (arm, rbd_ros.with_locked_joints(robot, {'wrist': 0.0}),
+                  rbd_ros.with_armature(robot, {'wrist': 1.0}), with_friction(robot, damping={}),
+                  with_inertial_parameters(robot, rbd_ros.model.inertial_parameters(robot)),
+                  rbd_ros.subtree(robot, 'upper'), rbd_ros.with_floating_base(robot)):
+        assert other.uncertainty is None
+        with pytest.raises(rbd_ros.ModelError, match='has no uncertainty: identify it'):
+            analysis.torque_deviation(other, *np.zeros((3, other.nv)))
+
+
+def test_uncertainty_is_saved_beside_the_drives(arm, tmp_path):
+    robot = identified(arm, arm, 1, 12.0, white)[0]
+    save_drives(robot, tmp_path / 'drives.yaml')
+    back = load_drives(robot, tmp_path / 'drives.yaml')
+    assert back.uncertainty is not robot.uncertainty
+    assert back.uncertainty.parameters == robot.uncertainty.parameters
+    q, v, a = np.random.default_rng(2).normal(size=(3, 20, arm.nv))
+    assert np.allclose(analysis.torque_deviation(back, q, v, a),
+                       analysis.torque_deviation(robot, q, v, a), rtol=1e-4)
+    # Other joints: their drives are not there, nor is the uncertainty.
+    save_drives(rbd_ros.with_locked_joints(robot, {'wrist': 0.0}), tmp_path / 'other.yaml')
+    assert 'uncertainty' not in (tmp_path / 'other.yaml').read_text()
+
+
+def test_nothing_is_left_out_of_too_few_samples(arm):
+    q, v, a = np.random.default_rng(2).normal(size=(3, 1, arm.nv))
+    samples = samples_of(arm, q, v, a, v)
+    part = identification.partial(arm, samples, threads=1)
+    found = identification.fit(arm, part)
+    with pytest.raises(rbd_ros.StateError, match='too few'):
+        identification.with_uncertainty(found, part, samples)
+    with pytest.raises(rbd_ros.StateError, match='no recordings'):
+        identification.with_uncertainty(found, part, ())
+
+
+def payload_distances(arm, doubt):
+    """Return how far true payloads are from the estimates, in deviations of mass and centre."""
+    distances, truth = [], (1.2, np.array([0.05, -0.03, 0.1]))
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        true, states = measured.changed(arm, rng), []
+        # The robot is identified from a short motion; the payload then moves for longer.
+        for robot, seconds in ((true, 16.0), (rbd_ros.with_payload(true, 'hand', *truth), 20.0)):
+            t, q, v, a = measured.swing(arm, rng, seconds, 50.0)
+            tau = measured.efforts(robot, q, v, a) + 0.5 * white(rng, v)
+            states.append(samples_of(arm, q, v, a, tau, t))
+        found = identification.fit(arm, identification.partial(arm, states[0], threads=1))
+        model = found.model
+        if doubt:
+            model = attach(model, Uncertainty(
+                arm.velocity_names, found.base.names, covariance_factor(found),
+                np.zeros((3, 1)), np.ones((3, 1))))
+        load = identification.fit_payload(model, identification.payload_partial(
+            model, 'hand', states[1], threads=1))
+        distances.append(np.append((load.mass - truth[0]) / load.deviation[0],
+                                   (load.com - truth[1]) / load.com_deviation))
+    return np.array(distances)
+
+
+def test_intervals_of_payloads_include_the_doubt_about_the_robot(arm):
+    within = np.mean(np.abs(payload_distances(arm, True)) < WIDTH, axis=0)
+    # 90 % are meant; of 24, one standard deviation is 6 %.
+    assert np.all(within >= 0.75) and 0.82 < np.mean(within) < 0.98
+    certain = np.mean(np.abs(payload_distances(arm, False)) < WIDTH, axis=0)
+    assert np.mean(certain) < np.mean(within) - 0.1
+
+
+def test_the_doubt_about_a_centre_does_not_depend_on_where_it_is_measured_from(arm):
+    rng = np.random.default_rng(8)
+    t, q, v, a = measured.swing(arm, rng, 20.0, 50.0)
+    tau = measured.efforts(rbd_ros.with_payload(arm, 'hand', 1.2, (0.05, -0.03, 0.1)), q, v, a)
+    samples = samples_of(arm, q, v, a, tau + 0.5 * white(rng, v), t)
+    hand, tool = (identification.fit_payload(arm, identification.payload_partial(
+        arm, link, samples, threads=1)) for link in ('hand', 'tool'))
+    # What torques do not determine is as uncertain as for a link, about either origin.
+    assert np.allclose(hand.com, tool.com + [0.4, -0.3, 0.5], atol=1e-3)
+    assert np.allclose(hand.com_deviation, tool.com_deviation, rtol=0.1)
+
+
+def test_the_doubt_of_a_payload_fit_is_that_of_the_torques(arm):
+    known = identified(arm, arm, 3, 12.0, white)[0].uncertainty
+    robot = attach(arm, replace(known, noise=0.0 * known.noise))
+    q, v, a = np.random.default_rng(5).normal(size=(3, 4, arm.nv))
+    Y = LoadParameters(robot, 'hand', True).regressor(States(q, v, a, np.sign(v)), 1)
+    assert np.array_equal(Y[:, :, :10], batch.torque_regressor(arm, q, v, a)[:, :, -10:])
+    assert np.allclose(np.sum(Y[:, :, 10:] ** 2, axis=2),
+                       analysis.torque_deviation(robot, q, v, a) ** 2, rtol=1e-9)
