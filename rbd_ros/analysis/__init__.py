@@ -7,6 +7,8 @@ from rbd_ros._internal.lazy_exports import export
 __getattr__, __dir__, __all__ = export(__name__, {
     'centroidal': [
         'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot', 'com_jacobian_dot'],
+    'contact_speeds': [
+        'BODY_REGIONS', 'BodyRegion', 'effective_mass', 'speed_limit', 'SpeedLimit'],
     'contacts': ['check_contacts', 'constrained_dynamics', 'constrained_inverse_dynamics'],
     'directional_derivatives': [
         'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
@@ -26,6 +28,8 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'energy_regressor', 'momentum_regressor', 'slotine_li_regressor', 'torque_regressor'],
     'rbd_ros.simulation.simulator': ['Motion', 'simulate', 'Simulator'],
     'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
+    'rbd_ros.batch.retiming': ['retime', 'RetimedPath'],
+    'rbd_ros.batch.torque_deviation': ['torque_deviation'],
     'rbd_ros.batch.trajectory_efforts': ['trajectory_efforts', 'TrajectoryEfforts'],
     'rbd_ros.workspace.contacts': [
         'ConstrainedDynamics', 'ConstrainedInverseDynamics', 'Contact', 'ContactCheck'],

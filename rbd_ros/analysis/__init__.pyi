@@ -7,6 +7,13 @@ from rbd_ros.analysis.centroidal import (
     centroidal_momentum_matrix_dot as centroidal_momentum_matrix_dot,
     com_jacobian_dot as com_jacobian_dot,
 )
+from rbd_ros.analysis.contact_speeds import (
+    BODY_REGIONS as BODY_REGIONS,
+    BodyRegion as BodyRegion,
+    effective_mass as effective_mass,
+    speed_limit as speed_limit,
+    SpeedLimit as SpeedLimit,
+)
 from rbd_ros.analysis.contacts import (
     check_contacts as check_contacts,
     constrained_dynamics as constrained_dynamics,
@@ -44,6 +51,11 @@ from rbd_ros.analysis.matrix_derivatives import (
     parameter_derivatives as parameter_derivatives,
     ParameterDerivatives as ParameterDerivatives,
 )
+from rbd_ros.batch.retiming import (
+    retime as retime,
+    RetimedPath as RetimedPath,
+)
+from rbd_ros.batch.torque_deviation import torque_deviation as torque_deviation
 from rbd_ros.batch.trajectory_efforts import (
     trajectory_efforts as trajectory_efforts,
     TrajectoryEfforts as TrajectoryEfforts,

@@ -72,6 +72,15 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
                          f'before it at {time[k]:g} s')
     v, a = _rates(model, time, q, None if v is None else rows(model, 'v', v, len(time)),
                   None if a is None else rows(model, 'a', a, len(time)))
+    efforts = effort_of_pace(model, q, v, a, friction=friction, springs=springs)
+    least = np.max(slowdown(model, time, v, a), initial=1.0)
+    return TrajectoryEfforts(v, a, efforts(1.0),
+                             least_time_scale(model.effort_limit, least, efforts))
+
+
+def effort_of_pace(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray, *, friction: bool,
+                   springs: bool) -> Callable[[float], np.ndarray]:
+    """Return the efforts (states, nv) of states as a function of the pace: 1 / time scale."""
     still = np.zeros_like(v)
     gravity = batch.inverse_dynamics(model, q, still, still)
     moving = batch.inverse_dynamics(model, q, v, a) - gravity
@@ -80,8 +89,7 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
     def efforts(pace: float) -> np.ndarray:
         tau = resting + pace ** 2 * moving
         return tau + friction_torques(model, pace * v, q=q) if friction else tau
-    most = np.max(slowdown(model, time, v, a), initial=1.0)
-    return TrajectoryEfforts(v, a, efforts(1.0), _time_scale(model, most, efforts))
+    return efforts
 
 
 def beyond(values: np.ndarray, limits: np.ndarray) -> np.ndarray:
@@ -133,10 +141,11 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
     return spline(time, 1), spline(time, 2) if a is None else a
 
 
-def _time_scale(model: Model, least: float, efforts: Callable[[float], np.ndarray]) -> float:
+def least_time_scale(limit: np.ndarray, least: float,
+                     efforts: Callable[[float], np.ndarray]) -> float:
     """Return the least factor, from a given one up, that bisection finds for the efforts."""
     def within(pace: float) -> bool:
-        return not np.any(beyond(efforts(pace), model.effort_limit))
+        return not np.any(beyond(efforts(pace), limit))
     most = 1.0 / least
     if within(most):
         return 1.0 / most

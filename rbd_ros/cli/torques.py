@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros torques``: compute the torques of a state or along a trajectory."""
+"""``rbd_ros torques``: compute the torques of a state or along a trajectory, or retime it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import sys
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
+from rbd_ros.batch.retiming import retime
 from rbd_ros.batch.trajectory_efforts import (
     acceleration_limits, beyond, slowdown, trajectory_efforts, TrajectoryEfforts)
 from rbd_ros.cli.options import (
-    add_list, add_robot, load_robot, number_of_joint, state_vector, warn_of_other_positions,
-    warn_of_range)
+    add_list, add_robot, joint_vector, load_robot, number_of_joint, state_vector,
+    warn_of_other_positions, warn_of_range)
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques
 from rbd_ros.errors import RecordingError
-from rbd_ros.model.configurations import closed_along
+from rbd_ros.model.configurations import closed_along, independent_positions
 from rbd_ros.model.model import Model
 
 BEYOND_LIMITS = 2  # Exit code if the robot cannot follow the trajectory.
@@ -43,6 +44,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--friction', action='store_true',
                         help='add the torques of damping and friction')
     parser.add_argument('--springs', action='store_true', help='add the torques of springs')
+    parser.add_argument('--retime', action='store_true',
+                        help='replace the times of the trajectory: the fastest motion along its '
+                             'path within the limits of velocity, acceleration and effort')
+    for name, meaning in (('--velocity', 'velocity limit, rad/s or m/s'),
+                          ('--acceleration', 'acceleration limit, rad/s^2 or m/s^2')):
+        add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
+                 help=f'for --retime: {meaning}, of one joint or of all, if it is smaller than '
+                      'that of the robot')
+    parser.add_argument('--effort-share', type=float, metavar='SHARE',
+                        help='for --retime: share of the effort limits that is used; the rest is '
+                             'left to feedback (default: 1)')
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,6 +64,11 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f'--{states[0]}: give a trajectory or a state, not both')
     if options.output is not None and options.trajectory is None:
         raise UsageError('-o: requires a trajectory; give a trajectory to write it with efforts')
+    if options.retime and options.trajectory is None:
+        raise UsageError('--retime: requires a trajectory, whose times it replaces')
+    for name in ('velocity', 'acceleration', 'effort_share'):
+        if getattr(options, name) not in (None, []) and not options.retime:
+            raise UsageError(f'--{name.replace("_", "-")}: is for --retime')
     model = load_robot(options)
     if options.trajectory is not None:
         return _trajectory(model, options)
@@ -88,6 +105,8 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
     warn_of_other_positions(model, {
         name: trajectory.positions[:, k] for k, name in enumerate(trajectory.joint_names)
         if model.constraints and name in model.position_names}, q)
+    if options.retime:
+        return _retimed(model, options, q)
     v, a = (None if x is None else x[:, order]
             for x in (trajectory.velocities, trajectory.accelerations))
     found = trajectory_efforts(model, trajectory.time, q, v, a, friction=options.friction,
@@ -103,6 +122,27 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
         return 0
     print(_slower(found), file=sys.stderr)
     return BEYOND_LIMITS
+
+
+def _retimed(model: Model, options: argparse.Namespace, q: np.ndarray) -> int:
+    """Print and write the fastest motion through the positions of a trajectory."""
+    velocity, acceleration = (
+        joint_vector(model, f'--{name}', getattr(options, name), np.full(model.nv, np.inf))
+        for name in ('velocity', 'acceleration'))
+    share = 1.0 if options.effort_share is None else options.effort_share
+    found = retime(model, q, velocity_limit=velocity, acceleration_limit=acceleration,
+                   effort_share=share, friction=options.friction, springs=options.springs)
+    print('\n'.join(_report(model, found.time, TrajectoryEfforts(
+        found.v, found.a, found.effort, 1.0))))
+    warn_of_range(model, q)
+    if options.output is not None:
+        # Accelerations jump at the points: controllers interpolate correctly without them.
+        written = Trajectory(model.velocity_names, found.time,
+                             found.q[:, independent_positions(model)], found.v,
+                             effort=found.effort)
+        with whole_files(options.output) as (draft,):
+            write_trajectory(draft, written)
+    return 0
 
 
 def _order(model: Model, path: str, trajectory: Trajectory) -> list[int]:

@@ -379,3 +379,59 @@ def test_compare_measures_gravity_torques_at_configurations_within_limits(capsys
 def test_compare_takes_robots_without_a_joint_in_common(capsys):
     assert main(['compare', ARM, str(example_urdf('ur5_robot.urdf'))]) == 2
     assert 'joints in the second alone' in capsys.readouterr().out
+
+
+# -- torques --retime. ----------------------------------------------------------------------------
+
+def retimed(tmp_path, *more, end='yaml'):
+    """Return the exit code and the file that retiming three points writes."""
+    out = tmp_path / f'fast.{end}'
+    points = [(float(k), {'positions': q}) for k, q in enumerate(([0, 0], [0.4, 0.8], [1.0, 1.0]))]
+    path = message(tmp_path / 'plan.yaml', points=points)
+    return main(['torques', ARM, path, '--retime', '-o', str(out), *LOCKED, *more]), out
+
+
+def test_retime_writes_the_fastest_motion_without_accelerations(tmp_path, capsys):
+    arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
+    code, out = retimed(tmp_path, '--friction', '--acceleration', '5', 'elbow=3', '--velocity',
+                        'elbow=1')
+    assert code == 0
+    expected = rbd_ros.analysis.retime(arm, [[0, 0], [0.4, 0.8], [1, 1]],
+                                       acceleration_limit=[5.0, 3.0], velocity_limit=[9.0, 1.0])
+    read = yaml.safe_load(out.read_text())
+    time = [point['time_from_start'] for point in read['points']]
+    assert np.allclose([t['sec'] + 1e-9 * t['nanosec'] for t in time], expected.time, atol=1e-9)
+    for label, values in (('positions', expected.q), ('velocities', expected.v),
+                          ('effort', expected.effort)):
+        assert np.allclose([point[label] for point in read['points']], values, rtol=WRITTEN,
+                           atol=1e-11), label
+    assert all('accelerations' not in point for point in read['points'])
+    text = capsys.readouterr().out
+    assert f'{len(expected.time)} points in {expected.time[-1]:g} s' in text and '!' not in text
+
+
+def test_retime_uses_a_share_of_the_efforts_and_leaves_friction_out_unless_told(tmp_path):
+    arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
+    code, out = retimed(tmp_path, '--effort-share', '0.4', end='csv')
+    assert code == 0
+    expected = rbd_ros.analysis.retime(arm, [[0, 0], [0.4, 0.8], [1, 1]], effort_share=0.4,
+                                       friction=False)
+    for joint, effort in zip(arm.velocity_names, expected.effort.T):
+        assert np.allclose(efforts_in(out, joint), effort, rtol=WRITTEN, atol=1e-11)
+    # The acceleration is not in the table either.
+    assert 'acceleration' not in out.read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize('more, message', [
+    (['--retime'], '--retime: requires a trajectory'),
+    (['--acceleration', '3'], '--acceleration: is for --retime'),
+    (['--effort-share', '0.5'], '--effort-share: is for --retime')])
+def test_options_of_retime_are_refused_without_it(capsys, more, message):
+    assert code_of('torques', ARM, *more) == 1
+    assert message in one_line(capsys)
+
+
+def test_retime_of_a_path_that_no_torque_holds_is_refused(tmp_path, capsys):
+    assert retimed(tmp_path, '--effort-share', '0.01')[0] == 1
+    assert "'shoulder_lift' needs" in one_line(capsys)
+    assert not (tmp_path / 'fast.yaml').exists()

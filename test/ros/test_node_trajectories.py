@@ -1,14 +1,17 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that leave out what is measured or zero, and the efforts of trajectories."""
+"""Requests that leave out what is measured or zero, trajectories and speeds of contacts."""
 
 from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import Vector3
 import numpy as np
 import pinocchio as pin
 import pytest
 from rbd_msgs.srv import (FillEfforts, ForwardDynamics, HybridDynamics, HybridDynamicsDerivatives,
-                          InverseDynamics, TorqueRegressor)
+                          InverseDynamics, RetimeTrajectory, SpeedLimit, TorqueRegressor)
+from rbd_ros.analysis import retime, speed_limit
 from robots import example_urdf, relative_error
+from scipy.interpolate import CubicHermiteSpline
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 # Against Pinocchio: rounding is a hundredth of it.
@@ -203,5 +206,95 @@ def test_fault_41_trajectories_that_make_no_sense_are_refused_by_name(harness, m
     sent = trajectory(model.velocity_names, *swing())
     change(sent)
     got = harness().call(FillEfforts, 'fill_efforts', trajectory=sent)
+    assert not got.success
+    assert message in got.message
+
+
+# -- Retiming. ------------------------------------------------------------------------------------
+
+def test_retimed_motions_are_the_fastest_in_the_order_of_the_trajectory(harness, model):
+    order = np.array([3, 0, 4, 5, 2, 1])
+    names = [model.velocity_names[k] for k in order]
+    time, q, _, _ = swing()
+    most = np.linspace(4.0, 9.0, 6)
+    sent = trajectory(names, time[:5], q[:5, order])
+    got = harness().call(RetimeTrajectory, 'retime_trajectory', trajectory=sent,
+                         acceleration_limit=most[order].tolist(),
+                         velocity_limit=(0.5 * FASTEST[order]).tolist(), effort_share=0.9)
+    assert got.success, got.message
+    assert (got.trajectory.joint_names, got.trajectory.header) == (names, sent.header)
+    seconds = np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
+                        for point in got.trajectory.points])
+    found = CubicHermiteSpline(seconds, numbers(got.trajectory, 'positions')[:, np.argsort(order)],
+                               numbers(got.trajectory, 'velocities')[:, np.argsort(order)])
+    fine = np.arange(0.0, seconds[-1], 1e-3)
+    used = [np.abs(found(fine, 1)) / (0.5 * FASTEST), np.abs(found(fine, 2)) / most,
+            np.abs([rnea(*state) for state in zip(found(fine), found(fine, 1), found(fine, 2))])
+            / (0.9 * STRONGEST)]
+    assert max(map(np.max, used)) <= 1.001
+    assert np.mean(np.max(used, axis=(0, 2))) > 0.95
+    assert np.allclose(found(seconds[[0, -1]]), q[[0, 4]])
+    assert not any(len(point.accelerations) for point in got.trajectory.points)
+
+
+def test_retimed_efforts_are_what_the_drives_are_told(harness, model):
+    node = harness(**{'effort_convention.commands': 'without_gravity',
+                      'effort_convention.joints': ['elbow_joint'],
+                      'effort_convention.command_constants': [-8.0]})
+    time, q, _, _ = swing()
+    sent = trajectory(model.velocity_names, time[:5], q[:5])
+    got = node.call(RetimeTrajectory, 'retime_trajectory', trajectory=sent)
+    assert got.success, got.message
+    expected = retime(model, q[:5])
+    own = np.array([rnea(x, STILL, STILL) for x in expected.q])
+    told = expected.effort - own
+    told[:, 2] /= -8.0
+    assert relative_error(numbers(got.trajectory, 'effort'), told) < 1e-6
+
+
+@pytest.mark.parametrize('change, message', [
+    ({'acceleration_limit': [1.0] * 5}, 'acceleration_limit has 5 entries, expected 6'),
+    ({'velocity_limit': [0.0] * 6}, "velocity limit of 'shoulder_pan_joint' is 0"),
+    ({'effort_share': 2.0}, 'effort_share must lie between 0 and 1'),
+    ({'trajectory': JointTrajectory()}, 'the trajectory has no points')])
+def test_fault_41_requests_to_retime_that_make_no_sense_are_refused(
+        harness, model, change, message):
+    time, q, _, _ = swing()
+    sent = {'trajectory': trajectory(model.velocity_names, time[:5], q[:5]), **change}
+    got = harness().call(RetimeTrajectory, 'retime_trajectory', **sent)
+    assert not got.success
+    assert message in got.message
+
+
+# -- Contacts. ------------------------------------------------------------------------------------
+
+def test_speed_limits_are_those_of_the_library(harness, model, state):
+    node = harness(task_link='ee_link', state_timeout=60.0)
+    names, q, v = state
+    node.answer(names, q, v)
+    got = node.call(SpeedLimit, 'speed_limit', body_region='hands and fingers')
+    assert got.success, got.message
+    expected = speed_limit(model, q, v, 'ee_link', 'hands and fingers')
+    assert (got.effective_mass, got.speed, got.speed_limit, got.factor) == pytest.approx(
+        (expected.effective_mass, expected.speed, expected.limit, expected.factor))
+    # What is given, in another order.
+    q, v, order = np.linspace(-1.0, 0.8, 6), np.linspace(2.0, -1.0, 6), [3, 0, 4, 5, 2, 1]
+    got = node.call(SpeedLimit, 'speed_limit', body_region='chest', link='forearm_link',
+                    joint_names=[names[k] for k in order], position=q[order].tolist(),
+                    velocity=v[order].tolist(), direction=Vector3(x=1.0, y=2.0), clamped=True)
+    expected = speed_limit(model, q, v, 'forearm_link', 'chest', direction=(1.0, 2.0, 0.0),
+                           clamped=True)
+    assert (got.effective_mass, got.speed, got.speed_limit, got.factor) == pytest.approx(
+        (expected.effective_mass, expected.speed, expected.limit, expected.factor))
+
+
+@pytest.mark.parametrize('change, message', [
+    ({'body_region': 'tail'}, 'body_region must be'), ({'link': 'hook'}, "no link 'hook'"),
+    ({'velocity': [0.0] * 6}, "'ee_link' does not move"), ({'link': ''}, 'name a link')])
+def test_fault_41_requests_for_speed_limits_that_make_no_sense_are_refused(harness, change,
+                                                                           message):
+    got = harness().call(SpeedLimit, 'speed_limit', **{
+        'body_region': 'chest', 'link': 'ee_link', 'position': [0.1] * 6, 'velocity': [1.0] * 6,
+        **change})
     assert not got.success
     assert message in got.message

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_msgs.msg import Matrix
-from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
+from rbd_msgs.srv import (
+    HybridDynamicsDerivatives, SpeedLimit, TaskSpaceDynamics, TorqueRegressor)
+from rbd_ros.analysis import speed_limit
+from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import TWIST
 from rbd_ros.ros.services.background_services import BadRequest, Method, Work
 from rbd_ros.ros.services.dynamics_services import Services
@@ -44,7 +47,8 @@ class AnalysisServices:
         return ((HybridDynamicsDerivatives, '~/hybrid_dynamics_derivatives',
                  self.hybrid_dynamics_derivatives),
                 (TorqueRegressor, '~/torque_regressor', self.torque_regressor),
-                (TaskSpaceDynamics, '~/task_space_dynamics', self.task_space_dynamics))
+                (TaskSpaceDynamics, '~/task_space_dynamics', self.task_space_dynamics),
+                (SpeedLimit, '~/speed_limit', self.speed_limit))
 
     def hybrid_dynamics_derivatives(self, request: HybridDynamicsDerivatives.Request,
                                     response: HybridDynamicsDerivatives.Response) -> Work:
@@ -87,9 +91,7 @@ class AnalysisServices:
                             response: TaskSpaceDynamics.Response) -> Work:
         """Compute the equations of motion of a link."""
         robot, order, q, v = self._services.state(request)
-        link = request.link or self._settings.task_link
-        if not link:
-            raise BadRequest('name a link, in the request or in the parameter task_link')
+        link = self._link(request.link)
         limit = self._settings.condition_limit
 
         def work() -> None:
@@ -99,3 +101,22 @@ class AnalysisServices:
             response.jacobian = matrix(TWIST, order.names, order.arrange(got.J.T).T)
             response.condition_number, response.damped = got.condition, got.damped
         return work
+
+    def speed_limit(self, request: SpeedLimit.Request, response: SpeedLimit.Response) -> Work:
+        """Compute the speed at which a contact reaches the limit for a body region."""
+        robot, _, q, v = self._services.state(request)
+        link = self._link(request.link)
+        given = np.array(convert.vector(request.direction))
+
+        def work() -> None:
+            found = speed_limit(robot.model, q, v, link, request.body_region,
+                                direction=given if given.any() else None, clamped=request.clamped)
+            response.effective_mass, response.factor = found.effective_mass, found.factor
+            response.speed, response.speed_limit = found.speed, found.limit
+        return work
+
+    def _link(self, name: str) -> str:
+        """Return the link of a request."""
+        if not (name or self._settings.task_link):
+            raise BadRequest('name a link, in the request or in the parameter task_link')
+        return name or self._settings.task_link

@@ -1,22 +1,25 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The service that computes the efforts along a trajectory."""
+"""The services that compute the efforts along a trajectory, and the fastest motion along it."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from rbd_msgs.srv import FillEfforts
-from rbd_ros import batch
+from rbd_msgs.srv import FillEfforts, RetimeTrajectory
+from rbd_ros import batch, Model
+from rbd_ros.batch.retiming import retime
 from rbd_ros.batch.trajectory_efforts import beyond, slowdown, trajectory_efforts
 from rbd_ros.control import EffortConvention
+from rbd_ros.model.configurations import independent_positions
 from rbd_ros.ros import convert
-from rbd_ros.ros.services.background_services import BadRequest, Order, Work
+from rbd_ros.ros.services.background_services import BadRequest, Method, Order, Work
 from rbd_ros.ros.services.dynamics_services import Services
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 MAX_POINTS = 100_000    # 100 s at 1 kHz
+MAX_WAYPOINTS = 5000    # retiming takes about 0.1 ms for each
 
 
 class TrajectorySettings(NamedTuple):
@@ -28,7 +31,7 @@ class TrajectorySettings(NamedTuple):
 
 
 class TrajectoryService:
-    """Fills in the efforts of trajectories; the method works like those of `Services`."""
+    """Fills in the efforts of trajectories, and retimes them; methods as those of `Services`."""
 
     def __init__(self, services: Services, settings: TrajectorySettings) -> None:
         self._services, self._settings = services, settings
@@ -37,16 +40,57 @@ class TrajectoryService:
         """Replace the settings."""
         self._settings = settings
 
-    def fill_efforts(self, request: FillEfforts.Request, response: FillEfforts.Response) -> Work:
-        """Compute the efforts along a trajectory."""
-        model, settings = self._services.robot().model, self._settings
-        trajectory = request.trajectory
+    def methods(self) -> tuple[tuple[type, str, Method], ...]:
+        """Return type, name and method of each service."""
+        return ((FillEfforts, '~/fill_efforts', self.fill_efforts),
+                (RetimeTrajectory, '~/retime_trajectory', self.retime_trajectory))
+
+    def _checked(self, trajectory: JointTrajectory, most: int) -> tuple[Model, Order]:
+        """Return the robot and the order of the joints in a trajectory with enough points."""
         if not trajectory.points:
             raise BadRequest('the trajectory has no points')
-        if len(trajectory.points) > MAX_POINTS:
+        if len(trajectory.points) > most:
             raise BadRequest(f'the trajectory has {len(trajectory.points)} points, at most '
-                             f'{MAX_POINTS} are accepted')
-        order = Order(model, trajectory.joint_names)
+                             f'{most} are accepted')
+        model = self._services.robot().model
+        return model, Order(model, trajectory.joint_names)
+
+    def retime_trajectory(self, request: RetimeTrajectory.Request,
+                          response: RetimeTrajectory.Response) -> Work:
+        """Compute the fastest motion along the path of a trajectory."""
+        trajectory, settings = request.trajectory, self._settings
+        model, order = self._checked(trajectory, MAX_WAYPOINTS)
+        limits = {name: order.read(name, getattr(request, name))
+                  for name in ('velocity_limit', 'acceleration_limit')
+                  if len(getattr(request, name))}
+
+        def work() -> None:
+            q = _rows(trajectory.points, 'positions', order.read_position)
+            found = retime(model, q, effort_share=request.effort_share or 1.0,
+                           friction=settings.friction, springs=settings.springs, **limits)
+            positions = found.q[:, independent_positions(model)]
+            efforts = self._commands(model, found.q, found.v, found.effort)
+            response.trajectory = JointTrajectory(
+                header=trajectory.header, joint_names=order.names, points=[
+                    JointTrajectoryPoint(
+                        positions=order.write(position), velocities=order.write(velocity),
+                        effort=order.write(effort), time_from_start=convert.duration(time))
+                    for time, position, velocity, effort in zip(
+                        found.time.tolist(), positions, found.v, efforts)])
+        return work
+
+    def _commands(self, model: Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """Return what the drives are told, for torques at states."""
+        convention, still = self._settings.effort_convention, np.zeros_like(v)
+        g = batch.inverse_dynamics(model, q, still, still)
+        coriolis = batch.inverse_dynamics(model, q, v, still) - g
+        return (convention.subtract_onboard_compensation(tau, g, coriolis)
+                / convention.constants_of_commands(model.velocity_names))
+
+    def fill_efforts(self, request: FillEfforts.Request, response: FillEfforts.Response) -> Work:
+        """Compute the efforts along a trajectory."""
+        trajectory, settings = request.trajectory, self._settings
+        model, order = self._checked(trajectory, MAX_POINTS)
 
         def work() -> None:
             points = trajectory.points
@@ -57,11 +101,7 @@ class TrajectoryService:
                     for name in ('velocities', 'accelerations'))
             found = trajectory_efforts(model, time, q, v, a, friction=settings.friction,
                                        springs=settings.springs)
-            convention, still = settings.effort_convention, np.zeros_like(found.velocity)
-            g = batch.inverse_dynamics(model, q, still, still)
-            coriolis = batch.inverse_dynamics(model, q, found.velocity, still) - g
-            efforts = (convention.subtract_onboard_compensation(found.effort, g, coriolis)
-                       / convention.constants_of_commands(model.velocity_names))
+            efforts = self._commands(model, q, found.velocity, found.effort)
             filled = [JointTrajectoryPoint(
                 positions=point.positions, velocities=order.write(velocity),
                 accelerations=order.write(acceleration), effort=order.write(effort),

@@ -1,0 +1,288 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fastest motion along a path that keeps to the limits of the robot."""
+
+from functools import partial
+import logging
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros._internal.text import listed
+from rbd_ros.batch.path_limits import Limits, NodeLimits, Path, SAME_PLACE
+from rbd_ros.batch.trajectory_efforts import effort_of_pace, least_time_scale, TOLERANCE
+from rbd_ros.errors import ModelError, StateError
+from rbd_ros.model.arguments import check_model, number, rows, vector
+from rbd_ros.model.model import Model
+
+# Solutions: until limits are exceeded by at most CLOSE, as a share, at CHECKS of each interval of
+# the grid, at most ROUNDS. A slower pace removes the remainder. Coulomb friction is different at
+# rest, so there are checks beside the ends.
+ROUNDS, CLOSE = 6, 1e-3
+CHECKS = np.array([0.0, 1e-4, 0.25, 0.5, 0.75, 0.9999, 1.0])
+SETTLED = 2e-3      # relative change of the duration at which linear friction is close enough
+# Limits that were exceeded are tightened by this additional share, and shares grow again by this
+# factor at most.
+MARGIN, LEAST_EXCESS = 2e-5, 0.5
+
+
+class RetimedPath(NamedTuple):
+    """
+    Result of `retime`: a motion from rest to rest; arrays have the shape (points, nv).
+
+    Between the points, the joints follow the cubic polynomials with these positions and
+    velocities, as `rbd_ros.control.JointTrajectory` and joint_trajectory_controller do if a
+    trajectory has no accelerations. Accelerations of the fastest motion jump at the points: `a`
+    is the mean of both sides there, and `effort` belongs to it.
+
+    """
+
+    time: np.ndarray    # (points,), s
+    q: np.ndarray       # (points, nq), rad or m
+    v: np.ndarray       # rad/s or m/s
+    a: np.ndarray       # rad/s^2 or m/s^2
+    effort: np.ndarray  # N m or N
+
+
+def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | None = None,
+           acceleration_limit: ArrayLike | None = None, effort_share: float = 1.0,
+           friction: bool = True, springs: bool = True) -> RetimedPath:
+    """
+    Return the fastest motion along a path that keeps to the limits of the robot.
+
+    The path is a cubic spline through the waypoints. Velocities, accelerations, decelerations and
+    efforts stay within the robot's limits; payloads, rotors and mimic joints are those of the
+    model. Joints that depend on others in closed loops keep to their limits of velocity, at the
+    points; mimic joints have no limits of their own. Needs the package toppra (extra ``retime``).
+
+    Parameters
+    ----------
+    model : Model
+        Robot whose joints have one coordinate each, with limits of acceleration or effort.
+    waypoints : array_like, shape (points, nq)
+        At least two different configurations, rad or m; with closed loops, those of dependent
+        joints are guesses.
+    velocity_limit, acceleration_limit : array_like, shape (nv,), optional
+        Further limits, rad/s or m/s and rad/s^2 or m/s^2, such as those of MoveIt's
+        joint_limits.yaml; the smaller of these and the model's holds.
+    effort_share : float
+        Share of the effort limits that the motion may use; the rest is left to feedback.
+    friction, springs : bool
+        Whether efforts include friction and damping, and `rbd_ros.spring_torques`.
+
+    Raises
+    ------
+    StateError
+        If no motion along the path keeps to the limits, or the path leaves the position limits
+        between waypoints.
+    ModelError
+        If limits are missing, or include jerk, to which this method does not keep.
+
+    Notes
+    -----
+    The motion exceeds no limit by more than a millionth at the points and at five states between
+    each two of them, and no limit of velocity in between. Robots with closed loops take seconds.
+
+    """
+    check_model(model)
+    limits = _limits(model, velocity_limit, acceleration_limit,
+                     number('effort_share', effort_share, 0.0, 1.0))
+    path = Path(model, limits, rows(model, 'waypoints', waypoints, positions=True))
+    _check(model, limits, path)
+    nodes = NodeLimits(model, limits, path, friction, springs)
+    allowed, slower = np.ones(len(path.direction)), np.ones(len(path.direction))
+    x, last = None, np.inf
+    for _ in range(ROUNDS):
+        fastest = nodes.fastest * np.square(np.minimum(
+            np.append(slower, 1.0), np.append(1.0, slower)))
+        x = _fastest(path.s, fastest, *nodes.constraints(x, allowed))
+        if x is None:
+            raise _stuck(model, limits, path, nodes)
+        motion = _Motion(model, limits, path, x, friction, springs)
+        speed, rate, force = motion.excess()
+        settled = not nodes.friction_varies or abs(motion.duration / last - 1.0) <= SETTLED
+        if settled and max(map(np.max, (speed, rate, force))) <= 1.0 + CLOSE:
+            break
+        last = motion.duration
+        slower, allowed = _adapted(slower, speed), _adapted(allowed, np.maximum(rate, force))
+    return motion.within_limits()
+
+
+def _limits(model: Model, velocity: ArrayLike | None, acceleration: ArrayLike | None,
+            share: float) -> Limits:
+    """Return the limits of a motion; raise if the robot or its limits do not allow it."""
+    names = [joint.name for joint, _, _ in model.unconstrained.moving_joints
+             if joint.nq != joint.nv]
+    if names:
+        raise ModelError(f'{listed(names)} has several coordinates, through which no path of '
+                         'positions leads: lock it, or load the robot without floating base')
+    jerky = [name for name, x in zip(model.velocity_names, model.jerk_limit) if np.isfinite(x)]
+    if jerky:
+        raise ModelError(f'{listed(jerky)} has a jerk limit, to which the fastest motion does not '
+                         'keep: remove that limit, or plan a smooth motion and slow it down by '
+                         'the time_scale of trajectory_efforts')
+    found = {}
+    for label, value in (('velocity', velocity), ('acceleration', acceleration)):
+        if value is not None:
+            value = vector(model, f'{label}_limit', value)
+        for own in (('velocity',) if label == 'velocity' else ('acceleration', 'deceleration')):
+            limit = getattr(model, f'{own}_limit')
+            found[own] = limit if value is None else np.minimum(limit, value)
+    found['effort'] = share * model.effort_limit
+    for label, limit in found.items():
+        if not np.all(limit > 0.0):
+            k = int(np.argmin(limit > 0.0))
+            raise StateError(f"the {label} limit of '{model.velocity_names[k]}' is {limit[k]:g}; "
+                             'it must be positive')
+    return Limits(**found)
+
+
+def _check(model: Model, limits: Limits, path: Path) -> None:
+    """Raise StateError if the path leaves the position limits, or nothing limits the motion."""
+    moves = np.any(path.slope != 0.0, axis=0)
+    bounded = (np.isfinite(limits.effort)
+               | (np.isfinite(limits.acceleration) & np.isfinite(limits.deceleration)))
+    if not np.any(moves & bounded):
+        raise StateError('no joint that moves has a limit of effort or acceleration, so any '
+                         'motion could be faster: give acceleration_limit')
+    tree = model.unconstrained
+    given = path.given
+    lower = np.minimum(tree.lower, given.min(axis=0)) - SAME_PLACE
+    upper = np.maximum(tree.upper, given.max(axis=0)) + SAME_PLACE
+    wrong = np.argwhere((path.q < lower) | (path.q > upper))
+    if len(wrong):
+        node, k = wrong[0].tolist()
+        before = int(np.searchsorted(path.knots, path.s[node], side='right')) - 1
+        unit = 'rad' if tree.angular[k] else 'm'
+        raise StateError(
+            f"the path leads '{tree.velocity_names[k]}' to {path.q[node, k]:.4g} {unit} after "
+            f'waypoint {path.numbers[before]}, beyond its limits {tree.lower[k]:.4g} ... '
+            f'{tree.upper[k]:.4g}: give more waypoints there')
+
+
+def _stuck(model: Model, limits: Limits, path: Path, nodes: NodeLimits) -> StateError:
+    """Return why there is no motion along the path."""
+    still = np.zeros(len(path.s))
+    worst = np.max(np.abs(np.stack((nodes.holding[:-1], nodes.holding[1:]))
+                          + nodes.friction(still)) / limits.effort, axis=(0, 1))
+    node, k = np.unravel_index(np.argmax(worst), worst.shape)
+    if worst[node, k] <= 1.0:
+        return StateError('no motion along the path keeps to the limits of the robot')
+    before = int(np.searchsorted(path.knots, path.s[node], side='right')) - 1
+    return StateError(
+        f"'{model.velocity_names[k]}' needs {worst[node, k]:.4g} times its effort limit to move "
+        f'slowly after waypoint {path.numbers[before]}: choose another path, or reduce the '
+        'payload')
+
+
+def _adapted(share: np.ndarray, excess: np.ndarray) -> np.ndarray:
+    """Return the shares of limits that keep to them, or exhaust them where they were too small."""
+    return np.minimum(share / np.maximum(excess + MARGIN, LEAST_EXCESS), 1.0)
+
+
+class _Line:
+    """What toppra asks of a path whose inequalities are known."""
+
+    dof = 1
+
+    def __init__(self, s: np.ndarray) -> None:
+        self.path_interval = s[0], s[-1]
+
+
+def _fastest(s: np.ndarray, fastest: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray
+             ) -> np.ndarray | None:
+    """Return the largest x at the nodes, with a u + b x + c <= 0 and x <= fastest, if any."""
+    algorithm, constraint = _toppra()
+
+    class Inequalities(constraint.LinearConstraint):    # type: ignore[name-defined]
+        """Inequalities that are known at the nodes."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.identical = True
+
+        def compute_constraint_params(self, path: Any, gridpoints: np.ndarray) -> tuple[Any, ...]:
+            rows = a.shape[1]
+            bounds = np.stack((np.zeros_like(s), fastest), axis=1)
+            # The last node has no interval of its own.
+            return (*(np.concatenate((x, x[-1:])) for x in (a, b, c)), np.eye(rows),
+                    np.zeros(rows), None, bounds)
+
+    problem = algorithm.TOPPRA([Inequalities()], _Line(s), gridpoints=s, solver_wrapper='seidel')
+    _, speed, _ = problem.compute_parameterization(0.0, 0.0)
+    if speed is None or not np.all(np.isfinite(speed)) or not np.all(speed[1:-1] > 0.0):
+        return None
+    return np.square(speed)
+
+
+def _toppra() -> tuple[Any, Any]:
+    """Return the modules of toppra; raise ModelError if it is missing."""
+    try:
+        from toppra import algorithm, constraint
+    except ImportError:
+        raise ModelError("retiming needs the package toppra: pip install 'rbd_ros[retime]'"
+                         ) from None
+    # Its warnings become exceptions here.
+    logging.getLogger('toppra').setLevel(logging.CRITICAL)
+    return algorithm, constraint
+
+
+class _Motion:
+    """The motion with a solution x: cubic polynomials between the nodes."""
+
+    def __init__(self, model: Model, limits: Limits, path: Path, x: np.ndarray, friction: bool,
+                 springs: bool) -> None:
+        self._model, self._limits, self._path = model, limits, path
+        speed = np.sqrt(x)
+        self._spans = h = (2.0 * np.diff(path.s) / (speed[:-1] + speed[1:]))[:, None]
+        self.duration = float(np.sum(h))
+        self._v = v = path.slope * speed[:, None]
+        step = np.diff(path.points, axis=0) / h
+        # Accelerations, linear in time, at both ends of each interval
+        self._begin = (6.0 * step - 4.0 * v[:-1] - 2.0 * v[1:]) / h
+        self._end = (-6.0 * step + 2.0 * v[:-1] + 4.0 * v[1:]) / h
+        shares = CHECKS[:, None]
+        h, v, a = h[:, None], v[:-1, None], self._begin[:, None]
+        grows = self._end[:, None] - a
+        inside = (path.points[:-1, None] + h * shares * v
+                  + (h * shares) ** 2 * (0.5 * a + shares * grows / 6.0))
+        self._speeds = v + h * shares * (a + 0.5 * shares * grows)
+        self._speeds[:, -1] = self._v[1:]
+        self._rates = a + shares * grows
+        flat = (-1, model.nv)
+        self._efforts = effort_of_pace(
+            model, path.configurations(inside.reshape(flat)), self._speeds.reshape(flat),
+            self._rates.reshape(flat), friction=friction, springs=springs)
+        self._effort_at = partial(effort_of_pace, model, path.q, friction=friction,
+                                  springs=springs)
+
+    def excess(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the largest shares of limits by interval: velocities, their rates, efforts."""
+        limits, v, a = self._limits, self._speeds, self._rates
+        most = np.where(v * a < 0.0, limits.deceleration, limits.acceleration)
+        reverses = (np.min(v, axis=1) < 0.0) & (np.max(v, axis=1) > 0.0)
+        most = np.where(reverses[:, None], np.minimum(most, limits.deceleration), most)
+        effort = self._efforts(1.0).reshape(v.shape)
+        speed, rate, force = (np.max(np.abs(x) / limit, axis=(1, 2)) for x, limit in (
+            (np.concatenate((v, self._peaks()[:, None]), axis=1), limits.velocity), (a, most),
+            (effort, limits.effort)))
+        return speed, rate, force
+
+    def _peaks(self) -> np.ndarray:
+        """Return the extreme velocities inside the intervals, where acceleration changes sign."""
+        a, b, h = self._begin, self._end, self._spans
+        inside = a * b < 0.0
+        rise = np.divide(h * a * a, 2.0 * (a - b), out=np.zeros_like(a), where=inside)
+        return self._v[:-1] + rise
+
+    def within_limits(self) -> RetimedPath:
+        """Return the motion, slowed down by what is left above a limit."""
+        speed, rate, _ = self.excess()
+        least = max(1.0, np.max(speed), np.sqrt(np.max(rate)))
+        scale = least_time_scale(self._limits.effort, least if least > 1.0 + TOLERANCE else 1.0,
+                                 self._efforts)
+        time = scale * np.concatenate(([0.0], np.cumsum(self._spans[:, 0])))
+        v = self._v / scale
+        a = np.concatenate((self._begin[:1], 0.5 * (self._begin[1:] + self._end[:-1]),
+                            self._end[-1:])) / scale ** 2
+        return RetimedPath(time, self._path.q.copy(), v, a, self._effort_at(v, a)(1.0))

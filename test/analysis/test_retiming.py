@@ -1,0 +1,362 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fastest motions: by closed forms, by toppra with torques of Pinocchio, and at 1 kHz."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import rbd_ros
+from rbd_ros.analysis import retime
+from rbd_ros.batch import path_limits
+from rbd_ros.control import JointTrajectory
+from rbd_ros.model import with_friction, with_springs
+from robots import example_urdf, load_quietly
+from scipy.interpolate import CubicHermiteSpline, CubicSpline
+import toppra
+from toppra.algorithm import TOPPRA
+import toppra.constraint
+
+URDF = example_urdf('panda.urdf')
+FINGERS = {'panda_finger_joint1': 0.0}
+# Limits may be exceeded by a thousandth at 1 kHz, and durations by a hundredth of toppra's.
+EXCESS, LONGER = 1.001, 1.01
+# Durations against closed forms: the grid, and linear friction.
+DURATION = 2e-3
+INERTIA, WAY = 0.5, 2.0     # of the wheel, kg m^2, and of its motion, rad
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return a Panda without friction, nor fingers that move."""
+    robot = rbd_ros.with_locked_joints(load_quietly(URDF), FINGERS)
+    return with_friction(robot, damping=0.0 * robot.damping)
+
+
+@pytest.fixture(scope='module')
+def worn(arm):
+    """Return the same with viscous and Coulomb friction."""
+    return with_friction(arm, damping=dict.fromkeys(arm.velocity_names, 2.0),
+                         friction=dict.fromkeys(arm.velocity_names, 1.5))
+
+
+def waypoints(arm, seed, count, through=8):
+    """Return waypoints on a smooth random path near the middle of the limits."""
+    rng = np.random.default_rng(seed)
+    middle = 0.5 * (arm.lower + arm.upper)
+    random = middle + rng.uniform(-0.5, 0.5, (through, arm.nv))
+    return CubicSpline(np.linspace(0.0, 1.0, through), random)(np.linspace(0.0, 1.0, count))
+
+
+def torques(states, friction=(0.0, 0.0), payload=None):
+    """Return torques by Pinocchio, with viscous and Coulomb friction, and a mass at the flange."""
+    full = pin.buildModelFromUrdf(str(URDF))
+    robot = pin.buildReducedModel(full, [full.getJointId('panda_finger_joint1'),
+                                         full.getJointId('panda_finger_joint2')],
+                                  pin.neutral(full))
+    if payload is not None:
+        frame = robot.frames[robot.getFrameId('panda_link8')]
+        robot.appendBodyToJoint(frame.parentJoint, pin.Inertia(payload, np.zeros(3),
+                                                               np.zeros((3, 3))), frame.placement)
+    data = robot.createData()
+    viscous, coulomb = friction
+    return np.array([pin.rnea(robot, data, q, v, a) + viscous * v + coulomb * np.sign(v)
+                     for q, v, a in zip(*states)])
+
+
+def at_1_khz(found):
+    """Return times, q, v and a of cubic polynomials between the points."""
+    time = np.arange(0.0, found.time[-1], 1e-3)
+    curve = CubicHermiteSpline(found.time, found.q, found.v)
+    return time, (curve(time), curve(time, 1), curve(time, 2))
+
+
+@pytest.mark.parametrize('seed, count, acceleration', [
+    (0, 6, np.inf), (1, 6, 15.0), (2, 100, np.inf), (3, 100, 15.0)])
+def test_no_limit_is_exceeded_at_1_khz(arm, worn, seed, count, acceleration):
+    path = waypoints(arm, seed, count)
+    most = np.full(arm.nv, acceleration)
+    for robot, friction in ((arm, (0.0, 0.0)), (worn, (2.0, 1.5))):
+        found = retime(robot, path, acceleration_limit=most)
+        _, (q, v, a) = at_1_khz(found)
+        tau = torques((q, v, a), friction)
+        assert np.max(np.abs(v) / arm.velocity_limit) <= EXCESS
+        assert np.max(np.abs(a)) <= EXCESS * acceleration
+        assert np.max(np.abs(tau) / arm.effort_limit) <= EXCESS
+        # One limit is nearly reached all the time: the motion could not be much faster.
+        used = np.max(np.stack((np.abs(v) / arm.velocity_limit, np.abs(a) / most,
+                                np.abs(tau) / arm.effort_limit)), axis=(0, 2))
+        assert np.mean(used) > 0.98
+
+
+@pytest.mark.parametrize('seed, count, acceleration', [(0, 6, 1e3), (3, 100, 15.0)])
+def test_as_fast_as_toppra_with_torques_of_pinocchio(arm, seed, count, acceleration):
+    path = waypoints(arm, seed, count)
+    most = np.full(arm.nv, acceleration)
+    robot = with_friction(arm, friction=dict.fromkeys(arm.velocity_names, 1.5))
+    found = retime(robot, path, acceleration_limit=most)
+    s = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))))
+    speed, rate, effort = (np.stack((-x, x), axis=1)
+                           for x in (arm.velocity_limit, most, arm.effort_limit))
+    limits = [toppra.constraint.JointVelocityConstraint(speed),
+              toppra.constraint.JointAccelerationConstraint(rate),
+              toppra.constraint.SecondOrderConstraint.joint_torque_constraint(
+                  lambda *state: torques([[x] for x in state])[0], effort, np.full(arm.nv, 1.5))]
+    problem = TOPPRA(limits, toppra.SplineInterpolator(s, path), solver_wrapper='seidel',
+                     parametrizer='ParametrizeConstAccel')
+    assert found.time[-1] <= LONGER * problem.compute_trajectory(0, 0).duration
+
+
+def test_result_is_on_the_path_from_rest_to_rest_with_its_efforts(arm):
+    path = waypoints(arm, 4, 20)
+    found = retime(arm, path)
+    s = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))))
+    fine = CubicSpline(s, path)(np.linspace(0.0, s[-1], 20001))
+    apart = [np.min(np.max(np.abs(fine - q), axis=1)) for q in at_1_khz(found)[1][0][::20]]
+    assert max(apart) < 1e-3
+    assert np.allclose(found.q[[0, -1]], path[[0, -1]])
+    assert found.time[0] == 0.0 and not found.v[[0, -1]].any()
+    assert np.allclose(found.effort, torques((found.q, found.v, found.a)), atol=1e-9)
+    # Accelerations are those of the polynomials, on the average of both sides.
+    curve = CubicHermiteSpline(found.time, found.q, found.v)
+    sides = [curve(found.time[1:-1] + x, 2) for x in (-1e-9, 1e-9)]
+    assert np.allclose(found.a[1:-1], 0.5 * (sides[0] + sides[1]), atol=1e-3)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_reference_of_the_torque_controller_accepts_the_motion(arm, seed):
+    # It finds all extrema of velocities and accelerations, to a millionth.
+    limited = replace(arm, acceleration_limit=np.full(arm.nv, 15.0),
+                      deceleration_limit=np.full(arm.nv, 12.0))
+    found = retime(limited, waypoints(arm, seed, (6, 12)[seed % 2]), effort_share=0.98)
+    JointTrajectory(limited, found.time, found.q, found.v).check_limits()
+
+
+def test_payload_makes_the_motion_slower_and_is_in_the_efforts(arm):
+    path = waypoints(arm, 6, 30)
+    loaded = rbd_ros.with_payload(arm, 'panda_link8', 5.0)
+    found = retime(loaded, path)
+    tau = torques(at_1_khz(found)[1], payload=5.0)
+    assert np.max(np.abs(tau) / arm.effort_limit) == pytest.approx(1.0, abs=1e-3)
+    assert found.time[-1] > retime(arm, path).time[-1]
+
+
+def wheel(axis=(0.0, 0.0, 1.0), **limits):
+    """Return a joint that turns 0.01 kg m^2 and 1.96 kg, 0.5 m away: 0.5 kg m^2 in all."""
+    options = {'lower': -9.0, 'upper': 9.0, **limits}
+    return (rbd_ros.ModelBuilder('wheel').link('base')
+            .link('arm', 1.96, com=(0.0, 0.5, 0.0), inertia=(0.01, 0.01, 0.01))
+            .joint('j', 'revolute', 'base', 'arm', axis=axis, **options).build())
+
+
+def duration(robot, start=0.0, **options):
+    """Return the duration of a motion by 2 rad."""
+    return retime(robot, [[start], [start + WAY]], **options).time[-1]
+
+
+def test_bang_bang_of_a_double_integrator():
+    # Accelerates half of the way, and brakes on the other half.
+    assert duration(wheel(effort=3.0)) == pytest.approx(
+        2.0 * np.sqrt(WAY * INERTIA / 3.0), rel=DURATION)
+    assert duration(wheel(effort=3.0), effort_share=0.5) == pytest.approx(
+        2.0 * np.sqrt(WAY * INERTIA / 1.5), rel=DURATION)
+    assert duration(wheel(effort=3.0, velocity=9.0), acceleration_limit=[4.0]) == pytest.approx(
+        2.0 * np.sqrt(WAY / 4.0), rel=DURATION)
+    # Backwards it is the same.
+    back = retime(wheel(effort=3.0), [[WAY], [0.0]])
+    assert back.time[-1] == pytest.approx(2.0 * np.sqrt(WAY * INERTIA / 3.0), rel=DURATION)
+
+
+def test_trapezoid_of_velocities():
+    # 1 rad/s is reached after 1 / 6 s, in which a twelfth of a radian is covered; so at the end.
+    assert duration(wheel(effort=3.0, velocity=1.0)) == pytest.approx(
+        WAY + 1.0 / 6.0, rel=DURATION)
+    assert duration(wheel(effort=3.0), velocity_limit=[1.0]) == pytest.approx(
+        WAY + 1.0 / 6.0, rel=DURATION)
+
+
+@pytest.mark.parametrize('direction', [1.0, -1.0])
+def test_coulomb_friction_helps_to_brake(direction):
+    robot = with_friction(wheel(effort=3.0), friction={'j': 1.0})
+    faster, slower = 2.0 / INERTIA, 4.0 / INERTIA
+    top = np.sqrt(2.0 * WAY / (1.0 / faster + 1.0 / slower))
+    found = retime(robot, [[0.0], [direction * WAY]])
+    assert found.time[-1] == pytest.approx(top / faster + top / slower, rel=DURATION)
+    ignored = retime(robot, [[0.0], [direction * WAY]], friction=False)
+    assert ignored.time[-1] == pytest.approx(2.0 * np.sqrt(WAY * INERTIA / 3.0), rel=DURATION)
+
+
+def test_viscous_friction_limits_the_speed():
+    # I dv/dt = L - d v, then - L - d v: the switch is where both parts cover the way.
+    damping, effort = 2.0, 3.0
+    robot = with_friction(wheel(effort=effort), damping={'j': damping})
+    rate, speed = damping / INERTIA, effort / damping
+
+    def way(switch):
+        top = speed * (1.0 - np.exp(-rate * switch))
+        rest = np.log1p(top / speed) / rate
+        return speed * switch - top / rate + top / rate - speed * rest, switch + rest
+    low, high = 0.0, 10.0
+    while high - low > 1e-9:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if way(middle)[0] < WAY else (low, middle)
+    assert way(low)[1] < duration(robot) <= LONGER * way(low)[1]
+
+
+def test_deceleration_has_its_own_limit():
+    robot = replace(wheel(effort=1e3), acceleration_limit=np.array([8.0]),
+                    deceleration_limit=np.array([2.0]))
+    top = np.sqrt(2.0 * WAY / (1.0 / 8.0 + 1.0 / 2.0))
+    assert duration(robot) == pytest.approx(top / 8.0 + top / 2.0, rel=DURATION)
+
+
+def test_springs_are_held_unless_left_out():
+    robot = with_springs(wheel(effort=3.0), stiffness=[1.0], spring_reference=[0.5 * WAY])
+    found = retime(robot, [[0.0], [WAY]])
+    _, (q, _, a) = at_1_khz(found)
+    tau = INERTIA * a + q - 0.5 * WAY
+    assert np.max(np.abs(tau)) <= 3.0 * EXCESS
+    assert np.mean(np.abs(tau) > 0.99 * 3.0) > 0.9
+    assert duration(robot, springs=False) == pytest.approx(
+        2.0 * np.sqrt(WAY * INERTIA / 3.0), rel=DURATION)
+
+
+def test_rotors_and_mimic_joints_count():
+    heavy = rbd_ros.with_armature(wheel(effort=3.0), {'j': INERTIA})
+    assert duration(heavy) == pytest.approx(2.0 * np.sqrt(WAY * 2.0 * INERTIA / 3.0), rel=DURATION)
+    pair = (rbd_ros.ModelBuilder('pair').link('base')
+            .link('one', 1.0, inertia=(0.1, 0.1, 0.1)).link('two', 1.0, inertia=(0.1, 0.1, 0.1))
+            .joint('j', 'continuous', 'base', 'one', axis=(0.0, 0.0, 1.0), effort=3.0)
+            .joint('k', 'continuous', 'base', 'two', axis=(0.0, 0.0, 1.0), mimic=('j', -2.0, 0.0))
+            .build())
+    # The second one turns twice as far: four times its inertia.
+    assert duration(pair) == pytest.approx(2.0 * np.sqrt(WAY * 0.5 / 3.0), rel=DURATION)
+
+
+def test_a_joint_that_reverses_or_stands_keeps_to_its_limits(worn):
+    middle = 0.5 * (worn.lower + worn.upper)
+    zigzag = middle + 0.4 * np.array([[0] * 7, [1] * 7, [0] * 7, [1, 0] * 3 + [1], [0] * 7])
+    one_by_one = middle + 0.4 * np.tril(np.ones((7, 7)))
+    for path in (zigzag, one_by_one):
+        _, states = at_1_khz(retime(worn, path))
+        tau = torques(states, (2.0, 1.5))
+        assert np.max(np.abs(tau) / worn.effort_limit) <= EXCESS
+        assert np.max(np.abs(states[1]) / worn.velocity_limit) <= EXCESS
+
+
+def test_closed_loops_move_within_limits():
+    robot = rbd_ros.load_urdf('urdf/palletizer.urdf')
+    start = rbd_ros.neutral(robot)
+    goal = rbd_ros.integrate(robot, start, np.full(robot.nv, 0.2), 1.0)
+    found = retime(robot, [start, goal])
+    tau = np.array([rbd_ros.inverse_dynamics(robot, *state) + rbd_ros.friction_torques(
+        robot, state[1], q=state[0]) for state in zip(found.q, found.v, found.a)])
+    assert np.allclose(found.q[-1], goal, atol=1e-6)
+    assert 0.99 < np.max(np.abs(tau) / robot.effort_limit) <= EXCESS
+
+
+def test_joints_that_depend_on_others_keep_to_their_limits_of_velocity():
+    text = Path('urdf/four_bar.urdf').read_text(encoding='utf-8')
+    slow = rbd_ros.load_urdf_string(text.replace('effort="0" velocity="40"',
+                                                 'effort="0" velocity="0.5"'))
+    start, goal = (rbd_ros.model.normalize(slow, [crank, 0.0, 0.0]) for crank in (0.2, 0.9))
+    found = retime(slow, [start, goal])
+    # Velocities of all joints, by differences of their positions.
+    crank = CubicHermiteSpline(found.time, found.q[:, 0], found.v[:, 0])
+    q = [start]
+    for x in crank(np.arange(0.0, found.time[-1], 1e-3)):
+        q.append(rbd_ros.model.normalize(slow, [x, *q[-1][1:]]))
+    fastest = np.max(np.abs(np.diff(q[1:], axis=0)), axis=0) / 1e-3
+    assert 0.98 * 0.5 < np.max(fastest[1:]) <= EXCESS * 0.5
+
+
+def test_what_is_wrong_is_named(arm):
+    middle = 0.5 * (arm.lower + arm.upper)
+    path = [middle, middle + 0.1]
+    with pytest.raises(rbd_ros.StateError, match='at least two are needed'):
+        retime(arm, [middle, middle])
+    with pytest.raises(rbd_ros.StateError, match='at least two are needed'):
+        retime(arm, np.zeros((0, arm.nv)))
+    with pytest.raises(rbd_ros.StateError, match="velocity limit of 'panda_joint1' is 0"):
+        retime(arm, path, velocity_limit=np.zeros(arm.nv))
+    with pytest.raises(rbd_ros.StateError, match="acceleration limit of 'panda_joint1' is nan"):
+        retime(arm, path, acceleration_limit=np.full(arm.nv, np.nan))
+    with pytest.raises(rbd_ros.StateError, match='effort_share must lie between 0 and 1'):
+        retime(arm, path, effort_share=1.5)
+    with pytest.raises(rbd_ros.StateError, match="effort limit of 'panda_joint1' is 0"):
+        retime(arm, path, effort_share=0.0)
+    free = replace(arm, effort_limit=np.full(arm.nv, np.inf))
+    with pytest.raises(rbd_ros.StateError, match='give acceleration_limit'):
+        retime(free, path)
+    with pytest.raises(rbd_ros.ModelError, match=r'panda_joint1.*has a jerk limit'):
+        retime(replace(arm, jerk_limit=np.full(arm.nv, 1e3)), path)
+    with pytest.raises(rbd_ros.ModelError, match='has several coordinates'):
+        floating = rbd_ros.with_floating_base(arm)
+        retime(floating, [rbd_ros.neutral(floating)] * 2)
+    # The arm is level at the start, and its motor is too weak to hold it there.
+    weight = 1.96 * 0.5 * 9.81
+    with pytest.raises(rbd_ros.StateError, match=r"'j' needs 1.1[0-9]* times its effort limit"):
+        duration(wheel((1.0, 0.0, 0.0), effort=weight / 1.1))
+    # The spline overshoots between the waypoints.
+    steep = [[0.0], [0.0], [0.5], [1.0], [0.9], [0.0]]
+    with pytest.raises(rbd_ros.StateError, match=r"'j' to 1.0[0-9]* rad after waypoint 2, beyond"):
+        retime(wheel(effort=3.0, upper=1.001), steep)
+
+
+def test_a_missing_package_is_named(arm, monkeypatch):
+    monkeypatch.setitem(__import__('sys').modules, 'toppra', None)
+    with pytest.raises(rbd_ros.ModelError, match=r"pip install 'rbd_ros\[retime\]'"):
+        retime(arm, waypoints(arm, 0, 3))
+
+
+def there_and_back():
+    """Return the path of a wheel with friction, the limits at its nodes, and squared rates."""
+    robot = with_friction(wheel(effort=9.0, velocity=1.0), damping={'j': 2.0},
+                          friction={'j': 3.0})
+    limits = path_limits.Limits(robot.velocity_limit, *[np.full(1, np.inf)] * 2,
+                                robot.effort_limit)
+    path = path_limits.Path(robot, limits, np.array([[0.0], [1.0], [0.0]]))
+    return (path, path_limits.NodeLimits(robot, limits, path, True, True),
+            np.full(len(path.s), 0.25))
+
+
+def test_friction_at_nodes_has_all_directions_that_a_joint_may_have():
+    path, nodes, x = there_and_back()
+    least, largest = nodes.friction(x)
+    v = 0.5 * path.slope
+    turn = int(np.argmin(np.abs(path.slope)))
+    assert path.slope[turn] == 0.0 and 0 < turn < len(path.s) - 1
+    for end in (0, 1):
+        speeds = v[end:len(x) - 1 + end]
+        one_way = 2.0 * speeds + 3.0 * np.sign(path.direction)
+        both = [k for k in range(len(speeds)) if k + end in (0, turn, len(x) - 1)]
+        other = np.setdiff1d(np.arange(len(speeds)), both)
+        assert np.allclose(least[end, other], one_way[other])
+        assert np.allclose(largest[end, other], one_way[other])
+    # Both directions where it turns; at the ends, one of them or none.
+    for end, k in ((0, turn), (1, turn - 1)):
+        assert (least[end, k, 0], largest[end, k, 0]) == (-3.0, 3.0)
+    assert np.allclose([least[0, 0, 0], largest[0, 0, 0]], 2.0 * v[0, 0] + np.array([0.0, 3.0]))
+    assert np.allclose([least[1, -1, 0], largest[1, -1, 0]],
+                       2.0 * v[-1, 0] + np.array([-3.0, 0.0]))
+
+
+def test_inequalities_hold_where_torques_at_both_ends_are_within_limits():
+    # A turn of the first wheel about a vertical axis: torques are q'' I and friction.
+    path, nodes, x = there_and_back()
+    a, b, c = nodes.constraints(x, np.ones(len(x) - 1))
+    least, largest = nodes.friction(x)
+    step, count = np.diff(path.s), 0
+    for u in np.linspace(-60.0, 60.0, 241):
+        far = x[:-1] + 2.0 * step * u
+        rigid = [INERTIA * (path.slope[here, 0] * u + path.bend[here, 0] * speed)
+                 for here, speed in ((slice(0, -1), x[:-1]), (slice(1, None), far))]
+        used = np.max(np.abs([rigid + least[..., 0], rigid + largest[..., 0]]), axis=(0, 1)) / 9.0
+        # Friction changes with the speed at the far end, so not where it is a close call.
+        clear = (np.abs(used - 1.0) > 0.05) & (np.abs(far / 0.25 - 1.0) < 0.2)
+        holds = np.max(a * u + b * x[:-1, None] + c, axis=1) <= 0.0
+        assert np.array_equal(holds[clear], (used < 1.0)[clear])
+        count += np.count_nonzero(clear)
+    assert count > 1000
