@@ -144,6 +144,28 @@ def test_the_controller_is_inactive_until_commands_are_complete(start):
     assert 'full size' in COMPLETE
 
 
+@pytest.mark.parametrize('own_file', [False, True])
+def test_switching_is_strict_whatever_the_distribution_and_the_file_of_controllers(
+        start, tmp_path, own_file):
+    values = {}
+    if own_file:
+        path = file_of_controllers(tmp_path)
+        content = yaml.safe_load(path.read_text())
+        content['/**/controller_manager']['ros__parameters']['defaults'] = {
+            'switch_controller': {'strictness': 'best_effort'}}
+        path.write_text(yaml.safe_dump(content))
+        values['controllers'] = str(path)
+    bringup = start(**values)
+    manager, = (one for one in bringup.robot if one.executable == 'ros2_control_node')
+    # The last of the parameters counts. Name and values as in controller_manager_parameters.yaml
+    # of ros2_control 5.16, where 'best_effort' is the default; 6.0 has 'strict'.
+    assert manager.parameters[-1]['defaults.switch_controller.strictness'] == 'strict'
+    for spawner in (*bringup.loading, bringup.activating):
+        # Options that every supported spawner has; it always requests strict switching itself.
+        assert {word for word in spawner.arguments if word.startswith('--')} <= {
+            '--param-file', '--controller-manager', '--controller-manager-timeout', '--inactive'}
+
+
 def test_commands_begin_with_a_blend_and_end_at_zero(start, tmp_path):
     files = [Path(path) for path in start().node.parameters[:-1]]
     assert [path.name for path in files] == ['dynamics.param.yaml', 'commands.param.yaml']

@@ -44,6 +44,9 @@ PLUGINS = 'joint_state_broadcaster', 'forward_command_controller'
 # s within which a controller manager must have appeared
 MANAGER_TIMEOUT = 60
 INTERFACES = 'position', 'velocity', 'effort'
+# Switch all controllers of a request or none, as spawners request. Others may leave it open, and
+# before Lyrical then deactivate the effort controller even if its successor cannot be activated.
+STRICT = {'defaults.switch_controller.strictness': 'strict'}
 
 
 class Bringup(NamedTuple):
@@ -92,7 +95,8 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) ->
     bringup = Bringup(
         [Process('robot_state_publisher', 'robot_state_publisher', None,
                  ({'robot_description': text, **common},)),
-         Process('controller_manager', 'ros2_control_node', None, (str(path), common))],
+         Process('controller_manager', 'ros2_control_node', None,
+                 (str(path), {**common, **STRICT}))],
         [_spawner(STATES, path), _spawner(EFFORTS, path, '--inactive')],
         node, _spawner(EFFORTS, path))
     check_installed((*bringup.robot, *bringup.loading, node), find, PLUGINS, ARGUMENTS)
