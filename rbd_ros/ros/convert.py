@@ -11,7 +11,7 @@ This is the only place where linear-first becomes angular-first.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Inertia, Point, Pose, Twist, Vector3, Wrench, WrenchStamped
 import numpy as np
 from rbd_ros._internal.cdr import Field, JointStateReader, Stamp, Template
@@ -105,3 +105,9 @@ def seconds(stamp: Time | Stamp) -> float:
 def time(stamp: Time | Stamp) -> Time:
     """Return a stamp as a builtin_interfaces/Time."""
     return Time(sec=stamp.sec, nanosec=stamp.nanosec)
+
+
+def duration(seconds: float) -> Duration:
+    """Return a duration as a message, rounded to nanoseconds."""
+    sec, nanosec = divmod(round(1e9 * seconds), 10 ** 9)
+    return Duration(sec=sec, nanosec=nanosec)

@@ -22,7 +22,8 @@ WIDTH, HEIGHT = 80, 24
 MINUS_ZERO = re.compile(r'-0(\.0*)?(e[+-]?\d+)?(?![\d.])')
 
 
-@pytest.fixture(scope='module', params=['demo_arm', 'talos_reduced.urdf', 'tiago_dual.urdf'])
+@pytest.fixture(scope='module', params=[
+    'demo_arm', 'talos_reduced.urdf', pytest.param('tiago_dual.urdf', marks=pytest.mark.long)])
 def model(request):
     """Return robots with 7, 32 and 101 joints."""
     return load_quietly(share('urdf', 'demo_arm.urdf') if request.param == 'demo_arm'

@@ -233,7 +233,7 @@ def test_arguments_with_few_values_show_them(run, file):
     assert {name for name, values in shown.items() if values} == {'mode', 'robot'}
     assert shown['mode'] == ['', 'gravity', 'pd_gravity', 'cartesian_impedance', 'computed_torque',
                              'hybrid', 'joint_impedance', 'slotine_li']
-    assert shown['robot'] == ['', 'franka', 'generic', 'kinova', 'kuka_fri', 'ur']
+    assert shown['robot'] == ['', 'franka', 'generic', 'kinova', 'kuka_fri', 'ur', 'ur_currents']
 
 
 def test_a_description_that_is_published_already_is_not_published_again(run, monkeypatch, tmp_path,

@@ -267,7 +267,8 @@ def test_several_parameter_files_are_given_in_their_order(tmp_path):
         start(params=f'{files[0]}:/nowhere')
 
 
-@pytest.mark.parametrize('robot', ['franka', 'generic', 'kinova', 'kuka_fri', 'ur'])
+@pytest.mark.parametrize('robot', ['franka', 'generic', 'kinova', 'kuka_fri', 'ur',
+                                   'ur_currents'])
 def test_parameter_files_override_the_effort_convention_of_a_robot(robot):
     node = start(robot=robot, sim='false')['dynamics_node']
     first, second, _ = node.parameters
@@ -288,7 +289,7 @@ def test_a_simulated_robot_adds_no_gravity_by_itself(arm):
 
 def test_an_unknown_robot_is_refused_and_known_ones_are_named():
     with pytest.raises(LaunchError, match="there is no 'fanuc', only franka, generic, kinova, "
-                                          'kuka_fri, ur'):
+                                          'kuka_fri, ur, ur_currents'):
         start(robot='fanuc')
 
 

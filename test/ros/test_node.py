@@ -16,8 +16,8 @@ AGREEMENT = 1e-9
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', '~/mass_matrix_rate',
                    '~/coriolis_matrix_rate', '~/gravity_torques_rate')
 OPTIONAL = ('~/coriolis_matrix_rate', '~/task_dynamics', '~/task_pose', '~/task_jacobian',
-            '~/task_bias', '~/task_inertia', '~/external_torques', '~/external_wrench',
-            '~/contact')
+            '~/task_bias', '~/task_inertia', '~/torque_deviation', '~/external_torques',
+            '~/external_wrench', '~/contact')
 ARM = (example_urdf('ur10_robot.urdf')).read_text()
 
 pytestmark = pytest.mark.usefixtures('domain')

@@ -184,6 +184,7 @@ def test_conventions_that_cannot_be_are_refused_by_name(values, message):
 # What each robot measures and takes, and whether friction is in what it measures; the files say
 # where that is written.
 PRESETS = {'generic': ('full', 'full', True), 'ur': ('without_gravity', 'without_gravity', True),
+           'ur_currents': ('full', 'without_gravity', True),
            'franka': ('full', 'without_gravity', False),
            'kuka_fri': ('full', 'without_gravity', False), 'kinova': ('full', 'full', False)}
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes, launch files and the demo take a robot description that is MJCF."""
 
+from loop_robots import URDF
 import numpy as np
 import pytest
 import rbd_ros
@@ -34,6 +35,14 @@ def test_elements_of_mjcf_that_are_refused_are_named(harness):
     node.describe(TEXT.replace('</mujoco>', '<option density="1.2"/></mujoco>'))
     node.settle()
     assert 'the fluid (option density' in node.node.report.last_error and node.node.robot is None
+
+
+def test_a_parameter_leaves_them_out(harness):
+    node = harness(TEXT.replace('</mujoco>', '<option density="1.2"/></mujoco>'), ignore=['fluid'])
+    assert list(node.answer(['hinge'], np.array([0.3]), np.array([0.0])).joint_names) == ['hinge']
+    node.describe((URDF / 'demo_arm.urdf').read_text())
+    node.settle()
+    assert 'not MJCF: there is nothing to ignore' in node.node.report.last_error
 
 
 @pytest.fixture

@@ -30,7 +30,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 VECTORS = {'~/gravity_torques': 'holding', '~/coriolis_torques': 'coriolis_torques',
-           '~/gravity_torques_rate': 'g_dot', '~/external_torques': 'external_torques'}
+           '~/gravity_torques_rate': 'g_dot', '~/torque_deviation': 'torque_deviation',
+           '~/external_torques': 'external_torques'}
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 # What is in them, and the names of rows and columns that are not the joints.
 MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
@@ -58,8 +59,8 @@ def values_of(model, seed):
     shapes = {'q': (model.nq,), 'v': (nv,), 'g': (nv,), 'coriolis_torques': (nv,), 'M': (nv, nv),
               'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_dot': (nv, nv),
               'C_dot': (nv, nv), 'g_dot': (nv,), 'Lambda': (6, 6), 'J': (6, nv), 'commands': (2,),
-              'external_torques': (nv,), 'thresholds': (nv,), 'holding': (nv,),
-              'positions': (nv,), 'velocities': (nv,), **PARTS}
+              'torque_deviation': (nv,), 'external_torques': (nv,), 'thresholds': (nv,),
+              'holding': (nv,), 'positions': (nv,), 'velocities': (nv,), **PARTS}
     return {name: rng.normal(size=shape) for name, shape in shapes.items()} | {
         'contact': seed % 2 == 1}
 
@@ -299,7 +300,7 @@ def test_the_node_that_the_benchmark_compares_with_publishes_as_much():
         node._on_description(String(data=arm))
         assert list(node._messages) == [
             topic for topic in TOPICS
-            if topic not in ('~/coriolis_matrix_rate', '~/contact')
+            if topic not in ('~/coriolis_matrix_rate', '~/torque_deviation', '~/contact')
             and not topic.startswith(('~/task_', '~/external_'))]
         whole = deserialize_message(bytes(node._messages['~/dynamics']), TOPICS['~/dynamics'])
         assert len(whole.mass_matrix) == 49

@@ -178,7 +178,7 @@ def test_robots_describe_themselves_wait_with_their_brakes_on_and_then_fall(peer
 
 
 @pytest.mark.parametrize('name, value, reason', [
-    ('simulated_robot', f'urdf:={example_urdf("romeo.urdf")}', "'LHand' moves no inertia"),
+    ('simulated_robot', f'urdf:={example_urdf("romeo.urdf")}', "'RHand' moves no inertia"),
     ('simulated_robot', 'rate:=fast', 'rate must be a number'),
     ('simulated_robot', 'urdf:=/nowhere/arm.urdf', '/nowhere/arm.urdf'),
     ('mujoco_robot', 'urdf:=/nowhere/arm.urdf', '/nowhere/arm.urdf'),

@@ -86,9 +86,10 @@ def start():
 
 
 @pytest.mark.parametrize('mode, engine, model', [
-    *((mode, 'mujoco', '') for mode in ('pd_gravity', 'computed_torque', 'joint_impedance',
-                                        'slotine_li', 'hybrid')),
-    ('computed_torque', 'true', ''), ('pd_gravity', 'true', ''), ('pd_gravity', 'mujoco', UR10)])
+    ('pd_gravity', 'mujoco', ''), ('computed_torque', 'mujoco', ''), ('hybrid', 'mujoco', ''),
+    ('computed_torque', 'true', ''), ('pd_gravity', 'mujoco', UR10),
+    *(pytest.param(*case, '', marks=pytest.mark.long) for case in (
+        ('joint_impedance', 'mujoco'), ('slotine_li', 'mujoco'), ('pd_gravity', 'true')))])
 def test_a_simulated_robot_of_launch_reaches_its_goal_in_each_mode(start, capfd, mode, engine,
                                                                    model):
     if engine == 'mujoco':

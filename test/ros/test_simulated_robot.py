@@ -143,6 +143,29 @@ def test_friction_of_the_urdf_or_a_file_of_drives_holds_what_it_can(robot, tmp_p
         robot(drives=str(tmp_path / 'none.yaml'))
 
 
+@pytest.mark.parametrize('kind', [SimulatedRobot, RobotInMujoco])
+def test_a_file_of_constraints_closes_the_loops(robot, kind, tmp_path):
+    if kind is RobotInMujoco:
+        pytest.importorskip('mujoco')
+    path = tmp_path / 'loops.yaml'
+    path.write_text("""independent: [a]
+constraints:
+  - {name: rod, kind: point, link_a: wheel_a, link_b: wheel_b,
+     xyz_a: [1.0, 0.0, 0.0], xyz_b: [1.0, 0.0, 0.0]}
+  - {name: other, kind: point, link_a: wheel_a, link_b: wheel_c,
+     xyz_a: [1.0, 0.0, 0.0], xyz_b: [1.0, 0.0, 0.0]}
+""")
+    node, states = robot(kind, robot_description=THREE_WHEELS, constraints=str(path))
+    assert list(node._state.name) == ['a']
+    node._on_command(Float64MultiArray(data=[1.0]))
+    node._simulated_until -= 0.05
+    node._on_timer()
+    assert states[-1][2] == [1.0] and states[-1][1][0] > 0.0
+    path.write_text('constraint: []')
+    with pytest.raises(rbd_ros.ModelError, match=r'loops\.yaml'):
+        robot(kind, robot_description=THREE_WHEELS, constraints=str(path))
+
+
 @pytest.mark.parametrize('parameters, message', [
     ({'initial_positions': [0.1, 0.2]}, 'initial_positions has 2 entries.*hinge'),
     ({'command_joints': ['elbow']}, 'command_joints must name every joint once: hinge'),

@@ -65,7 +65,9 @@ def ended(loop, state):
     return [one for one in loop.statuses if one.state == state]
 
 
-@pytest.mark.parametrize('mode', JOINTS)
+@pytest.mark.parametrize('mode', [
+    'computed_torque', *(pytest.param(mode, marks=pytest.mark.long)
+                         for mode in JOINTS if mode != 'computed_torque')])
 def test_fault_70_a_blocked_joint_ends_the_motion_and_is_released_slowly(start, mode):
     effort, fastest = limits()
     loop = start(mode=mode)
@@ -170,7 +172,7 @@ def test_in_the_mode_hybrid_goals_count_without_paths_and_free_joints_have_none(
     assert 'flange_roll' not in aborted.reason
 
 
-@pytest.mark.parametrize('topic', ['path', 'goal'])
+@pytest.mark.parametrize('topic', ['path', pytest.param('goal', marks=pytest.mark.long)])
 def test_a_blocked_hand_is_aborted_by_its_tolerances(start, topic):
     loop = start(mode='cartesian_impedance', task_link='tool', goal_time=0.2,
                  cartesian_path_tolerance=[0.0, 0.05 if topic == 'path' else 0.0],
@@ -233,11 +235,11 @@ def test_the_guard_acts_on_what_a_blend_makes_of_the_efforts(start, order, conve
     efforts = robot.workspace.gravity_torques(robot.states.q) * (convention == 'full')
     # The first joint is too fast: what slows it down is left to it, and the others are not meant.
     change = np.array([-5.0, 3.0, -2.0, 1.0, 0.5, -0.25, 0.1])[::order]
-    one, other = (modes.limit(robot, efforts, efforts[::order] + x) for x in (0.0, change))
+    one, other = (modes.guard(robot, efforts)(efforts[::order] + x) for x in (0.0, change))
     braked = (one - efforts[::order])[::order]
     assert braked[0] < -1.0 and np.max(np.abs(braked[1:])) < ROUNDING
     assert np.max(np.abs(other - one - change)) < ROUNDING
-    faster = modes.limit(robot, efforts, efforts[::order] - change)
+    faster = modes.guard(robot, efforts)(efforts[::order] - change)
     assert -5.0 < (faster - other)[::order][0] < 10.0
 
 

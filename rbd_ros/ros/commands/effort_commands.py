@@ -287,14 +287,13 @@ class EffortCommands:
         blend = min(step, MAX_BLEND_STEP)
         first = self._blended if guard else self._last
         blended = goal if blend >= left else first + blend / left * (goal - first)
-        goal = guard(blended) if guard else blended
-        guarded = goal != blended
+        goal = guarded = guard(blended) if guard else blended
         if settings.effort_rate_limit > 0.0:
             reach = settings.effort_rate_limit * step
             goal = np.clip(goal, self._last - reach, self._last + reach)
         self._last[:] = self._limited(goal)
         # A blend does not continue from the temporary commands of a guard.
-        self._blended = np.where(guarded, blended, self._last)
+        self._blended = np.where(guarded != blended, blended, self._last) if guard else self._last
         self._commanded = now
 
     def _limited(self, efforts: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Efforts of ~/effort_commands: the interface of control laws, and gravity compensation."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -33,14 +33,16 @@ class Law:
         """
         raise NotImplementedError
 
-    def limit(self, robot: Robot, efforts: np.ndarray, commands: np.ndarray) -> np.ndarray:
+    def guard(self, robot: Robot,
+              efforts: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
         """
-        Return `commands` that do not drive joints beyond their position and velocity limits.
+        Return a function that keeps commands from driving joints beyond their limits, if needed.
 
-        They are blended from `efforts`, the last efforts, and in the order of commands, N m or N.
+        Its argument are commands blended from `efforts`, the last efforts, and in the order of
+        commands, N m or N.
 
         """
-        return commands
+        return None
 
     def facts(self, robot: Robot, now: float) -> dict[str, str]:
         """Return values for /diagnostics since the last call."""

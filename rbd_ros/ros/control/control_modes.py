@@ -22,6 +22,7 @@ The invariant, after any sequence of calls:
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -152,9 +153,12 @@ class ControlModes(ReferenceReceiver, Law):
         self._onboard = tau - efforts
         return efforts
 
-    def limit(self, robot: Robot, efforts: np.ndarray, commands: np.ndarray) -> np.ndarray:
-        """Return commands as the guard of the joints limits them; see `Law`."""
-        columns = robot.command_columns
+    def guard(self, robot: Robot, efforts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the limits of the joints as a function of commands; see `Law`."""
+        return partial(self._limited, robot.command_columns, efforts)
+
+    def _limited(self, columns: np.ndarray, efforts: np.ndarray,
+                 commands: np.ndarray) -> np.ndarray:
         tau = efforts + self._onboard
         tau[columns] = commands + self._onboard[columns]
         limited = self._guard.limit(tau, *self._state)

@@ -39,10 +39,12 @@ TOPICS = {
     '~/task_jacobian': MatrixStamped,
     '~/task_bias': AccelStamped,
     '~/task_inertia': MatrixStamped,
+    '~/torque_deviation': JointState,
     '~/external_torques': JointState,
     '~/external_wrench': WrenchStamped,
     '~/contact': ContactStamped,
 }
+TORQUE_DEVIATION = '~/torque_deviation'
 FULL_STATES = '~/full_joint_states'
 C_RATE = '~/coriolis_matrix_rate'
 TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN = '~/task_dynamics', '~/task_pose', '~/task_jacobian'
@@ -52,13 +54,14 @@ EXTERNAL_TORQUES, EXTERNAL_WRENCH, CONTACT = EXTERNAL_TOPICS = (
     '~/external_torques', '~/external_wrench', '~/contact')
 RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS,
-                   TASK_DYNAMICS, TASK_BIAS)
+                   TASK_DYNAMICS, TASK_BIAS, TORQUE_DEVIATION)
 # Topics in the axes of the task link, which their header names.
 LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, EXTERNAL_WRENCH)
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')    # The rows and columns of task-space matrices
 # Topics with one number per joint, and their terms.
 VECTORS = {'~/gravity_torques': 'holding', '~/coriolis_torques': 'coriolis_torques',
-           '~/gravity_torques_rate': 'g_dot', EXTERNAL_TORQUES: 'external_torques'}
+           '~/gravity_torques_rate': 'g_dot', TORQUE_DEVIATION: 'torque_deviation',
+           EXTERNAL_TORQUES: 'external_torques'}
 # Topics with a matrix: the term, and the names of rows and columns if they are not the joints.
 MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
             '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),

@@ -16,7 +16,7 @@ from functools import partial, wraps
 from math import hypot, isfinite
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
-from rbd_msgs.srv import FillEfforts, IdentifyPayload
+from rbd_msgs.srv import IdentifyPayload
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.errors import ModelError
 from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
@@ -65,8 +65,8 @@ class NodeSettings(NamedTuple):
                                             NO_GRAVITY, 1000.0, changeable=True)]
     floating_base: bool
     executor: Annotated[str, Setting(
-        'single', "rclpy's executor; events is newer and takes half the CPU time.",
-        choices=('single', 'events'))]
+        'events', "rclpy's executor; single is older and takes twice the CPU time.",
+        choices=('events', 'single'))]
     autostart: Annotated[bool, Setting(True, 'Configure and activate the node when it starts.')]
 
     def check(self) -> None:
@@ -225,7 +225,7 @@ class DynamicsNode(LifecycleNode):
         self.calls: dict[str, BackgroundService] = {}
         self.filling = TrajectoryService(self.answering, select(TrajectorySettings))
         for kind, name, method in (*self.answering.methods(), *self.analysing.methods(),
-                                   (FillEfforts, '~/fill_efforts', self.filling.fill_efforts)):
+                                   *self.filling.methods()):
             one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
                                                        log, CHANGES.get(name))
             self._parts.append(partial(self.destroy_service, one.service))

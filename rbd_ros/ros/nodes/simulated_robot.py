@@ -18,8 +18,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 from rbd_ros import Model, random_configuration, RbdError, StateError
-from rbd_ros._internal.setting import Setting
+from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros._internal.text import listed
+from rbd_ros.model import load_constraints
 from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import read_description
@@ -27,6 +28,7 @@ from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import fixed_values, usage
 from rbd_ros.ros.robot.read_model import load_quietly
+from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rbd_ros.ros.runtime.report import Log
@@ -50,6 +52,7 @@ _PARAMETERS = {
     'urdf': Setting('', 'Path of a URDF or MJCF file; empty: the demo arm.'),
     'drives': Setting('', 'Path of a parameter file with drives, as rbd_ros.model.save_drives '
                       'writes it; empty: friction and damping of the URDF.'),
+    'constraints': settings_of((RobotSettings,))['constraints'],
     'rate': Setting(500.0, 'Rate of the joint states.', 'Hz', 1.0, 5000.0),
     'step': Setting(0.001, 'Step of the integration.', 's', 1e-6, 0.1),
     'initial_positions': Setting((), 'Initial joint positions in the order of the model; empty: '
@@ -117,6 +120,8 @@ class SimulatedRobot(Node):
         self._text = given['robot_description'] or read_description(
             given['urdf'] or share('urdf', 'demo_arm.urdf'))
         model = load_quietly(self._text)
+        if given['constraints']:
+            model = load_constraints(model, given['constraints'])
         if given['drives']:
             model = load_drives(model, given['drives'])
         names, start, order = (list(model.velocity_names), given['initial_positions'],

@@ -3,20 +3,20 @@
 """The outputs of the dynamics node: the dynamics of each state, and effort commands."""
 
 from collections.abc import Sequence
-from functools import partial
 from time import perf_counter, sleep
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from rbd_ros import RbdError, SingularError, spring_torques
 from rbd_ros._internal.setting import Setting
+from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.control import EffortConvention
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.control.compensation import Law
 from rbd_ros.ros.messages.topics import (
     C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES, EXTERNAL_WRENCH,
-    FULL_STATES, RATE_TOPICS, TASK_TOPICS, TOPICS, VELOCITY_TOPICS)
+    FULL_STATES, RATE_TOPICS, TASK_TOPICS, TOPICS, TORQUE_DEVIATION, VELOCITY_TOPICS)
 from rbd_ros.ros.outputs.external_forces import ExternalForces
 from rbd_ros.ros.outputs.task_outputs import task_values
 from rbd_ros.ros.robot.current_robot import CurrentRobot
@@ -53,6 +53,7 @@ class PublishingSettings(NamedTuple):
     on_stale: str
     state_timeout: float
     missing_velocity: str
+    friction_dead_band: float
     effort_convention: EffortConvention
     springs: bool
     marker_rate: Annotated[float, Setting(
@@ -93,7 +94,8 @@ class Publishing:
         self._prepare = (dict.fromkeys(RATE_TOPICS, self._prepare_rates)
                          | dict.fromkeys(EXTERNAL_TOPICS, self._prepare_forces)
                          | dict.fromkeys(TASK_TOPICS, self._prepare_task)
-                         | {FULL_STATES: self._prepare_all_joints})
+                         | {FULL_STATES: self._prepare_all_joints,
+                            TORQUE_DEVIATION: self._prepare_deviation})
         self._publishers = {
             topic: node.create_publisher(kind, topic, 10, event_callbacks=NO_EVENTS)
             for topic, kind in (TOPICS | {one: CommandMessages.kinds[one]
@@ -269,7 +271,7 @@ class Publishing:
         elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
-    # Each of the next four methods adds the terms of some topics, or returns why it cannot.
+    # Each of the next five methods adds the terms of some topics, or returns why it cannot.
     def _prepare_rates(self, topic: str, values: dict[str, Any], robot: Robot,
                        terms: DynamicsTerms) -> str | None:
         """Compute the time derivatives of M, C and g; that of C needs the acceleration."""
@@ -295,6 +297,17 @@ class Publishing:
         if isinstance(found, str):
             return found
         values.update(found)
+        return None
+
+    def _prepare_deviation(self, topic: str, values: dict[str, Any], robot: Robot,
+                           terms: DynamicsTerms) -> str | None:
+        """Compute the deviation of torques without accelerations, which are not measured."""
+        if robot.model.uncertainty is None:
+            return ('the robot has no uncertainty: identify it with rbd_ros identify, and load '
+                    'the parameter file that it writes')
+        q, v = values['q'], values['v']
+        values['torque_deviation'] = torque_deviation(
+            robot.model, q, v, np.zeros_like(v), smooth=self._settings.friction_dead_band)
         return None
 
     def _prepare_all_joints(self, topic: str, values: dict[str, Any], robot: Robot,
@@ -325,7 +338,7 @@ class Publishing:
             return efforts
         complete = self._commands.complete
         self._publish_command(self._commands.update(efforts[robot.command_columns], self._now,
-                                                    partial(self._law.limit, robot, efforts)))
+                                                    self._law.guard(robot, efforts)))
         if self._commands.complete and not complete:
             self._log.info(COMPLETE)
             for level, text in self._law.findings():

@@ -14,6 +14,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.model import load_constraints, with_free_joints
 from rbd_ros.model.files.any_format import load_text
 from rbd_ros.model.files.drive_files import with_named_drives
+from rbd_ros.model.files.uncertainty_files import with_named_uncertainty
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.robot.robot_settings import RobotSettings
@@ -70,7 +71,8 @@ def per_velocity(model: Model, numbers: Sequence[float], joints: Sequence[str],
 def read_model(text: str, settings: RobotSettings) -> Model:
     """Return the robot of a description, changed as the parameters ask, or raise ModelError."""
     model = load_quietly(text, gravity=gravity_in_root(settings.gravity, settings.mounting_rpy),
-                         strict=settings.strict_urdf, max_joints=settings.max_joints)
+                         strict=settings.strict_urdf, max_joints=settings.max_joints,
+                         ignore=settings.ignore)
     if settings.floating_base and base_joint(model) is None:
         model = with_floating_base(model)
     if settings.constraints:
@@ -82,6 +84,7 @@ def read_model(text: str, settings: RobotSettings) -> Model:
         model = with_locked_joints(model, _locked_positions(model, settings))
     if settings.joints:
         model = with_free_joints(model, (*settings.joints, *([base.name] if base else [])))
+    model = with_named_uncertainty(model, settings.uncertainty)
     for joint, _, _ in model.moving_joints:
         if not KINDS[joint.kind].is_screws and joint is not base_joint(model):
             raise ModelError(f"joint '{joint.name}' is {joint.kind}: joint states cannot hold its "

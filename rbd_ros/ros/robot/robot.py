@@ -33,7 +33,7 @@ class Robot:
         self.workspace, self.service_workspace = Workspace(model), Workspace(model)
         self.base_joint = base_joint(model)
         self.states = joint_states(model)
-        _, *self._places = all_coordinates(model)
+        self._places = [np.array(places, int) for places in all_coordinates(model)[1:]]
         self.odometry = (OdometryStates(model, self.base_joint, self.prefix)
                          if self.base_joint else None)
         self._base_received = -inf

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 from rbd_ros._internal.setting import declared, Group, Setting
 from rbd_ros.control.effort_convention import EffortConvention
+from rbd_ros.model.files.uncertainty_files import MEANINGS
 from rbd_ros.model.joints import DRIVE
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 
@@ -36,6 +37,11 @@ _DRIVE_SETTINGS = Group({
                              'may be among them.', entry=str, of_robot=True),
     **{f'drives.{label}': Setting((), *_DRIVES[label], per='drives.joints', single=False,
                                   of_robot=True) for label in DRIVE}}, _without_prefix)
+_UNCERTAINTY_SETTINGS = Group({
+    f'uncertainty.{label}': Setting(
+        (), f'{meaning} Written by rbd_ros identify.', of_robot=True,
+        entry=str if label in ('joints', 'parameters') else float)
+    for label, meaning in MEANINGS.items()}, _without_prefix)
 _CONVENTION_SETTINGS = Group(
     {f'effort_convention.{name}': one for name, one in declared(EffortConvention).items()
      if isinstance(one, Setting)}, lambda values: EffortConvention(**_without_prefix(values)))
@@ -50,6 +56,9 @@ class RobotSettings(NamedTuple):
     constraints: Annotated[str, Setting(
         '', 'YAML file with constraints that close loops, or with the names of the independent '
         'joints; empty: those of the description.')]
+    ignore: Annotated[tuple[str, ...], Setting(
+        (), 'Kinds of elements of an MJCF description to leave out, such as equality.',
+        entry=str)]
     joints: Annotated[tuple[str, ...], Setting(
         (), 'Joints that move; all others are locked at zero. Empty: all.', entry=str)]
     locked_joints: Annotated[tuple[str, ...], Setting(
@@ -58,6 +67,7 @@ class RobotSettings(NamedTuple):
         (), 'Positions of the locked joints; empty: zero.', 'rad or m',
         condition='finite numbers')]
     drives: Annotated[dict[str, tuple[Any, ...]], _DRIVE_SETTINGS]
+    uncertainty: Annotated[dict[str, tuple[Any, ...]], _UNCERTAINTY_SETTINGS]
     effort_convention: Annotated[EffortConvention, _CONVENTION_SETTINGS]
     payload_link: Annotated[str, Setting(
         '', 'Link with a payload from the start; empty: no payload.')]

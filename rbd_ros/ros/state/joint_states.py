@@ -207,9 +207,9 @@ class JointStates:
             raise Rejected(f"the position of '{self.names[self._joints[bad]]}' is out of range: "
                            f'{position[bad]}', 'out of range')
         velocity = (np.asarray(message.velocity)[self._source]
-                    if len(message.velocity) else np.full(len(position), np.nan))
+                    if len(message.velocity) else self._unknown)
         effort = (np.asarray(message.effort)[self._source]
-                  if len(message.effort) == count else np.full(len(position), np.nan))
+                  if len(message.effort) == count else self._unknown)
         return position, velocity, effort
 
     def _lay_out(self, names: Sequence[str]) -> None:
@@ -224,7 +224,8 @@ class JointStates:
                 self.unknown_names.add(name)
         known = [(k, self._index[name]) for k, name in enumerate(names) if name in self._index]
         targets = [k for _, k in known]
-        self._joints = np.array(targets, int)
+        self._joints, self._unknown = np.array(targets, int), np.full(len(targets), np.nan)
+        self._unknown.flags.writeable = False
         self._source, self._target = places([k for k, _ in known]), places(targets)
         self._q_target = places([self.q_of[k] for k in targets])
         self._v_target = places([self.v_of[k] for k in targets])

@@ -65,12 +65,15 @@ class SampleJudge:
         self._limit, self._names, self._turns = limit[v_of], names, np.array(turns, bool)
         self._units = np.where(model.angular[v_of], 'rad', 'm')
         # `speed` is the fastest speed of each joint, rad/s or m/s.
+        self._fastest = 0.0
         self.allow(np.inf)
         self.forget()
 
     def allow(self, fastest: float) -> None:
         """Set the fastest speed of all joints, in multiples of their velocity limits."""
-        self.speed = fastest * self._limit
+        if fastest != self._fastest:
+            self._fastest, self.speed = fastest, fastest * self._limit
+            self._slowness = 1.0 / self.speed
 
     def forget(self) -> None:
         """Discard all samples."""
@@ -93,10 +96,13 @@ class SampleJudge:
         since then, s, with the error `jitter`.
 
         """
-        speed, way = self.speed[joints], self._way(joints, position - last_position)
+        self.implausible, self.moved = [], []
+        change = position - last_position
+        if self._are_plausible(joints, change, velocity, elapsed.min() + jitter):
+            return velocity, np.zeros(len(joints), bool)
+        speed, way = self.speed[joints], self._way(joints, change)
         # Comparisons with NaN are false.
         jumped, fast = np.abs(way) > speed * (elapsed + jitter), np.abs(velocity) > speed
-        self.implausible, self.moved = [], []
         if self.unconfirmed:
             self._new[joints] &= np.isnan(last_position) | jumped
         wrong = jumped | fast
@@ -129,6 +135,17 @@ class SampleJudge:
             self.doubtful.discard(joint)
             jumped[k] = False
         return velocity, jumped
+
+    def _are_plausible(self, joints: np.ndarray, change: np.ndarray, velocity: np.ndarray,
+                       duration: float) -> bool:
+        """Return whether samples are obviously plausible, and no joint is under observation."""
+        if self._runs or duration <= 0.0 or self._new.any():
+            return False
+        # Each share of the fastest speed is at most the root of the sum of squares, which is fast
+        # to compute. Comparisons with NaN are false.
+        slowness = self._slowness[joints]
+        shares, further = slowness * velocity, slowness * change
+        return bool(shares.dot(shares) <= 1.0 and further.dot(further) <= duration * duration)
 
     @property
     def unconfirmed(self) -> bool:
