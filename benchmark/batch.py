@@ -24,6 +24,7 @@ import with_rollout
 
 # States in one call; those of a function that writes matrices are fewer.
 STATES, FEWER = 20_000, 4_000
+QUICKER = 4         # times fewer in quick runs
 LABELS = ('Panda', 'Talos', 'Talos, floating')
 # See library.py.
 AGREEMENT = 1e-10
@@ -63,12 +64,13 @@ def written(results):
 def measure(robot, threads, quick):
     """Yield a row of results for every function."""
     model, rng = robot.model, np.random.default_rng(0)
-    Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(STATES)])
-    V, A = rng.normal(size=(2, STATES, model.nv))
+    many, fewer = (x // (QUICKER if quick else 1) for x in (STATES, FEWER))
+    Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(many)])
+    V, A = rng.normal(size=(2, many, model.nv))
     states = {'Q': Q, 'V': V, 'A': A, 'T': batch.inverse_dynamics(model, Q, V, A)}
     others = libraries(robot, threads, states)
     for function in FUNCTIONS:
-        count = STATES if function in OF_VECTORS else FEWER
+        count = many if function in OF_VECTORS else fewer
         call = ours(robot, function, {name: x[:count] for name, x in states.items()}, threads)
         results = call()
         size = written(results)
@@ -96,7 +98,7 @@ def main():
     rows = []
     for robot in robots():
         if robot.label in LABELS:
-            for threads in (1, 2):
+            for threads in (1,) if quick else (1, 2):
                 for row in measure(robot, threads, quick):
                     rows.append(row)
                     print(f'{row["robot"]:15s} {threads} threads  {row["function"]:32s}', *(

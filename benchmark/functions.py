@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 import rbd_ros
-from rbd_ros import analysis, batch, control, identification
+from rbd_ros import analysis, batch, casadi, codegen, control, identification
 from rbd_ros import model as models
 from rbd_ros.simulation.mujoco_robot import mujoco_urdf
 
@@ -63,6 +63,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         np.linalg.norm(rbd_ros.forward_kinematics(model, q)[-1, :3, 3])))
     closed = models.with_constraints(model, [rod])
     xml = robot.path.read_text(encoding='utf-8')
+    graph = codegen.trace(model, 'gravity_torques')
     # The same robot in MuJoCo's format.
     mjcf = mujoco.MjSpec.from_string(mujoco_urdf(xml, model))
     mjcf.compile()
@@ -87,6 +88,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     part = identification.partial(model, samples)
     load_part = identification.payload_partial(model, tip, samples)
     found = identification.fit(model, part)
+    uncertain = identification.with_uncertainty(found, part, samples)
     table, drives, rods = (folder / name for name in ('motion.csv', 'drives.yaml', 'rods.yaml'))
     identification.write_recording(table, recording)
     models.save_drives(model, drives)
@@ -147,6 +149,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
             analysis.constrained_inverse_dynamics, model, q, v, a, [contact]),
         'analysis.coriolis_matrix_derivatives': one(
             analysis.coriolis_matrix_derivatives, model, q, v),
+        'analysis.effective_mass': one(analysis.effective_mass, model, q, tip, np.ones(3)),
         'analysis.energy': one(analysis.energy, model, q, v),
         'analysis.energy_regressor': one(analysis.energy_regressor, model, q, v),
         'analysis.explicit_euler': one(analysis.explicit_euler, model, acceleration, 0.0, q, v,
@@ -173,6 +176,10 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'analysis.momentum_regressor': one(analysis.momentum_regressor, model, q, v),
         'analysis.parameter_derivatives': one(analysis.parameter_derivatives, model, q, v),
         'analysis.potential_energy': one(analysis.potential_energy, model, q),
+        # 100 waypoints on a line, without gravity, which some random configurations cannot hold
+        'analysis.retime': one(
+            analysis.retime, rbd_ros.with_gravity(model, np.zeros(3)),
+            np.linspace(*many[0][:2], 100), acceleration_limit=np.full(model.nv, 10.0)),
         'analysis.runge_kutta_4': one(analysis.runge_kutta_4, model, acceleration, 0.0, q, v,
                                       STEP),
         'analysis.semi_implicit_euler': one(analysis.semi_implicit_euler, model, acceleration,
@@ -181,11 +188,32 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
             analysis.simulate, model, q, v, lambda t, q, v: tau,
             np.linspace(0.0, STEPS * STEP, STEPS + 1))),
         'analysis.slotine_li_regressor': one(analysis.slotine_li_regressor, model, q, v, v, a),
+        'analysis.speed_limit': one(analysis.speed_limit, model, q, v, tip, 'chest'),
         'analysis.task_space_dynamics': one(analysis.task_space_dynamics, model, q, v, tip),
         'analysis.torque_regressor': one(analysis.torque_regressor, model, q, v, a),
+        'analysis.torque_deviation': sampled(analysis.torque_deviation, uncertain, Q, V, A),
         'analysis.trajectory_efforts': sampled(analysis.trajectory_efforts, model, time, Q, V),
         'analysis.world_jacobian_dot': one(analysis.world_jacobian_dot, model, q, v, tip),
 
+        'casadi.bias_torques': made(casadi.bias_torques, model),
+        'casadi.body_jacobian': made(casadi.body_jacobian, model, tip),
+        'casadi.com_jacobian': made(casadi.com_jacobian, model),
+        'casadi.configuration_rate': made(casadi.configuration_rate, model),
+        'casadi.coriolis_matrix': made(casadi.coriolis_matrix, model),
+        'casadi.forward_dynamics': made(casadi.forward_dynamics, model),
+        'casadi.forward_kinematics': made(casadi.forward_kinematics, model, tip),
+        'casadi.friction_torques': made(casadi.friction_torques, model),
+        'casadi.gravity_torques': made(casadi.gravity_torques, model),
+        'casadi.hybrid_dynamics': made(casadi.hybrid_dynamics, model, prescribed),
+        'casadi.inverse_dynamics': made(casadi.inverse_dynamics, model),
+        'casadi.mass_matrix': made(casadi.mass_matrix, model),
+        'casadi.world_jacobian': made(casadi.world_jacobian, model, tip),
+
+        'codegen.casadi_function': made(codegen.casadi_function, graph),
+        'codegen.numpy_source': made(codegen.numpy_source, graph),
+        'codegen.package_files': made(codegen.package_files, model, ['inverse_dynamics']),
+        'codegen.sympy_expressions': made(codegen.sympy_expressions, graph),
+        'codegen.trace': made(codegen.trace, model, 'inverse_dynamics'),
         'control.critical_damping': one(control.critical_damping, np.eye(6), np.ones(6), 1.0),
         'control.external_wrench': one(control.external_wrench, model, q, tau, tip),
         'control.friction_compensation': one(control.friction_compensation, model, v),
@@ -239,6 +267,8 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'identification.payload_partial': sampled(identification.payload_partial, model, tip,
                                                   samples),
         'identification.torque_errors': made(identification.torque_errors, part, found.values),
+        'identification.with_uncertainty': sampled(
+            identification.with_uncertainty, found, part, samples),
         'identification.verdict': sampled(identification.verdict, model, part, found, samples),
         'identification.low_pass': sampled(identification.low_pass, Q, 1.0 / PERIOD, 10.0),
         'identification.motion_cutoff': sampled(identification.motion_cutoff, Q, V, 1.0 / PERIOD),

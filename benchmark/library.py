@@ -6,12 +6,18 @@ Time every fused function against other libraries, all called from Python.
 The outputs are first checked to agree. Libraries that are not installed are skipped. Functions
 that were disturbed by other processes in all rounds are measured again at the end.
 
+Robots with mimic joints are compared with Pinocchio's recursions for all joints, which leave out
+that these are coupled: the price of the coupling.
+
 """
 
+from functools import partial
 from importlib import import_module
 
 import numpy as np
-from robots import robots
+import pinocchio as pin
+from rbd_ros import batch, random_configuration, Workspace
+from robots import Robot, robots, WITH_MIMICS
 from timing import gauge, one_core, options, quartiles, save, take_turns
 
 LIBRARIES = {'rbd_ros': 'with_rbd_ros', 'Pinocchio': 'with_pinocchio', 'MuJoCo': 'with_mujoco',
@@ -21,13 +27,15 @@ LIBRARIES = {'rbd_ros': 'with_rbd_ros', 'Pinocchio': 'with_pinocchio', 'MuJoCo':
 # 1e5 for a humanoid.
 AGREEMENT = 1e-10
 # Attempts at measurements that were disturbed
-PASSES = 4
+PASSES = 2
+# States of a batch of robots with mimics
+STATES = 1024
 
 
-def libraries():
-    """Return the modules of the libraries that are installed, by name."""
+def libraries(quick):
+    """Return the modules of the installed libraries, by name; for quick runs of the first two."""
     found = {}
-    for name, module in LIBRARIES.items():
+    for name, module in list(LIBRARIES.items())[:2 if quick else None]:
         try:
             found[name] = import_module(module)
         except ImportError as error:
@@ -78,10 +86,43 @@ def share_of_rates(ours, quick):
     return quartiles(times['rates of M, C and g'] / (2.0 * times['all terms']))
 
 
+def mimics(robot, quick):
+    """Return the times of forward dynamics of a robot with mimic joints, checked."""
+    model, to_tree = robot.model, robot.model.coordinates
+    theirs = pin.buildModelFromUrdf(str(robot.path))
+    theirs.gravity.linear, data = model.gravity, theirs.createData()
+    tree = model.spanning_tree
+    order = [tree.velocity_names.index(name) for name in list(theirs.names)[1:]]
+    q = pin.integrate(theirs, pin.neutral(theirs), to_tree.position(robot.q)[order])
+    v, a, none = (x[order] for x in (to_tree.velocity(robot.v), to_tree.velocity(robot.a),
+                                     np.zeros(tree.nv)))
+    tau = to_tree.G[order].T @ pin.rnea(theirs, data, q, v, a)
+    w = Workspace(model)
+    error = np.max(np.abs(w.forward_dynamics(robot.q, robot.v, tau) - robot.a))
+    if not error < AGREEMENT * np.linalg.cond(w.mass_matrix(robot.q)):
+        raise AssertionError(f'{robot.label}: accelerations differ by {error:.1e}')
+    rng = np.random.default_rng(0)
+    states = (np.array([random_configuration(model, rng) for _ in range(STATES)]),
+              *rng.normal(size=(2, STATES, model.nv)))
+    times = take_turns({
+        'forward dynamics': partial(w.forward_dynamics, robot.q, robot.v, tau),
+        'Pinocchio': partial(pin.aba, theirs, data, q, v, none),
+        'derivatives': partial(w.forward_dynamics_derivatives, robot.q, robot.v, tau),
+        'Pinocchio, derivatives': partial(pin.computeABADerivatives, theirs, data, q, v, none),
+        'batch': partial(batch.forward_dynamics, model, *states, threads=1),
+        'batch, derivatives': partial(batch.forward_dynamics_derivatives, model, *states,
+                                      threads=1)}, quick=quick)
+    us = {name: 1e6 * float(np.median(t)) / (STATES if name.startswith('batch') else 1)
+          for name, t in times.items()}
+    print(f'{robot.label} with mimics', *(f'{name} {t:.2f} us ' for name, t in us.items()),
+          flush=True)
+    return {'robot': robot.label, 'joints': tree.nv, 'velocities': model.nv, 'us': us}
+
+
 def main():
     """Measure, print and save."""
     quick = options(__doc__).parse_args().quick
-    found, rows, slowest, rates = libraries(), {}, {}, {}
+    found, rows, slowest, rates = libraries(quick), {}, {}, {}
     with one_core():
         cases = [(robot, {library: module.functions(robot) for library, module in found.items()})
                  for robot in robots()]
@@ -105,7 +146,9 @@ def main():
                 gauge.wait_for_calm()
         for robot, functions in cases:
             rates[robot.label] = share_of_rates(functions['rbd_ros'], quick)
-    save('library', quick, {'rows': list(rows.values()), 'rates': rates})
+        coupled = [mimics(Robot(label, path, 'mimics'), quick)
+                   for label, path in WITH_MIMICS.items()]
+    save('library', quick, {'rows': list(rows.values()), 'rates': rates, 'mimics': coupled})
 
 
 if __name__ == '__main__':

@@ -201,7 +201,7 @@ def main():
     multiprocessing.set_start_method('spawn')
     robots = (7, DEMO_ARM, 'tool'), (32, TALOS, 'gripper_left_base_link')
     cases = [('rbd_ros', *case) for case in itertools.product(
-        robots, ('single', 'events'), (100, 500, 1000))]
+        robots, ('single', 'events'), (100, 1000))]
     cases += itertools.product(('copying', *CONTROLLER), robots, ('events',), (1000,))
     rows = []
     for which, (joints, urdf, link), executor, rate in cases:

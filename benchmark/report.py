@@ -6,7 +6,9 @@ from statistics import median
 
 import in_short
 import plots
-from timing import HERE, load
+import report_code
+from tables import spread, table, verdict
+from timing import HERE, load, options
 
 # Largest ratio of our time to Pinocchio's, by function and column of the table of targets.
 TARGETS = {
@@ -37,25 +39,6 @@ WARM, COLD = 1.5, 12.0
 PUBLIC = 1000.0
 # Reported by Garofalo et al. for a humanoid with 25 joints.
 PUBLISHED_US, PUBLISHED_RATES = 244.0, 0.71
-
-
-def table(head, rows):
-    """Return the lines of a table, with numbers aligned to the right."""
-    def line(cells):
-        return '| ' + ' | '.join(str(cell) for cell in cells) + ' |'
-    rule = ['---' if k == 0 else '---:' for k in range(len(head))]
-    return [line(head), line(rule), *(line(row) for row in rows), '']
-
-
-def spread(three):
-    """Return a median with its quartiles."""
-    low, middle, high = three
-    return f'{middle:.2f} ({low:.2f} ... {high:.2f})'
-
-
-def verdict(good):
-    """Return whether a target is met."""
-    return 'met' if good else '**missed**'
 
 
 def targets(found):
@@ -108,7 +91,7 @@ def targets(found):
                   f'{t:.{digits}f}', verdict(t <= limit)) for name, t, limit, digits in (
                       ('kernels cached, median', median(found['start']['warm']), WARM, 2),
                       ('no kernels cached', found['start']['cold'], COLD, 1))]
-    return rows
+    return rows + report_code.targets(found)
 
 
 def head(found):
@@ -118,7 +101,7 @@ def head(found):
              *table(('machine', ''), parts[-1]['machine'].items())]
     lines += table(('part', 'measured', 'load of the machine (1, 5, 15 min)', 'rounds left out',
                     'commit'),
-                   [(name, part['date'] + (', a quick run' if part['quick'] else ''),
+                   [(name, part['date'],
                      ', '.join(f'{x:.1f}' for x in part['load']),
                      f'{part["left out"]} of {part["rounds"]}' if part['rounds'] else '-',
                      part['machine']['commit'])
@@ -151,7 +134,21 @@ def library(results):
               *(f'{row["us"][name]:.2f}' if name in row['us'] else '-' for name in others),
               *(spread(row['ratio'][name]) if name in row['ratio'] else '-' for name in others),
               f'{row["error"]:.0e}' if row['ratio'] else '-') for row in mine])
-    return lines + published(results)
+    return lines + with_mimics(results) + published(results)
+
+
+def with_mimics(results):
+    """Return the table of robots with mimic joints."""
+    names = ('forward dynamics', 'Pinocchio', 'derivatives', 'Pinocchio, derivatives', 'batch',
+             'batch, derivatives')
+    return ['### Forward dynamics with mimic joints', '',
+            'Median µs of a call, and per state of a batch on one thread. Pinocchio: aba and '
+            'computeABADerivatives for all joints, which leave out that these are coupled. Our '
+            'accelerations are checked with its rnea.', '',
+            *table(('robot', 'joints', 'velocities', *names),
+                   [(row['robot'], row['joints'], row['velocities'],
+                     *(f'{row["us"][name]:.2f}' for name in names))
+                    for row in results['mimics']])]
 
 
 def functions(results):
@@ -241,6 +238,19 @@ def batch_sizes(results):
                        for name in names)) for row in results['rows']])]
 
 
+def closed_loops(results):
+    """Return the table of robots with closed loops."""
+    return ['## Closed loops', '',
+            'µs, the shortest of many, next to the constrained dynamics of Pinocchio; inverse '
+            'dynamics next to forward dynamics of the same robot without its loops '
+            '(`closed_loops.py`).', '',
+            *table(('robot, function', 'rbd_ros', '', '', 'ratio'), [
+                (name, f'{times["rbd_ros"]:.2f}', other, f'{us:.2f}',
+                 f'{times["rbd_ros"] / us:.2f}')
+                for name, times in results['rows'].items()
+                for other, us in times.items() if other != 'rbd_ros'])]
+
+
 def limit(results):
     """Return the limit of batched inverse dynamics."""
     return ['## The limit of this machine', '',
@@ -322,14 +332,22 @@ def soak(results):
 
 
 def main():
-    """Write the report on the measured parts."""
-    sections = {'library': library, 'functions': functions, 'growth': growth, 'batch': batch,
-                'batch_sizes': batch_sizes, 'limit': limit, 'node': node, 'start': start,
-                'fleet': fleet, 'soak': soak}
-    found = {part: results for part in sections if (results := load(part))}
+    """Write the report on the measured parts; on quick runs, print the tables in short."""
+    quick = options(__doc__).parse_args().quick
+    sections = {'library': library, 'functions': functions, 'growth': growth,
+                'closed_loops': closed_loops, 'batch': batch, 'batch_sizes': batch_sizes,
+                'limit': limit, 'straight_line': report_code.straight_line,
+                'generated': report_code.generated, 'in_jax': report_code.in_jax,
+                'casadi': report_code.casadi, 'node': node, 'start': start, 'fleet': fleet,
+                'soak': soak}
+    found = {part: results for part in sections if (results := load(part, quick))}
     if not found:
         raise SystemExit('no measurements found: run `make bench`')
     short = in_short.short(found)
+    if quick:
+        print(*short, *(closed_loops(found['closed_loops']) if 'closed_loops' in found else ()),
+              sep='\n')
+        return
     in_short.put(found)
     lines = [*head(found), '## In short', '', *short]
     rows = targets(found)

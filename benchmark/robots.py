@@ -15,6 +15,10 @@ DATA = Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'r
 UR5 = DATA / 'ur_description/urdf/ur5_robot.urdf'
 PANDA = DATA / 'panda_description/urdf/panda.urdf'
 TALOS = DATA / 'talos_data/robots/talos_reduced.urdf'
+# With joints that mimic others, those of their grippers.
+WITH_MIMICS = {'Panda': PANDA,
+               'Tiago Pro': DATA / 'tiago_pro_description/robots/tiago_pro.urdf',
+               'Talos': DATA / 'talos_data/robots/talos_full_v2.urdf'}
 DEMO_ARM = Path(__file__).resolve().parents[1] / 'urdf' / 'demo_arm.urdf'
 FINGERS = ('panda_finger_joint1', 'panda_finger_joint2')
 # Head, grippers, torso and wrists: 25 of Talos' 32 joints remain.

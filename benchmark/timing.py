@@ -31,7 +31,7 @@ os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 def options(description):
     """Return a parser of the command line with ``--quick``."""
     parser = argparse.ArgumentParser(description=description.strip().split('\n')[0])
-    parser.add_argument('--quick', action='store_true', help='few rounds, to test the scripts')
+    parser.add_argument('--quick', action='store_true', help='few rounds; results are kept apart')
     return parser
 
 
@@ -93,8 +93,8 @@ def take_turns(functions, *, quick=False):
     """
     Time functions in turns, so that all see the same state of the machine.
 
-    Rounds disturbed by other processes are discarded, and up to five times as many are run to
-    replace them.
+    Rounds disturbed by other processes are discarded, and up to twice as many are run to replace
+    them.
 
     Parameters
     ----------
@@ -117,13 +117,13 @@ def take_turns(functions, *, quick=False):
         t = perf_counter() - start
         calls[name] = range(1 + int(IN_A_ROW / t))
         one_round += max(t, IN_A_ROW)
-    most, total = (41, 0.2) if quick else (401, 2.0)
+    most, total = (41, 0.2) if quick else (401, 0.7)
     rounds = min(most, max(3, int(total / one_round)))
     times, readings = {name: [] for name in functions}, []
     names = list(functions)
     gc.disable()
     try:
-        for k in range(rounds if quick else 6 * rounds):
+        for k in range(rounds if quick else 3 * rounds):
             before = gauge.read()
             # Rotate the order.
             first = k % len(names)
@@ -171,19 +171,24 @@ def machine():
             'Python': platform.python_version(), **versions, 'commit': commit}
 
 
+def measured(quick=False):
+    """Return the folder with results; those of quick runs are apart and change no others."""
+    return MEASURED / 'quick' if quick else MEASURED
+
+
 def save(part, quick, results):
     """Store the results of a part of the benchmark for the report."""
-    MEASURED.mkdir(parents=True, exist_ok=True)
+    measured(quick).mkdir(parents=True, exist_ok=True)
     load = os.getloadavg() if hasattr(os, 'getloadavg') else ()
     results = {'date': strftime('%Y-%m-%d %H:%M'), 'quick': quick, 'load': load,
                'rounds': gauge.rounds, 'left out': gauge.left_out, 'machine': machine(),
                **results}
-    path = MEASURED / f'{part}.json'
+    path = measured(quick) / f'{part}.json'
     path.write_text(json.dumps(results, indent=1))
     print(f'{path}: written', flush=True)
 
 
-def load(part):
+def load(part, quick=False):
     """Return the results of a part of the benchmark, or None if it was not run."""
-    path = MEASURED / f'{part}.json'
+    path = measured(quick) / f'{part}.json'
     return json.loads(path.read_text()) if path.exists() else None
