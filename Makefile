@@ -52,17 +52,19 @@ demo: $(STAMPS)/package $(if $(VIEW),$(STAMPS)/view) ## a simulated arm, moved b
 # Matrices are small: threads of BLAS would only get into each other's way. Nodes wait more than they
 # work: three files keep two processors busy, in the order of test/conftest.py.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
-test: $(STAMPS)/package $(STAMPS)/test ## the tests, three files at a time; PYTEST_ARGS=
+# What tests need that are not of ROS: those run under the newest distribution.
+ALL_TESTS := $(STAMPS)/test $(if $(filter $(NEWEST),$(DISTRO)),$(STAMPS)/frameworks)
+test: $(STAMPS)/package $(ALL_TESTS) ## the tests, three files at a time; PYTEST_ARGS=
 	$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
-test-long: $(STAMPS)/package $(STAMPS)/test ## longer forms of the tests; PYTEST_ARGS=
+test-long: $(STAMPS)/package $(ALL_TESTS) ## longer forms of the tests; PYTEST_ARGS=
 	$(PYTEST) -m long $(PYTEST_ARGS)
 
 # In environments of its own, build/matrix; it needs none of .venv.
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'
 	$(PYTHON) test/matrix.py $(MATRIX_ARGS)
 
-lint: $(STAMPS)/package $(STAMPS)/test ## ruff, import-linter, mypy, hadolint, and ament's flake8 and pep257
+lint: $(STAMPS)/package $(ALL_TESTS) ## ruff, import-linter, mypy, hadolint, and ament's flake8 and pep257
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
@@ -84,18 +86,8 @@ docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, in build/docs
 docs-links: $(STAMPS)/package $(STAMPS)/docs ## whether links to other sites work; needs a network
 	$(BIN)/python -m sphinx -q -b linkcheck doc build/docs-links
 
-bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--quick, NODE_SECONDS=60
-	$(BIN)/python benchmark/library.py $(BENCH_ARGS)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmark/functions.py $(BENCH_ARGS)
-	$(BIN)/python benchmark/growth.py $(BENCH_ARGS)
-	$(BIN)/python benchmark/closed_loops.py $(BENCH_ARGS)
-	$(BIN)/python benchmark/batch.py $(BENCH_ARGS)
-	$(BIN)/python benchmark/batch_sizes.py $(BENCH_ARGS)
-	if command -v cc > /dev/null; then $(BIN)/python benchmark/limit.py $(BENCH_ARGS); fi
-	$(BIN)/python benchmark/node.py $(BENCH_ARGS) $(if $(NODE_SECONDS),--seconds $(NODE_SECONDS))
-	$(BIN)/python benchmark/start.py $(BENCH_ARGS)
-	$(BIN)/python benchmark/fleet.py $(BENCH_ARGS)
-	$(BIN)/python benchmark/report.py
+bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md, in 15 minutes; QUICK=1: prints the speed of kernels; PARTS='node start'
+	$(BIN)/python benchmark/run.py $(if $(QUICK),--quick) $(PARTS)
 
 trust: $(STAMPS)/package $(STAMPS)/test ## recordings of real robots, a part held out; DATA=folder
 	@$(BIN)/python benchmark/trust.py "$(DATA)"

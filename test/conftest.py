@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run tests marked `alone` alone, although several files run at once."""
+"""Run tests marked `alone` alone, although several files run at once; compile kernels once."""
 
 from contextlib import contextmanager, ExitStack
 import fcntl
@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from rbd_ros.kernels.jit import compiled
 
 # Lock files shared by the processes of one run; their contents do not matter.
 GATE, ROOM = Path(__file__), Path(__file__).parent
@@ -43,3 +44,24 @@ def pytest_runtest_protocol(item):
         with locked(GATE, how):
             room.enter_context(locked(ROOM, how))
         return (yield)
+
+
+@pytest.fixture(scope='session', autouse=True)
+def each_kernel_is_compiled_once(tmp_path_factory):
+    """Let processes wait for the one that compiles a kernel, and load it then."""
+    if not compiled.COMPILES:
+        yield
+        return
+    dispatcher, folder = compiled.KernelDispatcher, tmp_path_factory.getbasetemp().parent
+    compile_kernel = dispatcher.compile
+
+    def compile_in_turn(kernel, types):
+        name = folder / f'{kernel.py_func.__module__}.{kernel.py_func.__qualname__}.lock'
+        name.touch()
+        with locked(name, fcntl.LOCK_EX):
+            return compile_kernel(kernel, types)
+    with pytest.MonkeyPatch.context() as patch:
+        # Threads of a process have taken turns before; with locks in another order, two could
+        # wait for each other.
+        patch.setattr(dispatcher, 'compile', compile_in_turn)
+        yield

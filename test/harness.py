@@ -47,6 +47,7 @@ TOPICS = {
     '~/task_jacobian': MatrixStamped,
     '~/task_bias': AccelStamped,
     '~/task_inertia': MatrixStamped,
+    '~/torque_deviation': JointState,
     '~/external_torques': JointState,
     '~/external_wrench': WrenchStamped,
     '~/contact': ContactStamped,

@@ -46,6 +46,8 @@ def yaml_value(name, setting):
         return str(default).lower()
     if isinstance(default, str):
         return default or '""'
+    if name == 'ignore':
+        return '[equality]'
     if default == ():
         entry = 'link' if name.endswith('links') else 'joint'
         return f'[{entry}_1, {entry}_2]' if setting.entry is str else '[1.0, 1.0]'

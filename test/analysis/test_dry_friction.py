@@ -48,7 +48,7 @@ def test_resting_impulses_leave_no_joint_that_could_rest_better(seed):
     assert np.all(w[p < upper] > -tiny)
 
 
-@pytest.mark.parametrize('step', [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize('step', [1e-2, 1e-3, pytest.param(1e-4, marks=pytest.mark.long)])
 def test_sliding_car_stops_after_the_distance_of_its_closed_form(step):
     model = slider(friction=3.0, friction_asymmetry=1.0)
     for start, force in ((1.0, 4.0), (-1.0, 2.0)):
@@ -101,7 +101,7 @@ def test_energy_of_an_arm_with_friction_never_grows():
     assert energies[0] - energies[-1] > 1.0
 
 
-@pytest.mark.parametrize('step', [1e-3, 1e-1])
+@pytest.mark.parametrize('step', [pytest.param(1e-3, marks=pytest.mark.long), 1e-1])
 def test_asymmetric_damping_has_its_two_terminal_speeds_and_never_turns_a_joint_round(step):
     model = slider(damping=3.0, damping_asymmetry=2.0)
     for tau, speed in ((5.0, 1.0), (-5.0, -5.0)):

@@ -68,7 +68,7 @@ def test_energy_of_a_free_robot_stays_within_the_order_of_the_method():
     assert fine < 0.15 * coarse
 
 
-@pytest.mark.parametrize('damping', [0.5, 1e6])
+@pytest.mark.parametrize('damping', [pytest.param(0.5, marks=pytest.mark.long), 1e6])
 def test_damping_of_any_size_is_stable_and_has_its_terminal_speed(damping):
     model = rbd_ros.model.build_model(
         'lift', [Link('base'), Link('car', 2.0)],

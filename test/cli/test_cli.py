@@ -115,10 +115,17 @@ def test_version_is_that_of_the_package(capsys):
     assert capsys.readouterr().out == f'{rbd_ros.__version__}\n'
 
 
-def test_help_needs_no_compiler():
-    code = ("import sys; sys.modules['numba'] = None; from rbd_ros.cli.main import main; "
-            "main(['--help'])")
-    subprocess.run([sys.executable, '-c', code], check=True, capture_output=True, cwd=ROOT)
+@pytest.mark.parametrize('arguments, unneeded', [
+    (['--help'], ['numpy', 'lxml', 'yaml', 'numba', 'scipy', 'rbd_ros.model']),
+    (['check', '--help'], ['numba', 'scipy', 'mujoco', 'xacro']),
+    (['check', ARM], ['numba', 'scipy', 'mujoco', 'xacro'])])
+def test_commands_import_what_they_need(arguments, unneeded):
+    code = (f'import sys; from rbd_ros.cli.main import main\ntry:\n    main({arguments})\n'
+            f'except SystemExit:\n    pass\nprint([x for x in {unneeded} if x in sys.modules])')
+    run = subprocess.run([sys.executable, '-c', code], check=True, capture_output=True, cwd=ROOT,
+                         text=True)
+    *shown, imported = run.stdout.splitlines()
+    assert imported == '[]' and len(shown) > 5
 
 
 @pytest.mark.parametrize('error, code, message', [

@@ -363,7 +363,7 @@ def test_the_page_about_closed_loops_describes_one_loop_in_all_formats(tmp_path)
     (built,) = names['four_bar'].constraints
     (of_urdf,) = constraints_of(parse(f'<robot>{xml}</robot>'))
     (tmp_path / 'loops.yaml').write_text(text)
-    (of_yaml,), independent = read_constraints(tmp_path / 'loops.yaml')
+    (of_yaml,), independent, _ = read_constraints(tmp_path / 'loops.yaml')
     assert independent == list(names['four_bar'].independent_joints)
     for found in (of_urdf, of_yaml):
         assert (found['name'], found['kind']) == (built.name, built.kind)

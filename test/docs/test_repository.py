@@ -29,13 +29,15 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib',
           'catkin_pkg': 'python3-catkin-pkg',
           # Robots, and the program to compare with: `make test` brings them from PyPI.
           'pinocchio': None,
+          # For optimal control and time-optimal motions, from PyPI.
+          'casadi': None, 'toppra': None,
           # Extras that read recordings, from PyPI.
           'rosbags': None, 'pyarrow': None, 'distributed': None,
           # Pages, and tests of them in a browser, from PyPI.
           'viser': None, 'trimesh': None, 'selenium': None, 'msgspec': None, 'zstandard': None,
           'PIL': None, 'websockets': None,
           # Programs that the benchmark compares with.
-          'mujoco': None, 'pydrake': None, 'frax': None, 'jax': None}
+          'mujoco': None, 'pydrake': None, 'frax': None, 'jax': None, 'torch': None}
 # None: used only if it is installed.
 PYPI = {'yaml': 'pyyaml', 'urdf_parser_py': 'urdfdom_py', 'catkin_pkg': 'catkin-pkg',
         'pinocchio': 'pin', 'pydrake': None,
@@ -90,10 +92,11 @@ def test_package_xml_names_every_import(folders, tags):
 
 
 @pytest.mark.parametrize('folders, names', [
-    (('rbd_ros',), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim', 'view')),
-    (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test')),
-    (('rbd_ros', 'doc'), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim', 'view',
-                          'docs')),
+    (('rbd_ros',), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'casadi',
+                    'sympy', 'jax', 'torch', 'retime')),
+    (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test', 'frameworks')),
+    (('rbd_ros', 'doc'), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'casadi',
+                          'sympy', 'jax', 'torch', 'retime', 'docs')),
     (('benchmark',), (None, 'bench'))])
 def test_setup_names_every_import_that_ros_does_not_bring(folders, names):
     # test/soak.py belongs to the benchmark: `make soak` brings what that needs.
@@ -113,9 +116,9 @@ def test_package_xml_names_every_program_that_is_started_and_every_extension_of_
 
 
 def test_examples_need_what_make_setup_brings():
-    # The example that needs SymPy reports this itself: test/dynamics/test_examples.py.
+    # Examples that need other packages report this: test/dynamics/test_examples.py.
     wanted = {PYPI.get(module, module) for module in imports('examples') if not is_of_ros(module)}
-    assert wanted - {None, 'sympy'} <= required(None, 'demo')
+    assert wanted - {None, 'sympy', 'casadi', 'torch', 'jax'} <= required(None, 'demo')
 
 
 def test_pages_install_extras_from_the_folder_of_the_repository_and_quote_them():
@@ -141,8 +144,8 @@ def test_messages_name_extras_as_the_shell_takes_them():
 
 def test_every_requirement_has_its_reason():
     lines = (ROOT / 'setup.py').read_text().partition('extras_require')[2].splitlines()
-    for name in ('demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'docs', 'colcon', 'dist',
-                 'bench'):
+    for name in ('demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'jax', 'torch', 'docs',
+                 'frameworks', 'colcon', 'dist', 'bench'):
         start = next(k for k, line in enumerate(lines) if f"'{name}': [" in line)
         count = len(extras()[name])
         assert sum('#' in line for line in lines[start + 1:start + 1 + count]) >= count - 1, name

@@ -11,9 +11,13 @@ import rbd_ros
 from rbd_ros import analysis, batch, control, identification, textbook
 from rbd_ros._internal.text import arrows, first_twice, listed, printable
 from rbd_ros.model.arguments import real_array
+from rbd_ros.model.constraints import attach
 from robots import random_tree
 
 MODEL = random_tree(7, 3, kinds=('revolute', 'prismatic'))
+MODEL = attach(MODEL, rbd_ros.model.Uncertainty(
+    MODEL.velocity_names, rbd_ros.model.inertial_parameter_names(MODEL)[-1:], np.ones((1, 1)),
+    np.zeros((MODEL.nv, 1)), np.ones((MODEL.nv, 1))))
 N, LINK = MODEL.nv, MODEL.link_names[-1]
 X = np.linspace(0.1, 0.4, N)
 STATES = np.tile(X, (3, 1))
@@ -129,6 +133,12 @@ FUNCTIONS = [
     (rbd_ros.simulate, {'q0': X, 'v0': X, 'torque': X, 't': np.array([0.0, 0.1])}),
     (analysis.trajectory_efforts, {'time': np.arange(float(len(STATES))), 'q': STATES,
                                    'v': STATES, 'a': STATES}),
+    (analysis.effective_mass, {'q': X, 'link': LINK, 'direction': np.ones(3)}),
+    (analysis.speed_limit, {'q': X, 'v': X, 'link': LINK, 'body_region': 'chest',
+                            'direction': np.ones(3)}),
+    (analysis.retime, {'waypoints': np.array([X, 2.0 * X, X]), 'velocity_limit': X,
+                       'acceleration_limit': X, 'effort_share': 0.5}),
+    (analysis.torque_deviation, {'q': X, 'v': X, 'a': X, 'smooth': 0.1}),
     (control.friction_compensation, {'v': X, 'dead_band': 0.1}),
     (control.external_wrench, {'q': X, 'tau_ext': X, 'link': LINK}),
     (analysis.explicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
@@ -170,6 +180,8 @@ ALLOWED = {('with_payload', 'inertia', 'None'), ('with_friction', 'damping', 'No
            ('normal_equations', 'weights', 'None'), ('regressor_factor', 'weights', 'None'),
            ('simulate', 'torque', 'function'), ('trajectory_efforts', 'v', 'None'),
            ('trajectory_efforts', 'a', 'None'),
+           ('speed_limit', 'direction', 'None'),
+           *(('retime', name, 'None') for name in ('velocity_limit', 'acceleration_limit')),
            ('random_configuration', 'rng', 'None'),
            ('hybrid_dynamics', 'prescribed', 'truth values'),
            *(('constrained_inverse_dynamics', name, 'None')
@@ -360,7 +372,7 @@ def test_results_belong_to_the_caller(function, arguments):
                                           'inconsistent_bodies', 'with_inertial_parameters',
                                           'with_gravity', 'with_payload', 'with_friction',
                                           'with_armature', 'with_drive_parameters',
-                                          'with_springs')
+                                          'with_springs', 'effective_mass', 'speed_limit')
     kept = [x.copy() for x in found]
     others = {name: 0.7 * x if isinstance(x, np.ndarray) and x.dtype == float else x
               for name, x in arguments.items()}

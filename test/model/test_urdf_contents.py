@@ -136,11 +136,16 @@ def test_calls_that_xacro_left_over_are_named_and_ignored_at_the_top_level_only(
         load_urdf_string(text, strict=True)
     with pytest.raises(UrdfError, match='run xacro on the file first'):
         load_urdf_string(banner + changed(('<axis', '<xacro:limits/><axis')))
+    with pytest.raises(UrdfError, match='<xacro:include> on line 1: parts of the robot are miss'):
+        load_urdf_string(text.replace('xacro:arm prefix="l"', 'xacro:include filename="arm"'))
 
 
 @pytest.mark.parametrize('old, new', [
     ('<mass ', '<xacro:mass/><mass '), ('<axis', '<xacro:limits/><axis'),
     ('<link name="a"/>', '<xacro:arm prefix="left"/><link name="a"/>'),
+    ('<link name="a"/>', '<xacro:include filename="x.xacro"/><link name="a"/>'),
+    ('<link name="a"/>', '<arm xmlns="http://www.ros.org/wiki/xacro"/><link name="a"/>'),
+    ('<link name="a"/>', '<x:arm xmlns:x="http://wiki.ros.org/xacro"/><link name="a"/>'),
     ('<link name="a"/>', '<xacro:if value="1"><link name="x"/></xacro:if><link name="a"/>')])
 def test_leftovers_of_xacro_that_may_hold_dynamics_are_rejected(old, new):
     with pytest.raises(UrdfError, match='run xacro on the file first'):
@@ -211,8 +216,8 @@ def test_check_names_joints_with_the_same_mistake_in_one_line(tmp_path):
     _, text, _ = check(tmp_path, changed(('effort="9" velocity="2"', 'effort="-1" velocity="-1"'),
                                          ('</robot>', second)))
     lines = [line.strip() for line in text.splitlines() if 'negative' in line]
-    assert lines == ['2 joints, j, k: its velocity and effort limits are negative, -1 and -1; '
-                     'they are ignored']
+    assert lines == ['each of 2 joints, j, k: its velocity and effort limits are negative, -1 and '
+                     '-1; they are ignored']
 
 
 def test_an_undeclared_world_is_rejected_with_the_remedy():
