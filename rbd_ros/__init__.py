@@ -19,6 +19,8 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'analysis.regressors': ['torque_regressor'],
     'analysis.task_space': ['task_space_dynamics'],
     'batch': [],
+    'casadi': [],
+    'codegen': [],
     'control': [],
     'derivatives': [
         'forward_dynamics_derivatives', 'hybrid_dynamics_derivatives',

@@ -8,6 +8,8 @@ from rbd_ros.analysis.jacobians import jacobian_dot as jacobian_dot
 from rbd_ros.analysis.regressors import torque_regressor as torque_regressor
 from rbd_ros.analysis.task_space import task_space_dynamics as task_space_dynamics
 from rbd_ros import batch as batch
+from rbd_ros import casadi as casadi
+from rbd_ros import codegen as codegen
 from rbd_ros import control as control
 from rbd_ros.derivatives import (
     forward_dynamics_derivatives as forward_dynamics_derivatives,

@@ -11,7 +11,7 @@ from math import isfinite
 import re
 import warnings
 
-from rbd_ros._internal.text import counted
+from rbd_ros._internal.text import amount, counted
 from rbd_ros.cli.options import add_robot, load_robot
 from rbd_ros.errors import ModelWarning, UrdfError
 from rbd_ros.model.closure import gap_in_words
@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_robot(parser, floating_base=True)
     parser.add_argument('--strict', action='store_true',
-                        help='treat warnings about the URDF as errors')
+                        help='treat warnings about the description as errors')
     parser.add_argument('--json', action='store_true',
                         help='print everything that dynamics uses as JSON; infinite numbers are '
                              'null')
@@ -45,8 +45,9 @@ def run(options: argparse.Namespace) -> int:
 
 def describe(model: Model) -> Iterator[str]:
     """Yield the lines of a report on a robot: size, order of coordinates, tree, warnings."""
-    yield (f'{model.name}: {len(model.links)} links, {len(model.joints)} joints, '
-           f'{model.nv} degrees of freedom, {model.mass:.6g} kg')
+    yield (f'{model.name}: {amount(len(model.links), "link")}, '
+           f'{amount(len(model.joints), "joint")}, {amount(model.nv, "degree")} of freedom, '
+           f'{model.mass:.6g} kg')
     yield ''
     yield 'Coordinates, in the order of every vector:'
     for k, name in enumerate(model.velocity_names):
@@ -97,13 +98,13 @@ def describe(model: Model) -> Iterator[str]:
 
 
 def grouped(notes: Iterable[str]) -> list[str]:
-    """Return the notes, with one line for those that several joints or links have in common."""
+    """Return the notes, with one line for those that hold for each of several joints or links."""
     groups: dict[tuple[str, str], list[str]] = {}
     for note in notes:
         found = re.fullmatch("(joint|link) '([^']*)': (.*)", note, re.DOTALL)
         kind, name, text = found.groups() if found else ('', '', note)
         groups.setdefault((kind, text), []).append(name)
-    return [f'{counted(kind, names)}: {text}' if kind else text
+    return [f'{"each of " * (len(names) > 1)}{counted(kind, names)}: {text}' if kind else text
             for (kind, text), names in groups.items()]
 
 

@@ -23,12 +23,13 @@ from rbd_ros.errors import RbdError
 # Each command is a module of this package with ``add_options(parser)`` and ``run(options)``, which
 # returns the exit code.
 COMMANDS = {
-    'check': 'check a URDF and print its content; exit code 1 if it is rejected',
-    'torques': 'compute the torques of a state or along a trajectory',
+    'check': 'check a URDF or MJCF and print its content; exit code 1 if it is rejected',
+    'torques': 'compute the torques of a state or along a trajectory, or the fastest motion',
     'compare': 'print the differences between two robots; exit code 2 if there are any',
     'excite': 'plan a motion for identification, within the limits of the robot',
     'identify': 'identify masses, friction and rotors from recordings; exit code 2 if in doubt',
     'replay': 'compute model efforts and external efforts for a recording',
+    'generate': 'write the dynamics of a robot as C source, in a package',
     'view': 'show a robot and its dynamics in a browser, with sliders',
     'warmup': 'compile the kernels in advance, so that nodes and programs start quickly',
     'doctor': 'check the installation',
@@ -37,13 +38,16 @@ COMMANDS = {
 EXAMPLES = {
     'check': ('robot.urdf', 'robot.urdf.xacro --xacro-args side:=left --json'),
     'torques': ('robot.urdf', 'robot.urdf --q shoulder=0.6 elbow=1.2 --v elbow=-0.5',
-                'robot.urdf motion.csv -o efforts.csv'),
+                'robot.urdf motion.csv -o efforts.csv',
+                'robot.urdf planned.yaml --retime --friction --acceleration 5 -o fast.yaml'),
     'compare': ('old.urdf new.urdf', 'old.urdf new.urdf --tolerance 1e-3'),
     'excite': ('robot.urdf -o motion.yaml', 'robot.urdf --duration 30 --velocity 1 -o motion.csv'),
     'identify': ('robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',
                  'robot.urdf run.csv --payload tool --params result/dynamics.param.yaml -o load'),
     'replay': ('robot.urdf run.mcap -o efforts.csv --plot',
                'robot.urdf run.csv -o efforts.csv --params result/dynamics.param.yaml'),
+    'generate': ('robot.urdf -o robot_dynamics',
+                 'robot.urdf -o robot_dynamics --float --functions inverse_dynamics mass_matrix'),
     'view': ('robot.urdf', 'robot.urdf --package-path ~/ros2_ws/src --port 8081'),
     'warmup': ('',),
     'doctor': ('',),

@@ -18,4 +18,5 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'loops': ['Constraint'],
     'model': ['build_model'],
     'modifications': ['with_free_joints', 'without_payload'],
+    'uncertainty': ['Uncertainty'],
 })

@@ -28,3 +28,4 @@ from rbd_ros.model.modifications import (
     with_free_joints as with_free_joints,
     without_payload as without_payload,
 )
+from rbd_ros.model.uncertainty import Uncertainty as Uncertainty

@@ -8,8 +8,8 @@ from math import inf, isfinite, isnan, sqrt
 from typing import Any
 
 import numpy as np
+from rbd_ros._internal.arrays import real_array
 from rbd_ros.errors import ModelError
-from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS
 
 # Tolerances of inertias: violation of the triangle inequality relative to the largest principal
@@ -175,7 +175,7 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     negative: dict[str, float] = {}
     for label in ('velocity', 'effort', *NEW_LIMITS):
         values = per_velocity(f'{label} limit', getattr(joint, label), inf)
-        if any(x < 0.0 for x in values):
+        if nv and min(values) < 0.0:
             negative[label] = min(values)
             values = tuple(inf if x < 0.0 else x for x in values)
         limits[label] = values
@@ -184,9 +184,12 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
         ignored.append(f'{where}: its {" and ".join(negative)} {limit} negative, '
                        f'{" and ".join(f"{x:g}" for x in negative.values())}; {it} ignored')
     limits.update(zip(('axis', 'second_axis'), axes))
-    drive: dict[str, Any] = {label: per_velocity(label, getattr(joint, label), 0.0)
-                             for label in DRIVE}
-    check_drive(where, drive)
+    drive: dict[str, Any] = dict.fromkeys(DRIVE, (0.0,) * nv)
+    given = {label: per_velocity(label, values, 0.0) for label in DRIVE
+             if len(values := getattr(joint, label))}
+    drive.update(given)
+    if any(map(any, given.values())):
+        check_drive(where, drive)
     return replace(joint, **limits, **drive), suspicious, ignored
 
 

@@ -130,7 +130,8 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
     ----------
     model, pi : Model, array_like of shape (10 * bodies,)
         As returned by `inertial_parameters`; masses must not be negative. The link that a joint
-        leads to gets them all; links fixed to it become massless.
+        leads to gets them all; links fixed to it become massless. The uncertainty of the robot
+        is dropped.
 
     """
     blocks = check_parameters(model, pi).reshape(-1, 10)
@@ -145,7 +146,7 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
         if mass > 0.0:
             com, inertia = centre_and_inertia(block)
             links[body] = replace(links[body], mass=float(mass), com=com, inertia=inertia)
-    return rebuild(model, links=links)
+    return rebuild(replace(model, uncertainty=None), links=links)
 
 
 def check_parameters(model: Model, pi: npt.ArrayLike) -> np.ndarray:

@@ -10,10 +10,10 @@ import warnings
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros._internal.text import listed, shown
+from rbd_ros._internal.arrays import real_array
+from rbd_ros._internal.text import amount, listed, shown
 from rbd_ros.errors import ModelError, ModelWarning, StateError
-from rbd_ros.kernels.jit.compiled import real_array
-from rbd_ros.kernels.layout import INERTIA
+from rbd_ros.kernels.columns import INERTIA
 from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
@@ -21,6 +21,7 @@ from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS, NEW_LIMITS
 from rbd_ros.model.loops import Constraint, Loops
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
+from rbd_ros.model.uncertainty import Uncertainty
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -79,6 +80,9 @@ class Model:
     loops : Loops or None
         The constraints of a robot with closed loops, whose q is that of `unconstrained` and whose
         velocities are the independent ones.
+    uncertainty : Uncertainty or None
+        How far measured torques may be from the computed ones, if the robot was identified; see
+        `rbd_ros.analysis.torque_deviation`.
 
     """
 
@@ -113,6 +117,7 @@ class Model:
     coordinates: Coordinates
     _link_index: dict[str, int] = field(repr=False)
     loops: Loops | None = None
+    uncertainty: Uncertainty | None = None
     _unconstrained: 'Model | None' = field(default=None, repr=False)
     # Filled by `rbd_ros.workspace.workspace_of`.
     _workspaces: PerThreadWorkspaces = field(default_factory=PerThreadWorkspaces, init=False,
@@ -181,7 +186,7 @@ class Model:
         """
         Return q, (nq,), of the keyframes of the description, by name.
 
-        `normalize` closes the loops of a robot that has some.
+        Those of MJCF close the loops of a robot, which `normalize` does with others.
 
         """
         moving = self.unconstrained.moving_joints
@@ -201,9 +206,9 @@ class Model:
 
     def __repr__(self) -> str:
         count = len(self.constraints)
-        closed = f"{count} constraint{'s' * (count > 1)}, " if count else ''
-        return (f"<Model '{self.name}': {len(self.links)} links, {closed}{self.nv} degrees of "
-                f'freedom, {self.mass:.6g} kg>')
+        closed = f"{amount(count, 'constraint')}, " if count else ''
+        return (f"<Model '{self.name}': {amount(len(self.links), 'link')}, {closed}"
+                f"{amount(self.nv, 'degree')} of freedom, {self.mass:.6g} kg>")
 
 
 def check_model(model: object) -> None:
@@ -257,10 +262,11 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
     links, joints = order_tree(links, checked)
     mimics, unknown = resolve_mimics(joints)
     joints, fixed = _fix_mimics_of_fixed(joints, mimics)
-    for part in (*links, *joints):
-        for value in vars(part).values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+    for array in (*(array for link in links for array in (link.com, link.inertia)),
+                  *(array for joint in joints
+                    for array in (joint.placement, joint.axis, joint.second_axis))):
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
     leaderless = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
                   for joint in unknown if joint.mimic]
     violations = [f'{note}; it moves on its own' for note in leaderless] + fixed + impossible

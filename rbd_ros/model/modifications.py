@@ -116,8 +116,14 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
     for name, (leader, multiplier, offset) in followers.items():
         if leader in values:
             values[name] = multiplier * values[leader] + offset
-    return rebuild(model, joints=[fix(joint, values[joint.name]) if joint.name in values else joint
-                                  for joint in model.joints])
+    try:
+        return rebuild(model, joints=[fix(joint, values[joint.name]) if joint.name in values
+                                      else joint for joint in model.joints])
+    except ModelError as error:
+        if not model.constraints:
+            raise
+        raise ModelError(f'with {listed(values)} locked, {error}; or lock fewer joints, or at '
+                         'other positions') from None
 
 
 def with_free_joints(model: Model, names: Collection[str]) -> Model:
