@@ -205,7 +205,7 @@ def batch(results):
     """Return the tables of batches."""
     lines = ['## Many states at once', '',
              'Median ns per state. *Out*: results are written to existing arrays, as by Pinocchio '
-             'and MuJoCo; otherwise to new ones, whose memory the system clears first. *Copy*: '
+             'and MuJoCo; otherwise to new ones, once those of the last call are dropped. *Copy*: '
              'copying as many bytes as the function writes to an existing array; if that takes as '
              'long, memory is the limit. Pinocchio: its parallel calls. MuJoCo: rollouts of one '
              'step, including the integration. frax is included if installed. The ratio is that '
