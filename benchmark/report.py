@@ -151,6 +151,30 @@ def with_mimics(results):
                     for row in results['mimics']])]
 
 
+def single_calls(results):
+    """Return the table of the parts of a call."""
+    names = {'method': '`Workspace.inverse_dynamics`', 'kernel': 'its kernel, called directly',
+             'recursion': 'the recursion, called from compiled code',
+             'five arrays': 'a kernel of the same five arrays that does nothing',
+             'unchecked': 'the same, without a check of the types',
+             'three arrays': 'of three arrays, as with q, v and a in one',
+             'no argument': 'without arguments',
+             'Python method': 'a method in Python that does nothing',
+             'Pinocchio': "Pinocchio's rnea"}
+    robots = results['robots'].values()
+    return ['### What a call costs', '',
+            'Inverse dynamics, median ns (`single_calls.py`): the recursion, the time numba takes '
+            'to check and unpack five arrays, and a method in Python. Types must be checked, '
+            'because a compiled form reads memory of another type or layout unnoticed.', '',
+            *table(('ns', *results['robots']), [
+                *((words, *(f'{one["ns"][name]:,.0f}' for one in robots))
+                  for name, words in names.items()),
+                ('to Pinocchio', *(f'{one["ratio"]:.2f}' for one in robots)),
+                ('to Pinocchio, if the recursion took no time',
+                 *(f'{(one["ns"]["method"] - one["ns"]["recursion"]) / one["ns"]["Pinocchio"]:.2f}'
+                   for one in robots))])]
+
+
 def functions(results):
     """Return the table of public functions."""
     rows = {}
@@ -334,9 +358,10 @@ def soak(results):
 def main():
     """Write the report on the measured parts; on quick runs, print the tables in short."""
     quick = options(__doc__).parse_args().quick
-    sections = {'library': library, 'functions': functions, 'growth': growth,
-                'closed_loops': closed_loops, 'batch': batch, 'batch_sizes': batch_sizes,
-                'limit': limit, 'straight_line': report_code.straight_line,
+    sections = {'library': library, 'single_calls': single_calls, 'functions': functions,
+                'growth': growth, 'closed_loops': closed_loops, 'batch': batch,
+                'batch_sizes': batch_sizes, 'limit': limit,
+                'straight_line': report_code.straight_line,
                 'generated': report_code.generated, 'in_jax': report_code.in_jax,
                 'casadi': report_code.casadi, 'node': node, 'start': start, 'fleet': fleet,
                 'soak': soak}

@@ -18,8 +18,8 @@ from time import monotonic
 from timing import HERE, options
 
 # Scripts, in the order in which they run: first those that suffer most from a warm machine.
-PARTS = ('library', 'functions', 'growth', 'closed_loops', 'batch', 'batch_sizes', 'limit',
-         'straight_line', 'generated', 'in_jax', 'with_casadi', 'node', 'start', 'fleet')
+PARTS = ('library', 'single_calls', 'functions', 'growth', 'closed_loops', 'batch', 'batch_sizes',
+         'limit', 'straight_line', 'generated', 'in_jax', 'with_casadi', 'node', 'start', 'fleet')
 OF_KERNELS = ('library', 'closed_loops', 'batch', 'limit')
 # Programs and packages without which a part is left out.
 PROGRAMS = {'limit': 'cc', 'straight_line': 'gcc', 'generated': 'gcc'}
