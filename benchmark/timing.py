@@ -93,8 +93,7 @@ def take_turns(functions, *, quick=False):
     """
     Time functions in turns, so that all see the same state of the machine.
 
-    Rounds disturbed by other processes are discarded, and up to twice as many are run to replace
-    them.
+    Rounds disturbed by other processes are discarded, and up to as many are run to replace them.
 
     Parameters
     ----------
@@ -123,7 +122,7 @@ def take_turns(functions, *, quick=False):
     names = list(functions)
     gc.disable()
     try:
-        for k in range(rounds if quick else 3 * rounds):
+        for k in range(rounds if quick else 2 * rounds):
             before = gauge.read()
             # Rotate the order.
             first = k % len(names)
