@@ -5,8 +5,9 @@ The functions of `rbd_ros` for many states at once, on all cores.
 
 They have the names of those in `rbd_ros` and `rbd_ros.analysis`, and their arguments and results
 have one state per row. States are vectorized, and threads take them in chunks. The additional
-memory does not grow with the number of states. Memory of results of a megabyte and more stays
-with the process when they are dropped, up to a sixteenth of the machine's; later results reuse it.
+memory does not grow with the number of states. Memory of results of a quarter of a megabyte and
+more stays with the process when they are dropped, up to a sixteenth of the machine's; later
+results reuse it.
 
 Every function takes
 

@@ -17,8 +17,8 @@ import os
 
 import numpy as np
 
-# Size of a huge page, bytes.
-HUGE = 2 ** 21
+# Size of results for which NumPy's allocation begins to be slow, and of a huge page, bytes.
+SMALLEST, HUGE = 2 ** 18, 2 ** 21
 # Idle memory, bytes: at most a sixteenth of the machine's.
 KEPT = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 16
 # Idle pages by size. All changes are single operations of lists, which need no lock: memory may
@@ -40,7 +40,7 @@ class _Loan:
 def result_bytes(size: int) -> np.ndarray:
     """Return an array of bytes whose content is arbitrary; MemoryError if there are too few."""
     # Powers of two serve results of similar sizes, too; what is not kept needs no rounding.
-    whole = max(1 << (size - 1).bit_length(), HUGE) if size <= KEPT else size
+    whole = 1 << (size - 1).bit_length() if size <= KEPT else size
     try:
         pages = _idle[whole].pop()
     except (KeyError, IndexError):
@@ -66,7 +66,9 @@ def idle_bytes() -> int:
 
 def _give_back(pages: mmap.mmap) -> None:
     """Keep pages for later, instead of the largest ones if there are too many."""
-    _advise(pages, 'MADV_FREE')
+    # Small pages would be mapped again one by one.
+    if len(pages) >= HUGE:
+        _advise(pages, 'MADV_FREE')
     _idle.setdefault(len(pages), []).append(pages)
     while idle_bytes() > KEPT:
         largest = max((size for size, same in list(_idle.items()) if same), default=0)

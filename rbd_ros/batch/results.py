@@ -7,18 +7,18 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from rbd_ros.batch.result_memory import result_bytes
+from rbd_ros.batch.result_memory import result_bytes, SMALLEST
 from rbd_ros.errors import StateError
-from rbd_ros.kernels.lanes.lanes import LINE, on_lines, STREAMED
+from rbd_ros.kernels.lanes.lanes import LINE, on_lines
 from rbd_ros.model.arguments import shown
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.lanes import as_written, Outputs
 
 
 def new_array(shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array for a kernel, which may write past the caches if the array is large."""
+    """Return an array for a kernel, aligned if it is large: it may be written past the caches."""
     size = 8 * prod(shape)
-    return np.empty(shape) if size < STREAMED else on_lines(result_bytes(size + LINE), shape)
+    return np.empty(shape) if size < SMALLEST else on_lines(result_bytes(size + LINE), shape)
 
 
 class Results(NamedTuple):

@@ -6,6 +6,7 @@ Memory of results: no living array changes, whatever is dropped, kept in part, o
 Invariant: arrays in use share no memory with each other, and what is idle is at most `KEPT`.
 """
 
+import gc
 import os
 import subprocess
 import sys
@@ -25,7 +26,8 @@ MIB = 2 ** 20
 
 @pytest.fixture(autouse=True)
 def _nothing_idle(monkeypatch):
-    """Begin without idle memory, of which few is kept."""
+    """Begin without idle memory, of which little is kept."""
+    gc.collect()    # Arrays of earlier tests would be returned later.
     monkeypatch.setattr(result_memory, '_idle', {})
     monkeypatch.setattr(result_memory, 'KEPT', 12 * MIB)
 
@@ -39,7 +41,8 @@ class Memory(RuleBasedStateMachine):
         super().__init__()
         self.living, self.count = {}, 0
 
-    @rule(target=arrays, size=st.sampled_from([MIB, 2 * MIB, 2 * MIB + 1, 5 * MIB, 9 * MIB]))
+    @rule(target=arrays, size=st.sampled_from(
+        [MIB // 4, MIB, 2 * MIB, 2 * MIB + 1, 5 * MIB, 9 * MIB]))
     def take(self, size):
         """Take memory and write to it."""
         array = result_bytes(size)
@@ -49,10 +52,10 @@ class Memory(RuleBasedStateMachine):
         self.living[self.count] = array
         return self.count
 
-    @rule(number=arrays, start=st.integers(0, MIB - 1))
+    @rule(number=arrays, start=st.integers(0, MIB // 8))
     def keep_a_part(self, number, start):
         """Keep a view alone."""
-        self.living[number] = self.living[number][start // 2:].reshape(1, -1).T
+        self.living[number] = self.living[number][start:].reshape(1, -1).T
 
     @rule(number=consumes(arrays))
     def drop(self, number):
@@ -98,22 +101,22 @@ def test_the_largest_idle_memory_goes_first():
     assert idle_bytes() == 6 * MIB
 
 
-@pytest.mark.parametrize('count', [4000, 4003])
-def test_results_of_many_states_use_memory_again_and_stay_the_callers(count):
+def test_results_of_many_states_use_memory_again_and_stay_the_callers():
     model = rbd_ros.load_urdf('urdf/demo_arm.urdf')
-    q, v = np.random.default_rng(1).uniform(-1.0, 1.0, (2, count, model.nv))
-    first = batch.all_terms(model, q, v)
+    q, v = np.random.default_rng(1).uniform(-1.0, 1.0, (2, 4003, model.nv))
+    # Other threads may hold results a little longer.
+    first = batch.all_terms(model, q, v, threads=1)
     expected = [array.copy() for array in first]
-    second = batch.all_terms(model, q[::-1], v[::-1])
+    second = batch.all_terms(model, q[::-1], v[::-1], threads=1)
     assert all(map(np.array_equal, first, expected))
     part, address = first.M[10], first.M.ctypes.data
     del first
-    batch.all_terms(model, np.zeros_like(q), v)
+    batch.all_terms(model, np.zeros_like(q), v, threads=1)
     assert np.array_equal(part, expected[0][10])
     del part
     assert idle_bytes() > 0
-    fourth = batch.all_terms(model, q, v)
-    assert address in {array.ctypes.data for array in fourth}
+    fourth = batch.all_terms(model, q, v, threads=1)
+    assert fourth.M.ctypes.data == address
     assert all(map(np.array_equal, fourth, expected))
     assert all(np.array_equal(x[::-1], y) for x, y in zip(second, expected))
 
