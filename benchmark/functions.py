@@ -176,10 +176,11 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'analysis.momentum_regressor': one(analysis.momentum_regressor, model, q, v),
         'analysis.parameter_derivatives': one(analysis.parameter_derivatives, model, q, v),
         'analysis.potential_energy': one(analysis.potential_energy, model, q),
-        # 100 waypoints on a line, without gravity, which some random configurations cannot hold
+        # 100 waypoints on a line, without gravity and friction, which some drives cannot overcome
         'analysis.retime': one(
             analysis.retime, rbd_ros.with_gravity(model, np.zeros(3)),
-            np.linspace(*many[0][:2], 100), acceleration_limit=np.full(model.nv, 10.0)),
+            np.linspace(*many[0][:2], 100), acceleration_limit=np.full(model.nv, 10.0),
+            friction=False),
         'analysis.runge_kutta_4': one(analysis.runge_kutta_4, model, acceleration, 0.0, q, v,
                                       STEP),
         'analysis.semi_implicit_euler': one(analysis.semi_implicit_euler, model, acceleration,

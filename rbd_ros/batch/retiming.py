@@ -166,7 +166,8 @@ def _stuck(model: Model, limits: Limits, path: Path, nodes: NodeLimits) -> State
     worst = np.max(np.abs(np.stack((nodes.holding[:-1], nodes.holding[1:]))
                           + nodes.friction(still)) / limits.effort, axis=(0, 1))
     node, k = np.unravel_index(np.argmax(worst), worst.shape)
-    if worst[node, k] <= 1.0:
+    # With a limit that friction alone exhausts, the joint never accelerates.
+    if worst[node, k] < 1.0:
         return StateError('no motion along the path keeps to the limits of the robot')
     before = int(np.searchsorted(path.knots, path.s[node], side='right')) - 1
     return StateError(

@@ -299,6 +299,10 @@ def test_what_is_wrong_is_named(arm):
     weight = 1.96 * 0.5 * 9.81
     with pytest.raises(rbd_ros.StateError, match=r"'j' needs 1.1[0-9]* times its effort limit"):
         duration(wheel((1.0, 0.0, 0.0), effort=weight / 1.1))
+    # Friction takes all of the effort, and damping would need more.
+    worn = with_friction(wheel(effort=3.0), friction={'j': 3.0}, damping={'j': 2.0})
+    with pytest.raises(rbd_ros.StateError, match="'j' needs 1 times its effort limit"):
+        duration(worn)
     # The spline overshoots between the waypoints.
     steep = [[0.0], [0.0], [0.5], [1.0], [0.9], [0.0]]
     with pytest.raises(rbd_ros.StateError, match=r"'j' to 1.0[0-9]* rad after waypoint 2, beyond"):
