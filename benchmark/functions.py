@@ -268,7 +268,8 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'identification.payload_partial': sampled(identification.payload_partial, model, tip,
                                                   samples),
         'identification.torque_errors': made(identification.torque_errors, part, found.values),
-        'identification.with_uncertainty': sampled(
+        # Several fits, with a part of the samples left out of each
+        'identification.with_uncertainty': made(
             identification.with_uncertainty, found, part, samples),
         'identification.verdict': sampled(identification.verdict, model, part, found, samples),
         'identification.low_pass': sampled(identification.low_pass, Q, 1.0 / PERIOD, 10.0),
