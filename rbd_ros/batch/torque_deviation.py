@@ -68,7 +68,7 @@ def torque_deviation(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
     bodies = inertial_parameter_names(model)
     place = {name: k for k, name in enumerate(
         bodies + drive_parameter_names(model, columns=tuple(COLUMNS)))}
-    columns = np.array([place[name] for name in known.parameters])
+    columns = np.array([place[name] for name in known.parameters], int)
     of_drives = columns >= len(bodies)
     step = 1 + MAX_REGRESSOR_SIZE // (model.nv * len(place))
     variance = known.noise_at(v) ** 2

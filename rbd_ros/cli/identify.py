@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial as bound
 import json
 from math import isfinite
@@ -27,13 +28,14 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
+from rbd_ros.control.contact import external_deviations
 from rbd_ros.errors import ModelWarning, StateError
 from rbd_ros.identification.least_squares import fit, Identification
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.identification.payload import fit_payload, payload_partial
 from rbd_ros.identification.pipeline import (check_workers, compare_recording, default_workers,
                                              Errors, left_out_recording, map_recordings,
-                                             Reading, reduce_recording)
+                                             read_for_robot, Reading, reduce_recording)
 from rbd_ros.identification.reduction import merge, Partial, partial
 from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.report import write_residuals
@@ -197,7 +199,17 @@ def _with_uncertainty(found: Identification, part: Partial, paths: list[str], re
         residuals = dict(map_recordings(bound(
             left_out_recording, found=found, left_out=left_out, reading=reading), paths,
             progress=update, **processes))
-    return attach(found.model, torque_uncertainty(found, [*residuals.values()]))
+    known = torque_uncertainty(found, [*residuals.values()])
+    model = attach(found.model, known)
+    with progress('contact thresholds') as update:
+        external = dict(map_recordings(bound(_largest_external, model=model, reading=reading),
+                                       paths, progress=update, **processes))
+    return attach(model, replace(known, external=np.max([*external.values()], axis=0)))
+
+
+def _largest_external(path: str, *, model: Model, reading: Reading) -> np.ndarray:
+    """Return the largest external torques of a recording, in deviations, by joint."""
+    return np.max(external_deviations(model, read_for_robot(model, path, reading)), axis=0)
 
 
 def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:

@@ -19,17 +19,17 @@ from rbd_ros.cli.options import (add_list, add_package_path, add_reading, add_ro
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress, Update
 from rbd_ros.control.contact import (
-    contact_deviation, CONTACT_DEVIATIONS, detectable_forces)
+    contact_deviation, contact_deviations, detectable_forces, external_deviations, GAIN)
 from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.momentum_observer import MomentumObserver
 from rbd_ros.identification.model_torques import model_torques
-from rbd_ros.identification.pipeline import read_samples
+from rbd_ros.identification.pipeline import read_for_robot, read_samples
 from rbd_ros.identification.report import replay_report
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.recording import Recording
 from rbd_ros.recordings.samples import Samples
 from rbd_ros.recordings.tables import SUFFIXES, write_table
 
-DEFAULT_GAIN = 25.0  # Gain of the momentum observer, 1/s.
 MATRICES, VECTORS = ('M', 'C'), ('g', 'Cv', 'friction')
 PROGRESS_PERIOD = 500  # Samples between two updates of the progress.
 
@@ -83,8 +83,9 @@ def run(options: argparse.Namespace) -> int:
         if path is not None and other is not None and path.resolve() == other.resolve():
             raise UsageError(f'{name} {path}: this is {role}; choose another name')
     model = load_robot(options)
-    gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, DEFAULT_GAIN))
-    samples = read_samples(model, options.recording, reading_of(options))
+    gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
+    reading = reading_of(options)
+    samples = read_samples(model, options.recording, reading)
     with progress('replay') as update:
         replay = _replay(model, samples, gain, update)
     for note in samples.notes:
@@ -101,7 +102,10 @@ def run(options: argparse.Namespace) -> int:
     if page is not None:
         with whole_files(page) as (draft,):
             draft.write_text(_page(options, model, samples, replay), encoding='utf-8')
-    return _print_summary(model, samples, replay, units)
+    code = _print_summary(model, samples, replay, units)
+    if model.uncertainty is not None:
+        _print_contacts(model, samples, read_for_robot(model, options.recording, reading), gain)
+    return code
 
 
 def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: Replay) -> str:
@@ -165,14 +169,16 @@ def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
     return names, columns
 
 
-def _print_contacts(model: Model, samples: Samples, replay: Replay) -> None:
+def _print_contacts(model: Model, samples: Samples, recording: Recording, gain: np.ndarray
+                    ) -> None:
     """Print which forces would be detected, and how often external efforts were as large."""
-    threshold = CONTACT_DEVIATIONS * contact_deviation(model, samples.q, samples.v)
+    deviations = contact_deviations(model)
+    threshold = deviations * contact_deviation(model, samples.q, samples.v)
     link = model.moving_joints[-1][0].child
     forces = np.median(detectable_forces(
         batch.world_jacobian(model, samples.q, link), threshold), axis=0)
-    inner = np.any(samples.usable, axis=1)
-    share = np.mean(np.any(np.abs(replay.external) > threshold, axis=1)[inner])
+    # As a node would: without the filter of the samples.
+    share = np.mean(np.any(external_deviations(model, recording, gain) > deviations, axis=1))
     print(printable(
         f"contact at '{link}': forces of {', '.join(f'{x:.3g}' for x in forces)} N along x, y, z "
         f'of the root are noticed (median); {100.0 * share:.3g} % of the time efforts were so '
@@ -190,8 +196,6 @@ def _print_summary(model: Model, samples: Samples, replay: Replay, units: list[s
                   f'explained, {outside:9.4g} {unit} external')
         else:
             print(f'{name:32s} does not move')
-    if model.uncertainty is not None:
-        _print_contacts(model, samples, replay)
     whole = np.sum(samples.tau[use] ** 2)
     relative = np.sqrt(np.sum(error[use] ** 2) / whole) if whole > 0.0 else np.inf
     known = f'{100.0 * relative:.3g} %' if whole > 0.0 else 'unknown, all efforts are zero'

@@ -6,7 +6,8 @@ from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'laws.cartesian_impedance': ['CartesianImpedance'], 'laws.computed_torque': ['ComputedTorque'],
-    'contact': ['ContactDetector'], 'controller': ['Controller', 'critical_damping'],
+    'contact': ['ContactDetector', 'with_contact_calibration'],
+    'controller': ['Controller', 'critical_damping'],
     'effort_convention': ['EffortConvention'], 'friction': ['friction_compensation'],
     'laws.gravity': ['Gravity'], 'laws.hybrid': ['Hybrid'],
     'laws.joint_impedance': ['JointImpedance'], 'momentum_observer': ['MomentumObserver'],

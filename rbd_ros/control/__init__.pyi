@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by `make stubs` from __init__.py, for checkers of types.
 
-from rbd_ros.control.contact import ContactDetector as ContactDetector
+from rbd_ros.control.contact import (
+    ContactDetector as ContactDetector,
+    with_contact_calibration as with_contact_calibration,
+)
 from rbd_ros.control.controller import (
     Controller as Controller,
     critical_damping as critical_damping,

@@ -2,21 +2,103 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact detection: external torques beyond those of free motion."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.batch.torque_deviation import torque_deviation
-from rbd_ros.errors import StateError
-from rbd_ros.model.arguments import finite_vector, number, shown
+from rbd_ros.control.momentum_observer import MomentumObserver
+from rbd_ros.errors import ModelError, RecordingError, StateError
+from rbd_ros.model.arguments import check_model, finite_vector, number, shown
+from rbd_ros.model.configurations import closed_along
+from rbd_ros.model.constraints import attach
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.recording import Recording
 
-# External torques beyond this many of their deviations are contacts. The deviations are for speeds
-# below which friction after a reversal is not known, rad/s or m/s.
-CONTACT_DEVIATIONS, REVERSAL_SPEED = 6.0, 0.1
+# Fewest deviations of external torques that are a contact, and by how much these exceed the
+# largest ones without contact. The deviations are for speeds below which friction after a reversal
+# is not known, rad/s or m/s.
+LEAST_DEVIATIONS, MARGIN, REVERSAL_SPEED = 6.0, 2.0, 0.1
+# Gain of the observer, 1/s; time constants until it has settled; s, the longest pause between two
+# states after which it need not settle again.
+GAIN, SETTLED, LONGEST_GAP = 25.0, 4.0, 0.25
 
 
 def contact_deviation(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the deviation of external torques of an identified robot, for states like v."""
     return torque_deviation(model, q, v, np.zeros_like(v), smooth=REVERSAL_SPEED)
+
+
+def contact_deviations(model: Model, margin: float = MARGIN) -> np.ndarray:
+    """Return the number of deviations that are a contact, by joint of an identified robot."""
+    assert model.uncertainty is not None
+    return np.maximum(LEAST_DEVIATIONS, margin * model.uncertainty.external)
+
+
+def external_deviations(model: Model, recording: Recording, gain: npt.ArrayLike = GAIN
+                        ) -> np.ndarray:
+    """
+    Return external torques in deviations, (states, nv), as a node estimates them.
+
+    The observer takes the states as they were recorded, with all noise and uneven times; results
+    are zero until it has settled.
+
+    """
+    motion = recording.for_robot(model)
+    if motion.effort is None or np.any(np.isnan(motion.effort)):
+        raise RecordingError(f'{recording.name}: external torques need the efforts of all joints')
+    time, q = motion.time, closed_along(model, motion.position)
+    v = (np.gradient(motion.position, time, axis=0) if motion.velocity is None
+         else motion.velocity)
+    observer = MomentumObserver(model, gain, longest_gap=LONGEST_GAP)
+    external = np.array([observer.update(*state) for state in zip(time, q, v, motion.effort)])
+    begins = np.concatenate(([True], np.diff(time) > LONGEST_GAP))
+    since = time - np.maximum.accumulate(np.where(begins, time, -np.inf))
+    external[since < SETTLED / np.min(gain)] = 0.0
+    return np.abs(external) / contact_deviation(model, q, v)
+
+
+def with_contact_calibration(model: Model, recordings: Recording | Iterable[Recording], *,
+                             gain: float = GAIN) -> Model:
+    """
+    Return an identified robot that knows its largest external torques without contact.
+
+    They are what an observer makes of errors of the model, noise and uneven times, and decide
+    which external torques are a contact (the node's ``contact_thresholds: deviation``).
+
+    Parameters
+    ----------
+    model : Model
+        A robot with an uncertainty, from `rbd_ros.identification.with_uncertainty`.
+    recordings : Recording or iterable of Recording
+        Motions in which nothing touches the robot, such as those of the identification.
+    gain : float
+        Gain of the `MomentumObserver`, 1/s.
+
+    Returns
+    -------
+    Model
+        The robot with `rbd_ros.model.Uncertainty.external`.
+
+    Raises
+    ------
+    ModelError
+        If the robot has no uncertainty.
+    RecordingError
+        If a joint or its effort was not recorded.
+
+    """
+    check_model(model)
+    known = model.uncertainty
+    if known is None:
+        raise ModelError(f"robot '{model.name}' has no uncertainty: identify it, and use "
+                         'identification.with_uncertainty')
+    gain = number('gain', gain, 0.0)
+    recordings = (recordings,) if isinstance(recordings, Recording) else recordings
+    external = np.max([np.zeros(model.nv)] + [
+        np.max(external_deviations(model, one, gain), axis=0) for one in recordings], axis=0)
+    return attach(model, replace(known, external=external))
 
 
 def detectable_forces(J: np.ndarray, threshold: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ from rbd_ros.identification.torque_uncertainty import (
     left_out_residuals, LeftOut, Residuals)
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import prepare
-from rbd_ros.recordings.recording import read_recording
+from rbd_ros.recordings.recording import read_recording, Recording
 from rbd_ros.recordings.samples import Samples
 
 Result = TypeVar('Result')
@@ -48,12 +48,16 @@ class Reading(NamedTuple):
     delay: float | str = 'estimate'             # of the efforts to remove, s
 
 
+def read_for_robot(model: Model, path: str | os.PathLike[str], reading: Reading) -> Recording:
+    """Read a recording of a robot."""
+    return read_recording(path, topic=reading.topic, rename=reading.rename, scale=reading.scale,
+                          start=reading.start, stop=reading.stop, joints=model.velocity_names)
+
+
 def read_samples(model: Model, path: str | os.PathLike[str], reading: Reading) -> Samples:
     """Read a recording and return its samples for a robot."""
-    recording = read_recording(path, topic=reading.topic, rename=reading.rename,
-                               scale=reading.scale, start=reading.start, stop=reading.stop,
-                               joints=model.velocity_names)
-    return prepare(model, recording, cutoff=reading.cutoff, delay=reading.delay)
+    return prepare(model, read_for_robot(model, path, reading), cutoff=reading.cutoff,
+                   delay=reading.delay)
 
 
 class Errors(NamedTuple):

@@ -111,7 +111,7 @@ def torque_uncertainty(found: Identification,
             speed[j, k] = np.median(one.speed[rows])
             noise[j, k] = np.sqrt(max(np.quantile(one.variance[rows], SHARE), 0.0))
     return Uncertainty(found.parameters.model.velocity_names, found.base.names,
-                       covariance_factor(found), speed, noise)
+                       covariance_factor(found), speed, noise, np.zeros(len(joints)))
 
 
 def with_uncertainty(found: Identification, part: Partial,

@@ -28,6 +28,9 @@ class Uncertainty:
         Increasing speeds of each joint, rad/s or m/s, and the standard deviation of its torque
         there, N m or N, apart from that of the parameters. Between two speeds it changes
         linearly, beyond them it is constant.
+    external : ndarray, shape (joints,)
+        Largest external torque of each joint in recordings without contact, in deviations, from
+        `rbd_ros.control.with_contact_calibration`; 0: unknown.
 
     """
 
@@ -36,6 +39,7 @@ class Uncertainty:
     factor: np.ndarray
     speed: np.ndarray
     noise: np.ndarray
+    external: np.ndarray
 
     def noise_at(self, v: np.ndarray) -> np.ndarray:
         """Return the noise of all joints at velocities, (..., joints)."""

@@ -14,7 +14,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import rbd_ros
-from rbd_ros.identification import write_table
+from rbd_ros.control import with_contact_calibration
+from rbd_ros.identification import read_recording, write_table
 from rbd_ros.identification.pipeline import map_recordings
 from rbd_ros.model import load_drives
 from robots import example_urdf, load_quietly
@@ -113,7 +114,7 @@ def test_a_good_recording_is_believed_and_explains_itself_and_another(found):
 
 
 def test_the_files_are_the_robot(found):
-    home, _, _ = found
+    home, paths, _ = found
     model = rbd_ros.load_urdf(home / 'out' / 'robot.urdf', strict=True)
     model = load_drives(model, home / 'out' / 'dynamics.param.yaml')
     robot = true_robot()
@@ -128,6 +129,10 @@ def test_the_files_are_the_robot(found):
     assert np.all((deviation > 0.05 * NOISE) & (deviation < NOISE))
     # Without noise, errors are those of the parameters.
     assert np.mean(np.abs(got - expected) < 1.645 * deviation) > 0.9
+    # Contacts are recognized by what the recordings of the fit show.
+    again = with_contact_calibration(model, [read_recording(one) for one in paths[:2]]).uncertainty
+    assert np.allclose(model.uncertainty.external, again.external, rtol=1e-4)
+    assert np.all(again.external > 0.0)
     before = rbd_ros.batch.inverse_dynamics(described, q, v, a)
     assert np.linalg.norm(before - expected) > 10.0 * ERROR * np.linalg.norm(expected)
 

@@ -2,13 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact: thresholds that are learnt, hysteresis, and a machine that drives the detector."""
 
+from dataclasses import replace
+
 from control_robots import bare_arm
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
+import measured
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.control import ContactDetector
+from rbd_ros import batch
+from rbd_ros.control import ContactDetector, with_contact_calibration
+from rbd_ros.identification import Recording
+from rbd_ros.model.constraints import attach
 
 PERIOD = 0.01
 # s, whose multiples are exact
@@ -85,6 +91,86 @@ def test_pauses_calibrate_nothing():
 def test_wrong_settings_are_refused_by_name(options, message):
     with pytest.raises(rbd_ros.StateError, match=message):
         ContactDetector(bare_arm(), **options)
+
+
+# Noise of the torques, N m, by joint; gain of the observer, 1/s; a torque that the model lacks,
+# N m, and its frequency, rad/s.
+NOISE, GAIN = np.array([2.0, 4.0, 1.0, 1.0, 0.5, 0.2, 0.1]), 25.0
+LACKING, OMEGA = np.array([1.0, -2.0, 0.5, 3.0, 0.0, 0.4, 1.0]), 20.0
+
+
+def known_arm():
+    """Return an arm without friction, and with a known noise."""
+    arm = bare_arm()
+    return attach(arm, rbd_ros.model.Uncertainty(
+        arm.velocity_names, (), np.zeros((0, 0)), np.zeros((7, 1)), NOISE[:, None], np.zeros(7)))
+
+
+def recorded(arm, change=lambda t, tau: tau, keep=lambda t: t >= 0.0, velocity=True):
+    """Return a recording of a motion whose efforts the model does not explain."""
+    t, q, v, a = measured.swing(arm, np.random.default_rng(4), 12.0, 1000.0, 0.5)
+    tau = change(t, batch.inverse_dynamics(arm, q, v, a) - np.sin(OMEGA * t)[:, None] * LACKING)
+    rows = keep(t)
+    return Recording('quiet', arm.velocity_names, t[rows], q[rows], v[rows] if velocity else None,
+                     tau[rows])
+
+
+# What a first-order filter leaves of a sine, in deviations.
+EXPECTED = np.abs(LACKING) / NOISE / np.hypot(1.0, OMEGA / GAIN)
+
+
+@pytest.mark.parametrize('gain', [GAIN, 10.0])
+@pytest.mark.parametrize('velocity', [True, False])
+def test_a_quiet_recording_shows_what_the_observer_makes_of_errors(gain, velocity):
+    arm = known_arm()
+    found = with_contact_calibration(arm, recorded(arm, velocity=velocity), gain=gain)
+    expected = np.abs(LACKING) / NOISE / np.hypot(1.0, OMEGA / gain)
+    assert np.allclose(found.uncertainty.external, expected, rtol=0.02, atol=0.02)
+    assert np.array_equal(found.uncertainty.noise, arm.uncertainty.noise)
+
+
+def test_the_largest_of_several_recordings_counts_by_joint():
+    arm = known_arm()
+
+    def more(joint):
+        return recorded(arm, lambda t, tau: tau - np.sin(OMEGA * t)[:, None] * LACKING
+                        * (np.arange(7) == joint))
+    found = with_contact_calibration(arm, (more(0), more(3))).uncertainty.external
+    assert np.allclose(found, EXPECTED * [2, 1, 1, 2, 1, 1, 1], rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize('offset', [3.0, -3.0])
+def test_external_torques_of_both_signs_count(offset):
+    arm = known_arm()
+    found = with_contact_calibration(arm, recorded(arm, lambda t, tau: tau + offset))
+    assert np.allclose(found.uncertainty.external, 3.0 / NOISE + EXPECTED, rtol=0.02)
+
+
+@pytest.mark.parametrize('begin', [0.0, 6.3])
+def test_the_time_in_which_the_observer_settles_does_not_count(begin):
+    # A pulse of 10 ms, that four time constants after its begin has decayed since its end.
+    arm = known_arm()
+
+    def stepped(t, tau):
+        return tau - 400.0 * ((t >= begin) & (t < begin + 0.01))[:, None]
+
+    def gap(t):
+        return (t < begin - 0.3) | (t >= begin)
+    found = with_contact_calibration(arm, recorded(arm, stepped, gap)).uncertainty.external
+    left = 400.0 / NOISE * -np.expm1(-GAIN * 0.01) * np.exp(-4.0 + GAIN * 0.01)
+    assert np.all(found <= EXPECTED + left)
+    # It counts from then on.
+    assert np.all(found >= 0.9 * left - EXPECTED)
+
+
+def test_a_calibration_needs_an_identified_robot_and_efforts():
+    arm = known_arm()
+    with pytest.raises(rbd_ros.ModelError, match='has no uncertainty: identify it'):
+        with_contact_calibration(bare_arm(), recorded(arm))
+    for effort in (None, np.full((12000, 7), np.nan)):
+        with pytest.raises(rbd_ros.RecordingError, match='quiet: external torques need the eff'):
+            with_contact_calibration(arm, replace(recorded(arm), effort=effort))
+    assert np.array_equal(with_contact_calibration(arm, ()).uncertainty.external, np.zeros(7))
 
 
 class ContactMachine(RuleBasedStateMachine):

@@ -17,7 +17,7 @@ from robots import random_tree
 MODEL = random_tree(7, 3, kinds=('revolute', 'prismatic'))
 MODEL = attach(MODEL, rbd_ros.model.Uncertainty(
     MODEL.velocity_names, rbd_ros.model.inertial_parameter_names(MODEL)[-1:], np.ones((1, 1)),
-    np.zeros((MODEL.nv, 1)), np.ones((MODEL.nv, 1))))
+    np.zeros((MODEL.nv, 1)), np.ones((MODEL.nv, 1)), np.zeros(MODEL.nv)))
 N, LINK = MODEL.nv, MODEL.link_names[-1]
 X = np.linspace(0.1, 0.4, N)
 STATES = np.tile(X, (3, 1))

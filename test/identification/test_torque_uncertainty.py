@@ -159,7 +159,8 @@ def test_deviations_of_a_pendulum_are_those_of_the_textbook():
     names = ('rod/mcz', 'rod/Iyy', 'pivot.damping', 'pivot.friction', 'pivot.effort_offset')
     size = np.array([0.1, 0.02, 0.3, 0.4, 0.05])
     robot = attach(pendulum(), Uncertainty(('pivot',), names, np.diag(size),
-                                           np.array([[0.5, 1.5]]), np.array([[0.2, 0.6]])))
+                                           np.array([[0.5, 1.5]]), np.array([[0.2, 0.6]]),
+                                           np.zeros(1)))
     q, v, a = 0.7, -1.25, 2.0
     rows = size * [GRAVITY * np.sin(q), a, v, np.sign(v), 1.0]
     found = analysis.torque_deviation(robot, [q], [v], [a])
@@ -174,7 +175,7 @@ def test_deviations_of_a_pendulum_are_those_of_the_textbook():
 
 def test_dry_friction_has_any_size_at_rest():
     still = Uncertainty(('pivot',), ('rod/mcz',), np.zeros((1, 1)), np.zeros((1, 1)),
-                        np.array([[0.3]]))
+                        np.array([[0.3]]), np.zeros(1))
     model = pendulum(friction=2.0, stribeck_friction=1.0, stribeck_velocity=0.1)
     robot = attach(model, still)
     # Uniform between -3 and 3.
@@ -188,7 +189,7 @@ def test_dry_friction_has_any_size_at_rest():
 
 def test_uncertainty_stays_with_the_robot_it_belongs_to(arm):
     known = Uncertainty(arm.velocity_names, ('hand/m', 'elbow.damping'), np.eye(2),
-                        np.zeros((3, 1)), np.ones((3, 1)))
+                        np.zeros((3, 1)), np.ones((3, 1)), np.zeros(3))
     robot = attach(arm, known)
     loaded = rbd_ros.with_payload(robot, 'hand', 1.0)
     for other in (loaded, rbd_ros.with_gravity(robot, (0, 0, -1)),
@@ -244,7 +245,7 @@ def payload_distances(arm, doubt):
         if doubt:
             model = attach(model, Uncertainty(
                 arm.velocity_names, found.base.names, covariance_factor(found),
-                np.zeros((3, 1)), np.ones((3, 1))))
+                np.zeros((3, 1)), np.ones((3, 1)), np.zeros(3)))
         load = identification.fit_payload(model, identification.payload_partial(
             model, 'hand', states[1], threads=1))
         distances.append(np.append((load.mass - truth[0]) / load.deviation[0],

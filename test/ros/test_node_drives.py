@@ -156,12 +156,12 @@ def test_friction_is_brought_up_by_the_effort_commands_alone(harness):
 def test_the_deviation_of_torques_is_that_of_the_uncertainty(harness, arm):
     known = Uncertainty(arm.velocity_names, ('wrist_3_link/mcy', 'elbow_joint.friction'),
                         np.array([[0.2, 0.1], [0.0, 0.5]]), np.tile([0.5, 1.5], (6, 1)),
-                        np.linspace(0.1, 1.2, 12).reshape(6, 2))
+                        np.linspace(0.1, 1.2, 12).reshape(6, 2), np.zeros(6))
     node = harness(ARM, missing_velocity='withhold', friction_dead_band=0.05, **drives(
         friction=[2.0, 1.0]), **{f'uncertainty.{label}': value for label, value in {
             'joints': [*known.joints], 'parameters': [*known.parameters],
             'factor': [0.2, 0.1, 0.5], 'speed': known.speed.ravel().tolist(),
-            'noise': known.noise.ravel().tolist()}.items()})
+            'noise': known.noise.ravel().tolist(), 'external': [0.0] * 6}.items()})
     robot = attach(with_friction(arm, friction={'wrist_1_joint': 2.0, 'elbow_joint': 1.0}), known)
     for seed in range(2):
         q, v, _ = random_state(arm, seed)

@@ -313,11 +313,12 @@ def test_parameters_that_do_not_fit_are_refused_by_name(parameters, message):
     node.close()
 
 
-def uncertainty(noise):
+def uncertainty(noise, external=(0.0,) * 6):
     """Return parameters of an uncertainty with a noise that grows with the speed, N m."""
     return {f'uncertainty.{label}': value for label, value in {
         'joints': NAMES, 'parameters': ['wrist_3_link/m'], 'factor': [0.0],
-        'speed': [0.0, 1.0] * 6, 'noise': [noise, 2.0 * noise] * 6}.items()}
+        'speed': [0.0, 1.0] * 6, 'noise': [noise, 2.0 * noise] * 6,
+        'external': [*external]}.items()}
 
 
 def test_thresholds_by_deviation_need_no_calibration_and_grow_with_the_speed(harness, capfd):
@@ -338,6 +339,20 @@ def test_thresholds_by_deviation_need_no_calibration_and_grow_with_the_speed(har
     for row, axis in zip(J, 'xyz'):
         expected = np.min(np.array(node.heard['~/contact'][-1].thresholds) / row)
         assert np.isclose(float(facts[f'detectable force {axis}, N']), expected, rtol=1e-3)
+
+
+def test_deviations_that_are_a_contact_exceed_those_without_contact(harness):
+    # 2.9 and 3.1 deviations, or 1.5 times that: six at least.
+    external = np.array([0.0, 2.9, 3.1, 4.5, 6.0, 10.0])
+    for margin, expected in ((2.0, [6.0, 6.0, 6.2, 9.0, 12.0, 20.0]),
+                             (1.5, [6.0, 6.0, 6.0, 6.75, 9.0, 15.0])):
+        node = harness(contact_thresholds='deviation', contact_margin=margin,
+                       **uncertainty(0.2, external))
+        motion = Motion()
+        motion.play(node, 0.0, 0.4)
+        v = motion.state(0.39)[1]
+        assert np.allclose(node.heard['~/contact'][-1].thresholds,
+                           0.2 * (1.0 + np.minimum(np.abs(v), 1.0)) * expected)
 
 
 def test_deviations_that_are_a_contact_are_raised_by_calibration(harness):

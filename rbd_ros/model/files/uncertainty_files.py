@@ -28,14 +28,16 @@ MEANINGS = {
     'factor': 'Upper triangle by rows of R: R^T R is the covariance of the base parameters.',
     'speed': 'Increasing speeds for each joint, one joint after another, rad/s or m/s.',
     'noise': 'Standard deviations of the torques at these speeds beyond that of the parameters, '
-             'N m or N.'}
+             'N m or N.',
+    'external': 'Largest external torques of the joints without contact, in deviations.'}
 _DIGITS = 6  # Significant digits of numbers that are estimates.
 
 
 def uncertainty_lines(uncertainty: Uncertainty) -> list[str]:
     """Return an uncertainty as lines of YAML."""
     upper = uncertainty.factor[np.triu_indices(len(uncertainty.factor))]
-    values = {'factor': upper, 'speed': uncertainty.speed, 'noise': uncertainty.noise}
+    values = {'factor': upper, **{label: getattr(uncertainty, label)
+                                  for label in ('speed', 'noise', 'external')}}
     texts = {'joints': json.dumps(uncertainty.joints, ensure_ascii=False),
              'parameters': json.dumps(uncertainty.parameters, ensure_ascii=False),
              **{label: '[' + ', '.join(yaml_number(float(f'{x:.{_DIGITS}g}')) for x in np.ravel(
@@ -58,11 +60,12 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
             raise ModelError(f'there is no uncertainty.{label}, only '
                              + listed(f'uncertainty.{one}' for one in MEANINGS))
     joints, parameters = (_names(label, given.get(label)) for label in ('joints', 'parameters'))
-    factor, speed, noise = (np.array(yaml_numbers(f'uncertainty.{label}', given.get(label)))
-                            for label in ('factor', 'speed', 'noise'))
-    for label, numbers in (('factor', factor), ('speed', speed), ('noise', noise)):
+    arrays = {label: np.array(yaml_numbers(f'uncertainty.{label}', given.get(label)))
+              for label in ('factor', 'speed', 'noise', 'external')}
+    for label, numbers in arrays.items():
         if not np.all(np.isfinite(numbers)):
             raise ModelError(f'uncertainty.{label} has a number that is not finite')
+    factor, speed, noise, external = arrays.values()
     size = len(parameters)
     if len(factor) != size * (size + 1) // 2:
         raise ModelError(f'uncertainty.factor has {len(factor)} entries; {size} parameters need '
@@ -71,13 +74,16 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
         raise ModelError('uncertainty.speed and uncertainty.noise must have the same number of '
                          f'entries for each of the {len(joints)} joints, got {len(speed)} and '
                          f'{len(noise)}')
+    if len(external) != len(joints) or np.any(external < 0.0):
+        raise ModelError(f'uncertainty.external must have {len(joints)} entries, one for each '
+                         'joint, which are not negative')
     speed, noise = (x.reshape(len(joints), -1) for x in (speed, noise))
     if np.any(np.diff(speed) < 0.0) or np.any(noise < 0.0):
         raise ModelError('uncertainty.speed must not decrease within a joint, and '
                          'uncertainty.noise must not be negative')
     R = np.zeros((size, size))
     R[np.triu_indices(size)] = factor
-    result = attach(model, Uncertainty(joints, parameters, R, speed, noise))
+    result = attach(model, Uncertainty(joints, parameters, R, speed, noise, external))
     if result.uncertainty is not None:
         known = {*inertial_parameter_names(model),
                  *drive_parameter_names(model, columns=tuple(COLUMNS))}

@@ -24,7 +24,8 @@ from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
-from rbd_ros.control.contact import contact_deviation, CONTACT_DEVIATIONS, detectable_forces
+from rbd_ros.control.contact import (contact_deviation, contact_deviations, detectable_forces,
+                                     GAIN, LEAST_DEVIATIONS, LONGEST_GAP, MARGIN, SETTLED)
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.kinematics import world_jacobian
 from rbd_ros.ros import convert
@@ -36,8 +37,6 @@ from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import BadRequest
 from rbd_ros.ros.state.joint_states import all_within
 
-LONGEST_GAP = 0.25    # s; after a longer pause between states, the motion in between is unknown
-SETTLED = 4.0    # Number of time constants after which 2 % of the initial error remain
 MIN_THRESHOLD = 0.1    # N m or N, smallest threshold that a calibration finds
 NOT_IDENTIFIED = ('contact_thresholds is deviation, but the robot has no uncertainty: identify it '
                   'with rbd_ros identify, and load the parameter file that it writes')
@@ -52,19 +51,20 @@ class ForceSettings(NamedTuple):
     effort_convention: EffortConvention
     observer_joints: tuple[str, ...]
     observer_gain: Annotated[tuple[float, ...], Setting(
-        (25.0,), 'Gain of the observer of external torques: the inverse of its time constant.',
+        (GAIN,), 'Gain of the observer of external torques: the inverse of its time constant.',
         '1/s', per='observer_joints', condition='positive numbers')]
     contact_threshold: Annotated[tuple[float, ...], Setting(
         (), 'External torques beyond which there is contact; also the smallest thresholds that a '
         'calibration sets. Empty: ~/contact needs ~/calibrate_contact.', 'N m or N',
         per='observer_joints', condition='positive numbers')]
     contact_thresholds: Annotated[str, Setting(
-        'calibrated', 'Origin of the thresholds: contact_threshold or ~/calibrate_contact, or the '
-        'deviation of the torques of an identified robot at each state, of which six are a '
-        'contact; ~/calibrate_contact then finds how many are needed, if more.',
+        'calibrated', 'Origin of the thresholds: contact_threshold or ~/calibrate_contact, or '
+        'deviations of the torques of an identified robot at each state: at least six, and '
+        'contact_margin times the largest external torque of the recordings it was identified '
+        'from. ~/calibrate_contact counts them anew.',
         choices=('calibrated', 'deviation'))]
     contact_margin: Annotated[float, Setting(
-        2.0, 'Ratio of the calibrated thresholds to the external torques of free motion.', '',
+        MARGIN, 'Ratio of the thresholds to the external torques of free motion.', '',
         1.0, 1000.0)]
     contact_release: Annotated[float, Setting(
         0.5, 'Share of the thresholds below which a contact ends.', '', 0.0, 1.0)]
@@ -121,7 +121,7 @@ class ExternalForces:
             if self._by_deviation(robot):
                 self._detector = ContactDetector(
                     robot.model, release=settings.contact_release, longest_gap=LONGEST_GAP,
-                    threshold=CONTACT_DEVIATIONS)
+                    threshold=contact_deviations(robot.model, settings.contact_margin))
             elif settings.contact_threshold and settings.contact_thresholds == 'calibrated':
                 self._detector = ContactDetector(
                     robot.model, release=settings.contact_release, longest_gap=LONGEST_GAP,
@@ -213,7 +213,7 @@ class ExternalForces:
         settings = self._settings
         if settings.contact_thresholds == 'deviation' and not self._by_deviation(robot):
             raise BadRequest(NOT_IDENTIFIED)
-        least = (np.full(robot.model.nv, CONTACT_DEVIATIONS) if self._by_deviation(robot)
+        least = (np.full(robot.model.nv, LEAST_DEVIATIONS) if self._by_deviation(robot)
                  else per_velocity(robot.model, settings.contact_threshold or (MIN_THRESHOLD,),
                                    settings.observer_joints, NO_CONTACT))
         self._detector = ContactDetector(
