@@ -19,6 +19,8 @@ from rbd_ros import identification
 from rbd_ros.identification import prepare
 
 TRUST = runpy.run_path(str(Path(__file__).parents[2] / 'benchmark' / 'trust.py'))
+# Those of the recordings with which tests are run.
+ROBOTS = 'UR10', 'Panda'
 DATA = Path(os.environ.get('RBD_ROS_DATA', 'data'))
 
 needs_data = pytest.mark.skipif(
@@ -77,9 +79,18 @@ def test_intervals_of_90_percent_hold_torques_that_were_held_out(name, least, mo
     assert np.all((within >= least) & (within <= most))
 
 
+@needs_data
+@pytest.mark.parametrize('name', ROBOTS)
+def test_contacts_are_pushes_and_nothing_else(name):
+    source, share = TRUST['CASES'][name]
+    found = TRUST['contacts'](*source(DATA), share)
+    assert np.all(found.largest < 1.0)
+    assert found.noticed == found.pushes > 10
+
+
 @pytest.mark.long
 @needs_data
-@pytest.mark.parametrize('name', list(TRUST['CASES']))
+@pytest.mark.parametrize('name', ROBOTS)
 def test_nothing_pushes_an_identified_robot_in_the_mean(name):
     source, share = TRUST['CASES'][name]
     model, recording = source(DATA)
@@ -99,7 +110,7 @@ def test_nothing_pushes_an_identified_robot_in_the_mean(name):
 
 @pytest.mark.long
 @needs_data
-@pytest.mark.parametrize('name', list(TRUST['CASES']))
+@pytest.mark.parametrize('name', ROBOTS)
 def test_mistakes_with_real_recordings_are_named(name):
     source, _ = TRUST['CASES'][name]
     model, recording = source(DATA)
