@@ -217,6 +217,8 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'codegen.trace': made(codegen.trace, model, 'inverse_dynamics'),
         'control.critical_damping': one(control.critical_damping, np.eye(6), np.ones(6), 1.0),
         'control.external_wrench': one(control.external_wrench, model, q, tau, tip),
+        'control.with_contact_calibration': sampled(
+            control.with_contact_calibration, uncertain, recording),
         'control.friction_compensation': one(control.friction_compensation, model, v),
 
         'batch.all_terms': batched(batch.all_terms, *many[:2]),

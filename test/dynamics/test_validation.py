@@ -264,8 +264,8 @@ def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
               'inverse_dynamics_derivative', 'load_constraints', 'load_drives',
               'neutral', 'partial', 'payload_partial', 'prepare', 'save_drives',
               'save_urdf', 'subtree', 'verdict', 'with_constraints',
-              'with_floating_base', 'with_free_joints', 'with_locked_joints',
-              'without_payload'}
+              'with_contact_calibration', 'with_floating_base', 'with_free_joints',
+              'with_locked_joints', 'without_payload'}
     packages = (rbd_ros, rbd_ros.model, analysis, control, identification, textbook)
     public = {name for package in packages for name in package.__all__
               if isfunction(getattr(package, name))
