@@ -217,9 +217,9 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'codegen.trace': made(codegen.trace, model, 'inverse_dynamics'),
         'control.critical_damping': one(control.critical_damping, np.eye(6), np.ones(6), 1.0),
         'control.external_wrench': one(control.external_wrench, model, q, tau, tip),
+        'control.friction_compensation': one(control.friction_compensation, model, v),
         'control.with_contact_calibration': sampled(
             control.with_contact_calibration, uncertain, recording),
-        'control.friction_compensation': one(control.friction_compensation, model, v),
 
         'batch.all_terms': batched(batch.all_terms, *many[:2]),
         'batch.body_jacobian': batched(batch.body_jacobian, many[0], tip),

@@ -31,7 +31,7 @@ import rbd_ros
 from rbd_ros import analysis, identification
 from rbd_ros.control import MomentumObserver, with_contact_calibration
 from rbd_ros.control.contact import (contact_deviation, contact_deviations, detectable_forces,
-                                     external_deviations)
+                                     external_deviations, largest_external)
 from rbd_ros.identification import Recording
 from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
 from rbd_ros.model.uncertainty import HALF_WIDTH
@@ -145,7 +145,7 @@ def tx40(data: Path) -> tuple[rbd_ros.Model, Recording]:
 
 
 def tiago(data: Path) -> tuple[rbd_ros.Model, Recording]:
-    """Return the arm of a TIAGo and its recording; the torso hardly moves."""
+    """Return the arm of a TIAGo and its recording, in which the torso moves slowly."""
     folder = data / 'tiago' / 'data' / 'identification' / 'dynamic'
     positions, velocities, currents = (
         np.loadtxt(folder / f'tiago_{name}.csv', delimiter=',', skiprows=1)
@@ -163,9 +163,9 @@ def tiago(data: Path) -> tuple[rbd_ros.Model, Recording]:
 # Robots, and the first share of their recording that is used for the fit.
 CASES: dict[str, tuple[Callable[[Path], tuple[rbd_ros.Model, Recording]], float]] = {
     'UR10': (ur10, 0.5), 'Panda': (panda, 0.7), 'TX40': (tx40, 0.6), 'TIAGo': (tiago, 0.6)}
-# What their models lack, so that means are not zero.
+# What models are known to lack, so that their means need not be zero.
 LACKING = {'TX40': 'the friction of the sixth motor, which turns with the fifth joint',
-           'TIAGo': 'the motion of the torso; currents of the wrist are below their resolution'}
+           'TIAGo': 'the motion of the torso; currents of the wrist are near their resolution'}
 
 
 def evaluate(model: rbd_ros.Model, recording: Recording, share: float) -> Iterator[Result]:
@@ -194,7 +194,7 @@ def known(model: rbd_ros.Model, recording: Recording
     used = identification.prepare(model, recording)
     part = identification.partial(model, used)
     robot = identification.with_uncertainty(identification.fit(model, part), part, used)
-    return with_contact_calibration(robot, recording), used
+    return robot, used
 
 
 def coverage(model: rbd_ros.Model, recording: Recording, share: float) -> np.ndarray:
@@ -217,13 +217,6 @@ def residuals(model: rbd_ros.Model, recording: Recording,
     found = identification.fit(model, identification.partial(model, used))
     rest = recording.part(start=middle).for_robot(model)
     return observe(model, rest, used.threshold), observe(found.model, rest, used.threshold)
-
-
-def velocities(recording: Recording) -> np.ndarray:
-    """Return the measured velocities, or the rates of the positions."""
-    if recording.velocity is not None:
-        return recording.velocity
-    return np.gradient(recording.position, recording.time, axis=0)
 
 
 class Contacts(NamedTuple):
@@ -250,12 +243,13 @@ class Contacts(NamedTuple):
 def contacts(model: rbd_ros.Model, recording: Recording, share: float) -> Contacts:
     """Return the contacts on the other part without and with pushes on the last link."""
     middle = share * (recording.time[-1] - recording.time[0])
-    robot, _ = known(model, recording.part(stop=middle))
+    quiet = recording.part(stop=middle)
+    robot = with_contact_calibration(known(model, quiet)[0], quiet)
     rest = recording.part(start=middle).for_robot(model)
     link, deviations = model.moving_joints[-1][0].child, contact_deviations(robot)
     J = rbd_ros.batch.world_jacobian(model, rest.position, link)
     smallest = detectable_forces(J, deviations * contact_deviation(
-        robot, rest.position, velocities(rest)))
+        robot, rest.position, rest.velocities()))
     efforts, sizes, pushed = rest.effort.copy(), [], []
     begins = np.arange(rest.time[0] + APART, rest.time[-1] - PUSH, APART)
     for k, begin in enumerate(begins):
@@ -267,9 +261,8 @@ def contacts(model: rbd_ros.Model, recording: Recording, share: float) -> Contac
         sizes.append(force)
         pushed.append(during)
     found = np.any(external_deviations(robot, replace(rest, effort=efforts)) > deviations, axis=1)
-    quiet = external_deviations(robot, rest)
-    return Contacts(np.max(quiet, axis=0) / deviations, float(np.median(sizes)), len(begins),
-                    sum(bool(np.any(found[during])) for during in pushed))
+    return Contacts(largest_external(robot, rest) / deviations, float(np.median(sizes)),
+                    len(begins), sum(bool(np.any(found[during])) for during in pushed))
 
 
 def observe(model: rbd_ros.Model, recording: Recording, threshold: np.ndarray) -> Residual:
@@ -277,9 +270,9 @@ def observe(model: rbd_ros.Model, recording: Recording, threshold: np.ndarray) -
     observer = MomentumObserver(model, GAIN)
     time, effort = recording.time, recording.effort
     external = np.array([observer.update(*sample) for sample in zip(
-        time, recording.position, velocities(recording), effort)])
+        time, recording.position, recording.velocities(), effort)])
     # A joint at rest bears any torque up to its friction, which the observer forgets slowly.
-    slow = np.abs(velocities(recording)) < threshold
+    slow = np.abs(recording.velocities()) < threshold
     stood = np.maximum.accumulate(np.where(slow, time[:, None], time[0]))
     moves = time[:, None] - stood > FORGOTTEN / GAIN
     return Residual(*np.transpose([

@@ -28,7 +28,7 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
-from rbd_ros.control.contact import external_deviations
+from rbd_ros.control.contact import largest_external
 from rbd_ros.errors import ModelWarning, StateError
 from rbd_ros.identification.least_squares import fit, Identification
 from rbd_ros.identification.parameters import LoadParameters
@@ -209,7 +209,7 @@ def _with_uncertainty(found: Identification, part: Partial, paths: list[str], re
 
 def _largest_external(path: str, *, model: Model, reading: Reading) -> np.ndarray:
     """Return the largest external torques of a recording, in deviations, by joint."""
-    return np.max(external_deviations(model, read_for_robot(model, path, reading)), axis=0)
+    return largest_external(model, read_for_robot(model, path, reading))
 
 
 def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:

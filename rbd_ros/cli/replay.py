@@ -19,13 +19,14 @@ from rbd_ros.cli.options import (add_list, add_package_path, add_reading, add_ro
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress, Update
 from rbd_ros.control.contact import (
-    contact_deviation, contact_deviations, detectable_forces, external_deviations, GAIN)
+    contact_deviation, contact_deviations, detectable_forces, external_deviations)
 from rbd_ros.control.friction import DEAD_BAND
-from rbd_ros.control.momentum_observer import MomentumObserver
+from rbd_ros.control.momentum_observer import GAIN, MomentumObserver
 from rbd_ros.identification.model_torques import model_torques
-from rbd_ros.identification.pipeline import read_for_robot, read_samples
+from rbd_ros.identification.pipeline import read_for_robot
 from rbd_ros.identification.report import replay_report
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import Recording
 from rbd_ros.recordings.samples import Samples
 from rbd_ros.recordings.tables import SUFFIXES, write_table
@@ -85,7 +86,8 @@ def run(options: argparse.Namespace) -> int:
     model = load_robot(options)
     gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
     reading = reading_of(options)
-    samples = read_samples(model, options.recording, reading)
+    recording = read_for_robot(model, options.recording, reading)
+    samples = prepare(model, recording, cutoff=reading.cutoff, delay=reading.delay)
     with progress('replay') as update:
         replay = _replay(model, samples, gain, update)
     for note in samples.notes:
@@ -104,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
             draft.write_text(_page(options, model, samples, replay), encoding='utf-8')
     code = _print_summary(model, samples, replay, units)
     if model.uncertainty is not None:
-        _print_contacts(model, samples, read_for_robot(model, options.recording, reading), gain)
+        _print_contacts(model, samples, recording, gain)
     return code
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.batch.torque_deviation import torque_deviation
-from rbd_ros.control.momentum_observer import MomentumObserver
+from rbd_ros.control.momentum_observer import GAIN, MomentumObserver
 from rbd_ros.errors import ModelError, RecordingError, StateError
 from rbd_ros.model.arguments import check_model, finite_vector, number, shown
 from rbd_ros.model.configurations import closed_along
@@ -20,9 +20,9 @@ from rbd_ros.recordings.recording import Recording
 # largest ones without contact. The deviations are for speeds below which friction after a reversal
 # is not known, rad/s or m/s.
 LEAST_DEVIATIONS, MARGIN, REVERSAL_SPEED = 6.0, 2.0, 0.1
-# Gain of the observer, 1/s; time constants until it has settled; s, the longest pause between two
-# states after which it need not settle again.
-GAIN, SETTLED, LONGEST_GAP = 25.0, 4.0, 0.25
+# Time constants until the observer has settled; s, the longest pause between two states after
+# which it need not settle again.
+SETTLED, LONGEST_GAP = 4.0, 0.25
 
 
 def contact_deviation(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -49,14 +49,18 @@ def external_deviations(model: Model, recording: Recording, gain: npt.ArrayLike 
     if motion.effort is None or np.any(np.isnan(motion.effort)):
         raise RecordingError(f'{recording.name}: external torques need the efforts of all joints')
     time, q = motion.time, closed_along(model, motion.position)
-    v = (np.gradient(motion.position, time, axis=0) if motion.velocity is None
-         else motion.velocity)
+    v = motion.velocities()
     observer = MomentumObserver(model, gain, longest_gap=LONGEST_GAP)
     external = np.array([observer.update(*state) for state in zip(time, q, v, motion.effort)])
     begins = np.concatenate(([True], np.diff(time) > LONGEST_GAP))
     since = time - np.maximum.accumulate(np.where(begins, time, -np.inf))
     external[since < SETTLED / np.min(gain)] = 0.0
     return np.abs(external) / contact_deviation(model, q, v)
+
+
+def largest_external(model: Model, recording: Recording, gain: float = GAIN) -> np.ndarray:
+    """Return the largest external torques in deviations, (nv,); 0: the observer never settled."""
+    return np.asarray(np.max(external_deviations(model, recording, gain), axis=0, initial=0.0))
 
 
 def with_contact_calibration(model: Model, recordings: Recording | Iterable[Recording], *,
@@ -97,7 +101,7 @@ def with_contact_calibration(model: Model, recordings: Recording | Iterable[Reco
     gain = number('gain', gain, 0.0)
     recordings = (recordings,) if isinstance(recordings, Recording) else recordings
     external = np.max([np.zeros(model.nv)] + [
-        np.max(external_deviations(model, one, gain), axis=0) for one in recordings], axis=0)
+        largest_external(model, one, gain) for one in recordings], axis=0)
     return attach(model, replace(known, external=external))
 
 

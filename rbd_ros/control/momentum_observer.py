@@ -24,6 +24,8 @@ from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace
 
+GAIN = 25.0     # 1/s
+
 
 class MomentumObserver:
     """
@@ -56,7 +58,7 @@ class MomentumObserver:
 
     """
 
-    def __init__(self, model: Model, gain: ArrayLike = 25.0, *, smooth: float = DEAD_BAND,
+    def __init__(self, model: Model, gain: ArrayLike = GAIN, *, smooth: float = DEAD_BAND,
                  friction: bool = True, longest_gap: float = 0.1) -> None:
         self._workspace = Workspace(model)
         self._model = model

@@ -113,6 +113,12 @@ class Recording:
         arrays = {'position': self.position, 'velocity': self.velocity, 'effort': self.effort}
         return {label: None if x is None else x[rows][:, columns] for label, x in arrays.items()}
 
+    def velocities(self) -> np.ndarray:
+        """Return the measured velocities or, if there are none, the rates of the positions."""
+        if self.velocity is not None:
+            return self.velocity
+        return np.asarray(np.gradient(self.position, self.time, axis=0))
+
     def for_robot(self, model: Model) -> 'Recording':
         """
         Return the recording with the joints of a robot, in the order of its velocities.

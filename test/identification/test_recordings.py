@@ -231,3 +231,12 @@ def test_recordings_are_immutable():
     one = recording(('a', 'b'))
     with pytest.raises(ValueError, match='read-only'):
         one.position[0, 0] = 1.0
+
+
+def test_velocities_are_those_measured_or_the_rates_of_the_positions():
+    time = np.array([0.0, 0.1, 0.3, 0.35, 1.0])
+    recording = Recording('r', NAMES, time, truth(time))
+    assert np.allclose(recording.velocities(), 1.0, rtol=1e-12)
+    measured = np.arange(15.0).reshape(5, 3)
+    recording = Recording('r', NAMES, time, truth(time), measured)
+    assert np.array_equal(recording.velocities(), measured)

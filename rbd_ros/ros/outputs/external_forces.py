@@ -25,7 +25,8 @@ from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
 from rbd_ros.control.contact import (contact_deviation, contact_deviations, detectable_forces,
-                                     GAIN, LEAST_DEVIATIONS, LONGEST_GAP, MARGIN, SETTLED)
+                                     LEAST_DEVIATIONS, LONGEST_GAP, MARGIN, SETTLED)
+from rbd_ros.control.momentum_observer import GAIN
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.kinematics import world_jacobian
 from rbd_ros.ros import convert
@@ -61,7 +62,7 @@ class ForceSettings(NamedTuple):
         'calibrated', 'Origin of the thresholds: contact_threshold or ~/calibrate_contact, or '
         'deviations of the torques of an identified robot at each state: at least six, and '
         'contact_margin times the largest external torque of the recordings it was identified '
-        'from. ~/calibrate_contact counts them anew.',
+        'from. ~/calibrate_contact replaces these multiples.',
         choices=('calibrated', 'deviation'))]
     contact_margin: Annotated[float, Setting(
         MARGIN, 'Ratio of the thresholds to the external torques of free motion.', '',
