@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
     reading = reading_of(options)
     recording = read_for_robot(model, options.recording, reading)
-    samples = prepare(model, recording, cutoff=reading.cutoff, delay=reading.delay)
+    samples = prepare(model, recording, cutoff=reading.cutoff)
     with progress('replay') as update:
         replay = _replay(model, samples, gain, update)
     for note in samples.notes:

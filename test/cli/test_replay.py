@@ -209,6 +209,11 @@ def test_errors_are_printed_by_joint(arm, folder, capsys):
     assert re.match(r'relative error while joints move: [\d.]+ %$', last)
 
 
+def test_the_cut_off_is_the_one_that_is_given(folder, capsys):
+    replay(folder, 'free.csv', '--cutoff', '7.5')
+    assert 'note: cut-off 7.5 Hz: ' in capsys.readouterr().err
+
+
 def test_deviations_are_columns_and_forces_that_would_be_felt_are_named(arm, folder, capsys):
     # The same deviation at all states; the wrist's joints feel least.
     noise = 0.4 * np.array([9.0, 8.0, 7.0, 3.0, 2.0, 1.0, 0.5])
