@@ -40,7 +40,7 @@ from rbd_ros.ros.state.joint_states import all_within
 
 MIN_THRESHOLD = 0.1    # N m or N, smallest threshold that a calibration finds
 NOT_IDENTIFIED = ('contact_thresholds is deviation, but the robot has no uncertainty: identify it '
-                  'with rbd_ros identify, and load the parameter file that it writes')
+                  'with rbd_ros identify, and load the URDF and the parameter file that it writes')
 NO_CONTACT = 1e12    # N m or N, threshold of a floating base: support by the ground is no contact
 
 
@@ -195,15 +195,16 @@ class ExternalForces:
         if self._observed * self._slowest < SETTLED:
             self.why_not = self.why_not or 'the observer is settling'
             return
-        self.why_not = ''
         if self._detector is not None:
             was_calibrated = self._detector.threshold is not None
             assert self._robot is not None
+            # Raises KernelNotReady while its kernels are compiled.
             self._scale = (contact_deviation(self._robot.model, q, v)
                            if self._by_deviation(self._robot) else np.ones(len(v)))
             self._contact = self._detector.update(t, self._torques / self._scale)
             if not was_calibrated and self._detector.threshold is not None:
                 self._log_thresholds(self._detector.threshold)
+        self.why_not = ''
 
     def calibrate(self, robot: Robot | None) -> float:
         """Start to calibrate contact thresholds; return the duration without contact, s."""
@@ -244,8 +245,10 @@ class ExternalForces:
         """Return the terms of one of the EXTERNAL_TOPICS, or why there are none."""
         if topic == EXTERNAL_WRENCH and not robot.task_link:
             return 'the parameter task_link is not set'
-        if topic == CONTACT and self._detector is None and not self._by_deviation(robot):
-            if self._settings.contact_thresholds == 'deviation':
+        by_deviation = self._settings.contact_thresholds == 'deviation'
+        known = self._by_deviation(robot) if by_deviation else self._settings.contact_threshold
+        if topic == CONTACT and self._detector is None and not known:
+            if by_deviation:
                 return NOT_IDENTIFIED
             return ('its thresholds are unknown: call ~/calibrate_contact while nothing touches '
                     'the robot, or set contact_threshold')
