@@ -43,9 +43,10 @@ EXAMPLES = {
     'compare': ('old.urdf new.urdf', 'old.urdf new.urdf --tolerance 1e-3'),
     'excite': ('robot.urdf -o motion.yaml', 'robot.urdf --duration 30 --velocity 1 -o motion.csv'),
     'identify': ('robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',
-                 'robot.urdf run.csv --payload tool --params result/dynamics.param.yaml -o load'),
+                 'result/robot.urdf run.csv --payload tool --params result/dynamics.param.yaml '
+                 '-o load'),
     'replay': ('robot.urdf run.mcap -o efforts.csv --plot',
-               'robot.urdf run.csv -o efforts.csv --params result/dynamics.param.yaml'),
+               'result/robot.urdf run.csv -o efforts.csv --params result/dynamics.param.yaml'),
     'generate': ('robot.urdf -o robot_dynamics',
                  'robot.urdf -o robot_dynamics --float --functions inverse_dynamics mass_matrix'),
     'view': ('robot.urdf', 'robot.urdf --package-path ~/ros2_ws/src --port 8081'),

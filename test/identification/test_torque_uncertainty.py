@@ -213,6 +213,20 @@ def test_uncertainty_is_saved_beside_the_drives(arm, tmp_path):
     q, v, a = np.random.default_rng(2).normal(size=(3, 20, arm.nv))
     assert np.allclose(analysis.torque_deviation(back, q, v, a),
                        analysis.torque_deviation(robot, q, v, a), rtol=1e-4)
+    # It belongs to the robot with and without payloads, but to no other.
+    loaded = rbd_ros.with_payload(robot, 'hand', 1.0)
+    save_drives(loaded, tmp_path / 'loaded.yaml')
+    for one, name in ((loaded, 'drives.yaml'), (robot, 'loaded.yaml')):
+        assert load_drives(one, tmp_path / name).uncertainty is not None
+    pi = rbd_ros.model.inertial_parameters(robot)
+    for body in range(0, len(pi), 10):
+        for k, unit in (0, slice(1)), (2, slice(1, 4)), (6, slice(4, 10)):
+            other = pi.copy()
+            other[body + k] += 1e-3 * np.max(np.abs(pi.reshape(-1, 10)[:, unit]))
+            with pytest.warns(rbd_ros.ModelWarning, match=r'drives\.yaml: .* other inertial param'):
+                other = load_drives(with_inertial_parameters(robot, other),
+                                    tmp_path / 'drives.yaml')
+            assert other.uncertainty is None and 'is not used' in other.warnings[-1]
     # Other joints: their drives are not there, nor is the uncertainty.
     save_drives(rbd_ros.with_locked_joints(robot, {'wrist': 0.0}), tmp_path / 'other.yaml')
     assert 'uncertainty' not in (tmp_path / 'other.yaml').read_text()

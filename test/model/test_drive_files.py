@@ -111,7 +111,8 @@ def uncertain(text):
     (uncertain('{joints: [pan, tilt], parameters: 1}'), 'parameters must be a list of nam'),
     (uncertain('{joints: [pan, tilt], parameters: []}'), 'factor must be a list of numb'),
     *((uncertain('{joints: [pan, tilt], parameters: [a, b], factor: '
-                 f'{factor}, speed: {speed}, noise: {noise}, external: [1, 1]}}'), message)
+                 f'{factor}, speed: {speed}, noise: {noise}, external: [1, 1], inertial: []}}'),
+       message)
       for (factor, speed, noise), message in (
         (('[1, 2]', '[1, 1]', '[1, 1]'), 'factor has 2 entries; 2 parameters need 3'),
         (('[1, 2, 3]', '[1]', '[1]'), r'each of the 2 joints, got 1 and 1'),
@@ -122,8 +123,8 @@ def uncertain(text):
         (('[1, .nan, 3]', '[1, 1]', '[1, 1]'), r'uncertainty\.factor has a number that is not'),
         (('[1, 2, 3]', '[1, 1]', '[1, .inf]'), r'uncertainty\.noise has a number that is not'),
         (('[1, 2, 3]', '[1, 1]', '[1, 1]'), r'uncertainty\.parameters: there is no a, b'))),
-    *((uncertain('{joints: [pan, tilt], parameters: [], factor: [], speed: [1, 1], noise: [1, 1]'
-                 + external + '}'), message) for external, message in (
+    *((uncertain('{joints: [pan, tilt], parameters: [], factor: [], speed: [1, 1], noise: [1, 1], '
+                 'inertial: []' + external + '}'), message) for external, message in (
         ('', r'uncertainty\.external must be a list of numbers'),
         (', external: [1]', r'external must have 2 entries'),
         (', external: [1, -1]', r'external must have 2 entries.* not negative'))),

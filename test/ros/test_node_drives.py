@@ -161,7 +161,8 @@ def test_the_deviation_of_torques_is_that_of_the_uncertainty(harness, arm):
         friction=[2.0, 1.0]), **{f'uncertainty.{label}': value for label, value in {
             'joints': [*known.joints], 'parameters': [*known.parameters],
             'factor': [0.2, 0.1, 0.5], 'speed': known.speed.ravel().tolist(),
-            'noise': known.noise.ravel().tolist(), 'external': [0.0] * 6}.items()})
+            'noise': known.noise.ravel().tolist(), 'external': [0.0] * 6,
+            'inertial': rbd_ros.model.inertial_parameters(arm).tolist()}.items()})
     robot = attach(with_friction(arm, friction={'wrist_1_joint': 2.0, 'elbow_joint': 1.0}), known)
     for seed in range(2):
         q, v, _ = random_state(arm, seed)

@@ -8,6 +8,8 @@ import pinocchio as pin
 import pytest
 from rbd_msgs.srv import SetPayload
 import rbd_ros
+from rbd_ros.kernels.jit.compiled import KernelNotReady
+from rbd_ros.ros.outputs import external_forces
 from robots import example_urdf, load_quietly
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
@@ -254,12 +256,13 @@ def test_contact_is_withheld_until_calibrated_and_then_detects_a_push(harness, c
     assert node.diagnosis()[2]['contact'] == '1'
 
 
-def test_contact_ends_well_below_the_threshold_that_was_given(harness):
+def test_contact_ends_well_below_the_threshold_that_was_given(harness, capfd):
     node = harness(contact_threshold=[3.0], contact_release=0.4)
     motion = Motion(push_after=0.4, speed=0.0)
     motion.play(node, 0.0, 0.35)
     assert not node.heard['~/contact'][-1].contact
     assert np.all(np.array(node.heard['~/contact'][-1].thresholds) == 3.0)
+    assert 'thresholds are unknown' not in capfd.readouterr().err
     motion.play(node, 0.35, 0.7)
     assert node.heard['~/contact'][-1].contact
     motion._push_after = np.inf
@@ -318,7 +321,8 @@ def uncertainty(noise, external=(0.0,) * 6):
     return {f'uncertainty.{label}': value for label, value in {
         'joints': NAMES, 'parameters': ['wrist_3_link/m'], 'factor': [0.0],
         'speed': [0.0, 1.0] * 6, 'noise': [noise, 2.0 * noise] * 6,
-        'external': [*external]}.items()}
+        'external': [*external],
+        'inertial': rbd_ros.model.inertial_parameters(MODEL).tolist()}.items()}
 
 
 def test_thresholds_by_deviation_need_no_calibration_and_grow_with_the_speed(harness, capfd):
@@ -369,6 +373,19 @@ def test_deviations_that_are_a_contact_are_raised_by_calibration(harness):
     assert not any(message.contact for message in node.heard['~/contact'][before:])
     motion.play(node, 2.3, 2.6)
     assert node.heard['~/contact'][-1].contact
+
+
+def test_contact_waits_for_the_kernels_of_deviations(harness, monkeypatch):
+    def not_ready(*_):
+        raise KernelNotReady(None, ())
+    monkeypatch.setattr(external_forces, 'contact_deviation', not_ready)
+    node = harness(contact_thresholds='deviation', **uncertainty(0.2))
+    motion = Motion()
+    motion.play(node, 0.0, 1.0)
+    assert not node.heard['~/contact'] and not node.node.report.counts['errors']
+    monkeypatch.undo()
+    motion.play(node, 1.0, 1.2)
+    assert node.heard['~/contact'] and not node.node.report.counts['errors']
 
 
 def test_thresholds_by_deviation_need_an_identified_robot(harness, capfd):

@@ -20,12 +20,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import json
 from os import PathLike
 from typing import Any
+import warnings
 
 import numpy as np
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros._internal.text import did_you_mean, first_twice, listed, printable
 from rbd_ros._internal.yaml_files import read_yaml
-from rbd_ros.errors import ModelError
+from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.drives import with_drives
 from rbd_ros.model.files.uncertainty_files import (uncertainty_lines, with_named_uncertainty,
@@ -67,8 +68,7 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
         numbers = [yaml_number(x) for joint in model.joints for x in getattr(joint, label)]
         lines += [f'      # {_MEANINGS[label]}', f'      {label}: [' + ', '.join(numbers) + ']']
     if model.uncertainty is not None:
-        lines += ['    uncertainty:', *(f'      {line}' for line in uncertainty_lines(
-            model.uncertainty))]
+        lines += ['    uncertainty:', *(f'      {line}' for line in uncertainty_lines(model))]
     with whole_files(path) as (draft,):
         draft.write_text('\n'.join([*lines, '']), encoding='utf-8')
 
@@ -88,7 +88,8 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
     model, path : Model, str or path-like
         A file as written by `save_drives`. It may contain other parameters; joints and
         coefficients that it lacks stay as they are. An uncertainty that belongs to a robot with
-        other joints or bodies is ignored.
+        other joints or bodies is ignored; if only the inertial parameters are others, with a
+        ModelWarning.
 
     Raises
     ------
@@ -106,10 +107,13 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
         raise ModelError(f'{path} has {what}')
     drives, uncertainty = next(iter(found.values()))
     try:
-        return with_named_uncertainty(
+        result = with_named_uncertainty(
             with_named_drives(model, drives.pop('joints', ()), drives), uncertainty)
     except ModelError as error:
         raise ModelError(f'{path}: {error}') from None
+    if result.warnings != model.warnings:
+        warnings.warn(f'{path}: {result.warnings[-1]}', ModelWarning, stacklevel=2)
+    return result
 
 
 def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict[str, Any]]]:

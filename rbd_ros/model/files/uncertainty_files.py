@@ -4,11 +4,13 @@
 The uncertainty of an identified robot as ROS 2 parameters, beside its drives.
 
 They are the attributes of `Uncertainty`, matrices as one list by rows, ``factor`` without the
-zeros below its diagonal.
+zeros below its diagonal; and ``inertial``, by which the identified robot is recognized. The drives
+alone would fit the URDF before the identification, too, whose torques are further off.
 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 import json
 from typing import Any
 
@@ -18,8 +20,9 @@ from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import shown
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.drives import COLUMNS, drive_parameter_names
-from rbd_ros.model.inertial import inertial_parameter_names
+from rbd_ros.model.inertial import inertial_parameter_names, inertial_parameters
 from rbd_ros.model.model import Model
+from rbd_ros.model.modifications import without_payload
 from rbd_ros.model.uncertainty import Uncertainty
 
 MEANINGS = {
@@ -29,15 +32,25 @@ MEANINGS = {
     'speed': 'Increasing speeds for each joint, one joint after another, rad/s or m/s.',
     'noise': 'Standard deviations of the torques at these speeds beyond that of the parameters, '
              'N m or N.',
-    'external': 'Largest external torques of the joints without contact, in deviations.'}
+    'external': 'Largest external torques of the joints without contact, in deviations.',
+    'inertial': 'Inertial parameters of its bodies without payloads, kg, kg m and kg m^2. A robot '
+                'with others, such as those of the URDF before the identification, has no '
+                'uncertainty.'}
 _DIGITS = 6  # Significant digits of numbers that are estimates.
+# Difference of inertial parameters, of the largest of each unit, that rounding explains.
+ROUNDING = 1e-4
+OTHER_ROBOT = ('the uncertainty in the parameters belongs to a robot with other inertial parameters '
+               'and is not used: load the robot.urdf that rbd_ros identify wrote with them')
 
 
-def uncertainty_lines(uncertainty: Uncertainty) -> list[str]:
-    """Return an uncertainty as lines of YAML."""
+def uncertainty_lines(model: Model) -> list[str]:
+    """Return the uncertainty of a robot as lines of YAML."""
+    uncertainty = model.uncertainty
+    assert uncertainty is not None
     upper = uncertainty.factor[np.triu_indices(len(uncertainty.factor))]
     values = {'factor': upper, **{label: getattr(uncertainty, label)
-                                  for label in ('speed', 'noise', 'external')}}
+                                  for label in ('speed', 'noise', 'external')},
+              'inertial': _inertial_parameters(model)}
     texts = {'joints': json.dumps(uncertainty.joints, ensure_ascii=False),
              'parameters': json.dumps(uncertainty.parameters, ensure_ascii=False),
              **{label: '[' + ', '.join(yaml_number(float(f'{x:.{_DIGITS}g}')) for x in np.ravel(
@@ -50,7 +63,8 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
     """
     Return the robot with an uncertainty, by the names of its attributes, if it belongs to it.
 
-    Raise ModelError if entries are missing or do not match.
+    If it belongs to a robot with other inertial parameters, `Model.warnings` has a note. Raise
+    ModelError if entries are missing or do not match.
 
     """
     if not any(given.values()):
@@ -61,11 +75,11 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
                              + listed(f'uncertainty.{one}' for one in MEANINGS))
     joints, parameters = (_names(label, given.get(label)) for label in ('joints', 'parameters'))
     arrays = {label: np.array(yaml_numbers(f'uncertainty.{label}', given.get(label)))
-              for label in ('factor', 'speed', 'noise', 'external')}
+              for label in ('factor', 'speed', 'noise', 'external', 'inertial')}
     for label, numbers in arrays.items():
         if not np.all(np.isfinite(numbers)):
             raise ModelError(f'uncertainty.{label} has a number that is not finite')
-    factor, speed, noise, external = arrays.values()
+    factor, speed, noise, external, inertial = arrays.values()
     size = len(parameters)
     if len(factor) != size * (size + 1) // 2:
         raise ModelError(f'uncertainty.factor has {len(factor)} entries; {size} parameters need '
@@ -90,7 +104,25 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
         unknown = [name for name in parameters if name not in known]
         if unknown:
             raise ModelError(f'uncertainty.parameters: there is no {listed(unknown)}')
+        if not _are_same(_inertial_parameters(model), inertial):
+            return replace(model, warnings=(*model.warnings, OTHER_ROBOT))
     return result
+
+
+def _inertial_parameters(model: Model) -> np.ndarray:
+    """Return the inertial parameters without payloads, which change while a robot works."""
+    for joint in model.joints:
+        model = without_payload(model, joint.parent)
+    return inertial_parameters(model)
+
+
+def _are_same(own: np.ndarray, given: np.ndarray) -> bool:
+    """Return whether inertial parameters are the same, up to rounding."""
+    if own.shape != given.shape:
+        return False
+    own, given = own.reshape(-1, 10), given.reshape(-1, 10)
+    return all(np.max(np.abs(a - b)) <= ROUNDING * np.max(np.abs(b)) for a, b in (
+        (own[:, unit], given[:, unit]) for unit in (slice(1), slice(1, 4), slice(4, 10))))
 
 
 def _names(label: str, values: Any) -> tuple[str, ...]:

@@ -304,7 +304,7 @@ class Publishing:
         """Compute the deviation of torques without accelerations, which are not measured."""
         if robot.model.uncertainty is None:
             return ('the robot has no uncertainty: identify it with rbd_ros identify, and load '
-                    'the parameter file that it writes')
+                    'the URDF and the parameter file that it writes')
         q, v = values['q'], values['v']
         values['torque_deviation'] = torque_deviation(
             robot.model, q, v, np.zeros_like(v), smooth=self._settings.friction_dead_band)
