@@ -33,7 +33,8 @@ class RetimedPath(NamedTuple):
     Between the points, the joints follow the cubic polynomials with these positions and
     velocities, as `rbd_ros.control.JointTrajectory` and joint_trajectory_controller do if a
     trajectory has no accelerations. Accelerations of the fastest motion jump at the points: `a`
-    is the mean of both sides there, and `effort` belongs to it.
+    is the mean of both sides there, and `effort` belongs to it. At the last point, at which
+    controllers stay, it is 0, and `effort` holds the robot.
 
     """
 
@@ -66,7 +67,7 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
         Further limits, rad/s or m/s and rad/s^2 or m/s^2, such as those of MoveIt's
         joint_limits.yaml; the smaller of these and the model's holds.
     effort_share : float
-        Share of the effort limits that the motion may use; the rest is left to feedback.
+        Share of the effort limits that the motion may use, above 0; the rest is left to feedback.
     friction, springs : bool
         Whether efforts include friction and damping, and `rbd_ros.spring_torques`.
 
@@ -85,8 +86,10 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
 
     """
     check_model(model)
-    limits = _limits(model, velocity_limit, acceleration_limit,
-                     number('effort_share', effort_share, 0.0, 1.0))
+    share = number('effort_share', effort_share, 0.0, 1.0)
+    if not share:
+        raise StateError('effort_share is 0, with which no motor may move anything')
+    limits = _limits(model, velocity_limit, acceleration_limit, share)
     path = Path(model, limits, rows(model, 'waypoints', waypoints, positions=True))
     _check(model, limits, path)
     nodes = NodeLimits(model, limits, path, friction, springs)
@@ -170,10 +173,11 @@ def _stuck(model: Model, limits: Limits, path: Path, nodes: NodeLimits) -> State
     if worst[node, k] < 1.0:
         return StateError('no motion along the path keeps to the limits of the robot')
     before = int(np.searchsorted(path.knots, path.s[node], side='right')) - 1
+    limit, unit = limits.effort[k], 'N m' if model.angular[k] else 'N'
     return StateError(
-        f"'{model.velocity_names[k]}' needs {worst[node, k]:.4g} times its effort limit to move "
-        f'slowly after waypoint {path.numbers[before]}: choose another path, or reduce the '
-        'payload')
+        f"'{model.velocity_names[k]}' needs {worst[node, k] * limit:.4g} {unit} to move slowly "
+        f'after waypoint {path.numbers[before]}, and may use {limit:.4g} {unit}: choose another '
+        'path, reduce the payload, or raise effort_share if it is below 1')
 
 
 def _adapted(share: np.ndarray, excess: np.ndarray) -> np.ndarray:
@@ -285,5 +289,5 @@ class _Motion:
         time = scale * np.concatenate(([0.0], np.cumsum(self._spans[:, 0])))
         v = self._v / scale
         a = np.concatenate((self._begin[:1], 0.5 * (self._begin[1:] + self._end[:-1]),
-                            self._end[-1:])) / scale ** 2
+                            np.zeros((1, v.shape[1])))) / scale ** 2
         return RetimedPath(time, self._path.q.copy(), v, a, self._effort_at(v, a)(1.0))

@@ -39,7 +39,7 @@ EXAMPLES = {
     'check': ('robot.urdf', 'robot.urdf.xacro --xacro-args side:=left --json'),
     'torques': ('robot.urdf', 'robot.urdf --q shoulder=0.6 elbow=1.2 --v elbow=-0.5',
                 'robot.urdf motion.csv -o efforts.csv',
-                'robot.urdf planned.yaml --retime --friction --acceleration 5 -o fast.yaml'),
+                'robot.urdf planned.yaml --retime --acceleration 5 -o fast.yaml'),
     'compare': ('old.urdf new.urdf', 'old.urdf new.urdf --tolerance 1e-3'),
     'excite': ('robot.urdf -o motion.yaml', 'robot.urdf --duration 30 --velocity 1 -o motion.csv'),
     'identify': ('robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',

@@ -15,7 +15,7 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.configurations import (
-    closed_along, independent_positions, neutral, normalize)
+    closed_along, independent_positions, neutral, normalize, out_of_range)
 from rbd_ros.model.files.any_format import is_mjcf_file, load_file
 from rbd_ros.model.files.constraint_files import load_constraints
 from rbd_ros.model.files.drive_files import load_drives
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from rbd_ros.identification.pipeline import Reading
     from rbd_ros.view.geometry import Geometry
 
-ROUNDING = 1e-6  # Tolerance for rounded positions in files, rad or m.
 OTHER_POSITION = 1e-2  # Difference of a passive joint from what is given that is reported.
 
 
@@ -94,17 +93,8 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
 
 def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:
     """Print a warning for each joint out of range; q, rad or m: (nq,) or (points, nq)."""
-    model = model.unconstrained
-    for joint, at, where in model.moving_joints:
-        if joint.nq != joint.nv or (names is not None and joint.name not in names):
-            continue
-        for k, x in zip(range(where.start, where.stop), np.atleast_2d(q)[:, at].T):
-            low, high = model.lower[k], model.upper[k]
-            worst = x[np.argmax(np.maximum(low - x, x - high))]
-            if not low - ROUNDING <= worst <= high + ROUNDING:
-                print(printable(f"warning: '{model.velocity_names[k]}': the position is "
-                                f'{worst:.4g} {"rad" if model.angular[k] else "m"}, its limits '
-                                f'are {low:.4g} ... {high:.4g}'), file=sys.stderr)
+    for text in out_of_range(model, q, names):
+        print(printable(f'warning: {text}'), file=sys.stderr)
 
 
 def add_package_path(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 import sys
 
@@ -46,7 +47,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--springs', action='store_true', help='add the torques of springs')
     parser.add_argument('--retime', action='store_true',
                         help='replace the times of the trajectory: the fastest motion along its '
-                             'path within the limits of velocity, acceleration and effort')
+                             'path within the limits of velocity, acceleration and effort, with '
+                             'friction and springs')
     for name, meaning in (('--velocity', 'velocity limit, rad/s or m/s'),
                           ('--acceleration', 'acceleration limit, rad/s^2 or m/s^2')):
         add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
@@ -131,8 +133,10 @@ def _retimed(model: Model, options: argparse.Namespace, q: np.ndarray) -> int:
         for name in ('velocity', 'acceleration'))
     share = 1.0 if options.effort_share is None else options.effort_share
     found = retime(model, q, velocity_limit=velocity, acceleration_limit=acceleration,
-                   effort_share=share, friction=options.friction, springs=options.springs)
-    print('\n'.join(_report(model, found.time, TrajectoryEfforts(
+                   effort_share=share)
+    limited = replace(model, velocity_limit=np.minimum(velocity, model.velocity_limit),
+                      effort_limit=share * model.effort_limit)
+    print('\n'.join(_report(limited, found.time, TrajectoryEfforts(
         found.v, found.a, found.effort, 1.0))))
     warn_of_range(model, q)
     if options.output is not None:

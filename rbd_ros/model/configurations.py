@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on configurations, which are not vectors if joints have quaternions."""
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
-
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import check_model, finite_vector, number, refuse_loops, shown
 from rbd_ros.model.closure import (
@@ -16,6 +17,7 @@ from rbd_ros.model.steps import (
 
 # Largest step of an independent joint, rad or m, from one closed configuration to the next one.
 LONGEST_STEP = 0.3
+ROUNDING = 1e-6     # Tolerance for positions at their limits, rad or m.
 
 
 def neutral(model: Model) -> np.ndarray:
@@ -124,6 +126,22 @@ def _closed_beyond(model: Model, q: np.ndarray, positions: np.ndarray, own: list
     q = q.copy()
     q[own] = end[own]
     return closed(model, q, label)
+
+
+def out_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> list[str]:
+    """Return a sentence for each joint out of range; q, rad or m: (nq,) or (points, nq)."""
+    model, found = model.unconstrained, []
+    for joint, at, where in model.moving_joints:
+        if joint.nq != joint.nv or (names is not None and joint.name not in names):
+            continue
+        for k, x in zip(range(where.start, where.stop), np.atleast_2d(q)[:, at].T):
+            low, high = model.lower[k], model.upper[k]
+            worst = x[np.argmax(np.maximum(low - x, x - high))]
+            if not low - ROUNDING <= worst <= high + ROUNDING:
+                found.append(f"'{model.velocity_names[k]}': the position is {worst:.4g} "
+                             f'{"rad" if model.angular[k] else "m"}, its limits are {low:.4g} ... '
+                             f'{high:.4g}')
+    return found
 
 
 def random_configuration(model: Model, rng: np.random.Generator | int) -> np.ndarray:

@@ -123,6 +123,8 @@ def test_result_is_on_the_path_from_rest_to_rest_with_its_efforts(arm):
     curve = CubicHermiteSpline(found.time, found.q, found.v)
     sides = [curve(found.time[1:-1] + x, 2) for x in (-1e-9, 1e-9)]
     assert np.allclose(found.a[1:-1], 0.5 * (sides[0] + sides[1]), atol=1e-3)
+    # Controllers go on with the last point.
+    assert not found.a[-1].any() and np.abs(curve(found.time[-1] - 1e-9, 2)).max() > 1.0
 
 
 @pytest.mark.parametrize('seed', range(4))
@@ -285,7 +287,7 @@ def test_what_is_wrong_is_named(arm):
         retime(arm, path, acceleration_limit=np.full(arm.nv, np.nan))
     with pytest.raises(rbd_ros.StateError, match='effort_share must lie between 0 and 1'):
         retime(arm, path, effort_share=1.5)
-    with pytest.raises(rbd_ros.StateError, match="effort limit of 'panda_joint1' is 0"):
+    with pytest.raises(rbd_ros.StateError, match='effort_share is 0'):
         retime(arm, path, effort_share=0.0)
     free = replace(arm, effort_limit=np.full(arm.nv, np.inf))
     with pytest.raises(rbd_ros.StateError, match='give acceleration_limit'):
@@ -297,11 +299,14 @@ def test_what_is_wrong_is_named(arm):
         retime(floating, [rbd_ros.neutral(floating)] * 2)
     # The arm is level at the start, and its motor is too weak to hold it there.
     weight = 1.96 * 0.5 * 9.81
-    with pytest.raises(rbd_ros.StateError, match=r"'j' needs 1.1[0-9]* times its effort limit"):
+    with pytest.raises(rbd_ros.StateError, match=r"'j' needs 9\.61.* N m .*and may use 8\.74 N m"):
         duration(wheel((1.0, 0.0, 0.0), effort=weight / 1.1))
+    # A motor that is strong enough, of which the motion may use too little.
+    with pytest.raises(rbd_ros.StateError, match=r'needs 9\.61.*may use 5 N m.*raise effo'):
+        duration(wheel((1.0, 0.0, 0.0), effort=50.0), effort_share=0.1)
     # Friction takes all of the effort, and damping would need more.
     worn = with_friction(wheel(effort=3.0), friction={'j': 3.0}, damping={'j': 2.0})
-    with pytest.raises(rbd_ros.StateError, match="'j' needs 1 times its effort limit"):
+    with pytest.raises(rbd_ros.StateError, match=r"'j' needs 3 N m .* and may use 3 N m"):
         duration(worn)
     # The spline overshoots between the waypoints.
     steep = [[0.0], [0.0], [0.5], [1.0], [0.9], [0.0]]

@@ -393,8 +393,7 @@ def retimed(tmp_path, *more, end='yaml'):
 
 def test_retime_writes_the_fastest_motion_without_accelerations(tmp_path, capsys):
     arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
-    code, out = retimed(tmp_path, '--friction', '--acceleration', '5', 'elbow=3', '--velocity',
-                        'elbow=1')
+    code, out = retimed(tmp_path, '--acceleration', '5', 'elbow=3', '--velocity', 'elbow=1')
     assert code == 0
     expected = rbd_ros.analysis.retime(arm, [[0, 0], [0.4, 0.8], [1, 1]],
                                        acceleration_limit=[5.0, 3.0], velocity_limit=[9.0, 1.0])
@@ -408,14 +407,16 @@ def test_retime_writes_the_fastest_motion_without_accelerations(tmp_path, capsys
     assert all('accelerations' not in point for point in read['points'])
     text = capsys.readouterr().out
     assert f'{len(expected.time)} points in {expected.time[-1]:g} s' in text and '!' not in text
+    assert re.search(r'elbow .*rad/s at [\d.]+ s, of 1 ', text)
 
 
-def test_retime_uses_a_share_of_the_efforts_and_leaves_friction_out_unless_told(tmp_path):
+def test_retime_uses_a_share_of_the_efforts(tmp_path, capsys):
     arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
     code, out = retimed(tmp_path, '--effort-share', '0.4', end='csv')
     assert code == 0
-    expected = rbd_ros.analysis.retime(arm, [[0, 0], [0.4, 0.8], [1, 1]], effort_share=0.4,
-                                       friction=False)
+    expected = rbd_ros.analysis.retime(arm, [[0, 0], [0.4, 0.8], [1, 1]], effort_share=0.4)
+    limit = arm.effort_limit[arm.velocity_names.index('elbow')]
+    assert re.search(rf'elbow .*N m at [\d.]+ s, of {0.4 * limit:g}\b', capsys.readouterr().out)
     for joint, effort in zip(arm.velocity_names, expected.effort.T):
         assert np.allclose(efforts_in(out, joint), effort, rtol=WRITTEN, atol=1e-11)
     # The acceleration is not in the table either.

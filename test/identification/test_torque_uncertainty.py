@@ -223,7 +223,7 @@ def test_uncertainty_is_saved_beside_the_drives(arm, tmp_path):
         for k, unit in (0, slice(1)), (2, slice(1, 4)), (6, slice(4, 10)):
             other = pi.copy()
             other[body + k] += 1e-3 * np.max(np.abs(pi.reshape(-1, 10)[:, unit]))
-            with pytest.warns(rbd_ros.ModelWarning, match=r'drives\.yaml: .* other inertial param'):
+            with pytest.warns(rbd_ros.ModelWarning, match=r'drives\.yaml: .* other inertial '):
                 other = load_drives(with_inertial_parameters(robot, other),
                                     tmp_path / 'drives.yaml')
             assert other.uncertainty is None and 'is not used' in other.warnings[-1]

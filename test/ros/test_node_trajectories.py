@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 from rbd_msgs.srv import (FillEfforts, ForwardDynamics, HybridDynamics, HybridDynamicsDerivatives,
                           InverseDynamics, RetimeTrajectory, SpeedLimit, TorqueRegressor)
+import rbd_ros
 from rbd_ros.analysis import retime, speed_limit
 from robots import example_urdf, relative_error
 from scipy.interpolate import CubicHermiteSpline
@@ -234,7 +235,9 @@ def test_retimed_motions_are_the_fastest_in_the_order_of_the_trajectory(harness,
     assert max(map(np.max, used)) <= 1.001
     assert np.mean(np.max(used, axis=(0, 2))) > 0.95
     assert np.allclose(found(seconds[[0, -1]]), q[[0, 4]])
-    assert not any(len(point.accelerations) for point in got.trajectory.points)
+    assert not any(len(point.accelerations) or len(point.effort)
+                   for point in got.trajectory.points)
+    assert not got.message
 
 
 def test_retimed_efforts_are_what_the_drives_are_told(harness, model):
@@ -243,13 +246,26 @@ def test_retimed_efforts_are_what_the_drives_are_told(harness, model):
                       'effort_convention.command_constants': [-8.0]})
     time, q, _, _ = swing()
     sent = trajectory(model.velocity_names, time[:5], q[:5])
-    got = node.call(RetimeTrajectory, 'retime_trajectory', trajectory=sent)
+    got = node.call(RetimeTrajectory, 'retime_trajectory', trajectory=sent, with_efforts=True)
     assert got.success, got.message
     expected = retime(model, q[:5])
     own = np.array([rnea(x, STILL, STILL) for x in expected.q])
     told = expected.effort - own
     told[:, 2] /= -8.0
     assert relative_error(numbers(got.trajectory, 'effort'), told) < 1e-6
+
+
+def test_retiming_includes_friction_and_reports_positions_out_of_range(harness, model):
+    node = harness(**{'drives.joints': ['elbow_joint'], 'drives.friction': [30.0]})
+    time, q, _, _ = swing()
+    q[:5, 2] = np.linspace(3.5, 3.0, 5)
+    got = node.call(RetimeTrajectory, 'retime_trajectory', with_efforts=True,
+                    trajectory=trajectory(model.velocity_names, time[:5], q[:5]))
+    assert got.success
+    assert got.message == ("'elbow_joint': the position is 3.5 rad, its limits are -3.142 ... "
+                           '3.142')
+    worn = rbd_ros.model.with_friction(model, friction={'elbow_joint': 30.0})
+    assert relative_error(numbers(got.trajectory, 'effort'), retime(worn, q[:5]).effort) < 1e-6
 
 
 @pytest.mark.parametrize('change, message', [

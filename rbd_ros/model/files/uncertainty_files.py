@@ -39,8 +39,9 @@ MEANINGS = {
 _DIGITS = 6  # Significant digits of numbers that are estimates.
 # Difference of inertial parameters, of the largest of each unit, that rounding explains.
 ROUNDING = 1e-4
-OTHER_ROBOT = ('the uncertainty in the parameters belongs to a robot with other inertial parameters '
-               'and is not used: load the robot.urdf that rbd_ros identify wrote with them')
+OTHER_ROBOT = ('the uncertainty in the parameters belongs to a robot with other inertial '
+               'parameters and is not used: load the robot.urdf that rbd_ros identify wrote with '
+               'them')
 
 
 def uncertainty_lines(model: Model) -> list[str]:

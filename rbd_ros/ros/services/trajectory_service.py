@@ -4,6 +4,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +13,14 @@ from rbd_ros import batch, Model
 from rbd_ros.batch.retiming import retime
 from rbd_ros.batch.trajectory_efforts import beyond, slowdown, trajectory_efforts
 from rbd_ros.control import EffortConvention
-from rbd_ros.model.configurations import independent_positions
+from rbd_ros.model.configurations import independent_positions, out_of_range
 from rbd_ros.ros import convert
 from rbd_ros.ros.services.background_services import BadRequest, Method, Order, Work
 from rbd_ros.ros.services.dynamics_services import Services
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 MAX_POINTS = 100_000    # 100 s at 1 kHz
-MAX_WAYPOINTS = 5000    # retiming takes about 0.1 ms for each
+MAX_WAYPOINTS = 5000    # retiming takes about 0.1 ms for each, or 1 ms where the path turns
 
 
 class TrajectorySettings(NamedTuple):
@@ -58,23 +59,25 @@ class TrajectoryService:
     def retime_trajectory(self, request: RetimeTrajectory.Request,
                           response: RetimeTrajectory.Response) -> Work:
         """Compute the fastest motion along the path of a trajectory."""
-        trajectory, settings = request.trajectory, self._settings
+        trajectory = request.trajectory
         model, order = self._checked(trajectory, MAX_WAYPOINTS)
-        limits = {name: order.read(name, getattr(request, name))
-                  for name in ('velocity_limit', 'acceleration_limit')
-                  if len(getattr(request, name))}
+        velocity, acceleration = (
+            order.read(name, getattr(request, name)) if len(getattr(request, name)) else None
+            for name in ('velocity_limit', 'acceleration_limit'))
 
         def work() -> None:
             q = _rows(trajectory.points, 'positions', order.read_position)
-            found = retime(model, q, effort_share=request.effort_share or 1.0,
-                           friction=settings.friction, springs=settings.springs, **limits)
+            found = retime(model, q, velocity_limit=velocity, acceleration_limit=acceleration,
+                           effort_share=request.effort_share or 1.0)
+            response.message = '; '.join(out_of_range(model, found.q))
             positions = found.q[:, independent_positions(model)]
-            efforts = self._commands(model, found.q, found.v, found.effort)
+            efforts = [order.write(effort) for effort in self._commands(
+                model, found.q, found.v, found.effort)] if request.with_efforts else repeat([])
             response.trajectory = JointTrajectory(
                 header=trajectory.header, joint_names=order.names, points=[
                     JointTrajectoryPoint(
                         positions=order.write(position), velocities=order.write(velocity),
-                        effort=order.write(effort), time_from_start=convert.duration(time))
+                        effort=effort, time_from_start=convert.duration(time))
                     for time, position, velocity, effort in zip(
                         found.time.tolist(), positions, found.v, efforts)])
         return work
