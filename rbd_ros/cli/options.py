@@ -18,7 +18,7 @@ from rbd_ros.model.configurations import (
     closed_along, independent_positions, neutral, normalize, out_of_range)
 from rbd_ros.model.files.any_format import is_mjcf_file, load_file
 from rbd_ros.model.files.constraint_files import load_constraints
-from rbd_ros.model.files.drive_files import load_drives
+from rbd_ros.model.files.drive_files import load_drives, load_uncertainty
 from rbd_ros.model.files.mjcf import compile_mjcf
 from rbd_ros.model.files.urdf import read_file
 from rbd_ros.model.model import Model
@@ -80,14 +80,18 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
                       ignore=options.ignore, **more)
     if options.constraints is not None:
         model = load_constraints(model, options.constraints)
+    params = getattr(options, 'params', None)
+    if params is not None:
+        model = load_drives(model, params)
     if lock := dict(getattr(options, 'lock', [])):
         q = neutral(model)
         for joint, at, _ in model.unconstrained.moving_joints:
             q[at] = lock.get(joint.name, q[at])
         unlocked, model = model, with_locked_joints(model, lock)
         warn_of_range(unlocked, q, lock)
-    if getattr(options, 'params', None) is not None:
-        model = load_drives(model, options.params)
+        if params is not None:
+            # The joints may have been locked when the robot was identified.
+            model = load_uncertainty(model, params)
     return model
 
 

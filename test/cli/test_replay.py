@@ -243,6 +243,22 @@ def test_deviations_are_columns_and_forces_that_would_be_felt_are_named(arm, fol
     assert '(median); 0 % of the time' in capsys.readouterr().out
 
 
+def test_parameters_are_read_before_joints_are_locked(arm, folder):
+    locked = rbd_ros.with_locked_joints(arm, {arm.velocity_names[-1]: 0.0})
+    for identified, deviations in ((arm, False), (locked, True)):
+        size = identified.nv
+        save_drives(attach(identified, Uncertainty(
+            identified.velocity_names, rbd_ros.model.inertial_parameter_names(identified)[:1],
+            np.zeros((1, 1)), np.zeros((size, 1)), np.ones((size, 1)), np.zeros(size))),
+            folder / 'locked.yaml')
+        table = replay(folder, 'free.csv', '--lock', arm.velocity_names[-1], '--terms', 'friction',
+                       '--params', str(folder / 'locked.yaml'))
+        v = columns(locked, table, 'velocity')
+        assert np.allclose(columns(locked, table, 'friction'),
+                           rbd_ros.friction_torques(locked, v), atol=1e-6)
+        assert (f'{locked.velocity_names[0]}/effort_deviation' in table) == deviations
+
+
 def test_without_efforts_the_relative_error_is_not_known(folder, capsys):
     replay(folder, 'free.csv', *(part for name in read_table(folder / 'free.csv')[0]
                                  if name.endswith('/effort')

@@ -98,6 +98,33 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
 
     """
     check_model(model)
+    drives, uncertainty = _groups(path)
+    try:
+        result = with_named_uncertainty(
+            with_named_drives(model, drives.pop('joints', ()), drives), uncertainty)
+    except ModelError as error:
+        raise ModelError(f'{path}: {error}') from None
+    _warn_of_other_robot(model, result, path)
+    return result
+
+
+def load_uncertainty(model: Model, path: str | PathLike[str]) -> Model:
+    """Return the robot with the uncertainty of a parameter file, if it belongs to it."""
+    try:
+        result = with_named_uncertainty(model, _groups(path)[1])
+    except ModelError as error:
+        raise ModelError(f'{path}: {error}') from None
+    _warn_of_other_robot(model, result, path)
+    return result
+
+
+def _warn_of_other_robot(model: Model, result: Model, path: str | PathLike[str]) -> None:
+    if result.warnings != model.warnings:
+        warnings.warn(f'{path}: {result.warnings[-1]}', ModelWarning, stacklevel=3)
+
+
+def _groups(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the drives and the uncertainty in a parameter file."""
     found = {node: (drives, _group(parameters, 'uncertainty'))
              for node, parameters in _nodes(read_yaml(path, ModelError))
              if (drives := _group(parameters, 'drives'))}
@@ -105,15 +132,7 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
         what = f'drives for {listed(found)}: keep those of one' if found else (
             'no drives: ros__parameters of a node with drives: {joints: [...]} are expected')
         raise ModelError(f'{path} has {what}')
-    drives, uncertainty = next(iter(found.values()))
-    try:
-        result = with_named_uncertainty(
-            with_named_drives(model, drives.pop('joints', ()), drives), uncertainty)
-    except ModelError as error:
-        raise ModelError(f'{path}: {error}') from None
-    if result.warnings != model.warnings:
-        warnings.warn(f'{path}: {result.warnings[-1]}', ModelWarning, stacklevel=2)
-    return result
+    return next(iter(found.values()))
 
 
 def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict[str, Any]]]:
