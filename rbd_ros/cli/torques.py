@@ -34,8 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_robot(parser, floating_base=True, lock=True, params=True)
     parser.add_argument('trajectory', nargs='?', metavar='TRAJECTORY',
-                        help='trajectory_msgs/JointTrajectory (.yaml), or table (.csv, .parquet) '
-                             'with time, <joint>/position etc.')
+                        help='trajectory_msgs/JointTrajectory, or message with one (.yaml), or '
+                             'table (.csv, .parquet) with time, <joint>/position etc.')
     parser.add_argument('-o', '--output', metavar='FILE',
                         help='write the trajectory with efforts (.yaml, .csv, .parquet)')
     for name, meaning in (('--q', 'positions, rad or m'), ('--v', 'velocities, rad/s or m/s'),

@@ -44,9 +44,10 @@ def read_trajectory(path: Path) -> Trajectory:
     """
     Return the trajectory in a file; raise RecordingError, naming the place, if there is none.
 
-    ``.yaml``: a trajectory_msgs/JointTrajectory, or a message or goal whose field ``trajectory``
-    is one; ``.csv`` or ``.parquet``: columns ``time``, ``<joint>/position`` and optionally
-    ``<joint>/velocity``, ``<joint>/acceleration`` and ``<joint>/effort``.
+    ``.yaml``: a trajectory_msgs/JointTrajectory, or a message or goal that contains exactly one,
+    such as a moveit_msgs/DisplayTrajectory; ``.csv`` or ``.parquet``: columns ``time``,
+    ``<joint>/position`` and optionally ``<joint>/velocity``, ``<joint>/acceleration`` and
+    ``<joint>/effort``.
 
     """
     check_suffix(path)
@@ -83,11 +84,12 @@ def _message(trajectory: Trajectory) -> Iterator[str]:
 
 def _of_message(path: Path) -> Trajectory:
     # `ros2 topic echo` writes one document per message.
-    message = read_yaml(path, RecordingError, first=True)
-    if isinstance(message, dict) and isinstance(message.get('trajectory'), dict):
-        message = message['trajectory']
+    message = _joint_trajectory(path, read_yaml(path, RecordingError, first=True))
     try:
         names, points = message['joint_names'], message['points']
+        if '...' in points:
+            raise RecordingError(f"{path}: the points end in '...': ros2 topic echo --full-length "
+                                 'prints all of them')
         times = [point['time_from_start']['sec'] + 1e-9 * point['time_from_start']['nanosec']
                  for point in points]
     except (TypeError, KeyError) as error:
@@ -102,6 +104,19 @@ def _of_message(path: Path) -> Trajectory:
         raise RecordingError(f'{path}: the trajectory has no points')
     fields = {label: _field(path, label, points, len(names)) for label in FIELDS}
     return Trajectory(tuple(names), np.array(times, float), **_with_positions(path, fields))
+
+
+def _joint_trajectory(path: Path, message: Any) -> Any:
+    """Return the trajectory_msgs/JointTrajectory in a message or goal that contains one."""
+    if isinstance(message, dict) and 'trajectory' in message:
+        message = message['trajectory']
+        if isinstance(message, list):
+            # moveit_msgs/DisplayTrajectory
+            if len(message) != 1:
+                raise RecordingError(f'{path}: the message has {len(message)} trajectories, '
+                                     'expected one: keep one of them')
+            message = message[0]
+    return message.get('joint_trajectory', message) if isinstance(message, dict) else message
 
 
 def _field(path: Path, label: str, points: list[dict[str, Any]], width: int

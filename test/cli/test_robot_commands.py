@@ -266,10 +266,14 @@ def test_a_trajectory_that_is_too_fast_is_done_but_told(tmp_path, capsys):
     assert 'multiply all times by 2,' in error
 
 
-def test_goals_and_what_echo_prints_are_read_too(tmp_path, capsys):
+@pytest.mark.parametrize('contained', [
+    lambda plan: {'trajectory': plan}, lambda plan: {'joint_trajectory': plan},
+    lambda plan: {'trajectory': {'joint_trajectory': plan}},
+    lambda plan: {'model_id': 'arm', 'trajectory': [{'joint_trajectory': plan}]}])
+def test_goals_and_messages_of_moveit_are_read_as_echo_prints_them(tmp_path, capsys, contained):
     path = tmp_path / 'goal.yaml'
     content = yaml.safe_load(Path(message(path, points=POINTS)).read_text())
-    path.write_text(yaml.safe_dump({'trajectory': content}) + '---\n')
+    path.write_text(yaml.safe_dump(contained(content)) + '---\n')
     assert main(['torques', ARM, str(path), *LOCKED]) == 0
     assert '2 points' in capsys.readouterr().out
 
@@ -278,6 +282,8 @@ def test_goals_and_what_echo_prints_are_read_too(tmp_path, capsys):
     ('joint_names: [a, a]\npoints: []', 'joint_names must be a list of different names'),
     ('joint_names: [elbow]\npoints: []', 'the trajectory has no points'),
     ('points: []', "lacks 'joint_names'"),
+    ('trajectory: [{points: []}, {points: []}]', 'the message has 2 trajectories, expected one'),
+    ("joint_names: [elbow]\npoints: ['...']", 'ros2 topic echo --full-length prints all of them'),
     ('- 1', 'is not a trajectory_msgs/JointTrajectory'),
     ('joint_names: [elbow]\npoints: [{positions: [1], time_from_start: 0.5}]',
      'time_from_start: {sec: 0, nanosec: 0}'),
