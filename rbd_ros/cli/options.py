@@ -56,7 +56,8 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
                  help='joints to lock, at a position in rad or m (default: 0)')
     if params:
         parser.add_argument('--params', metavar='FILE',
-                            help='dynamics.param.yaml with the friction and rotors of the robot')
+                            help='dynamics.param.yaml with friction, rotors and, if the robot was '
+                                 'identified, error bars of its torques')
 
 
 def add_constraints(parser: argparse.ArgumentParser) -> None:
