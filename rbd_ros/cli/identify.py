@@ -35,7 +35,8 @@ from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.identification.payload import fit_payload, payload_partial
 from rbd_ros.identification.pipeline import (check_workers, compare_recording, default_workers,
                                              Errors, left_out_recording, map_recordings,
-                                             read_for_robot, Reading, reduce_recording)
+                                             read_for_robot, read_samples, Reading,
+                                             reduce_recording)
 from rbd_ros.identification.reduction import merge, Partial, partial
 from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.report import write_residuals
@@ -107,6 +108,10 @@ def run(options: argparse.Namespace) -> int:
     processes: dict[str, Any] = {
         'workers': default_workers(paths + held_out) if options.workers is None
         else check_workers(options.workers), 'scheduler': options.scheduler}
+    if held_out:
+        with progress('checking recordings') as update:
+            list(map_recordings(bound(_check_recording, model=model, reading=reading), held_out,
+                                progress=update, **processes))
     with progress('reading recordings') as update:
         parts = dict(map_recordings(bound(reduce_recording, model=model, reading=reading,
                                           reduce=reduce), paths, progress=update, **processes))
@@ -171,6 +176,11 @@ def _distinct(recordings: Sequence[str], validate: Sequence[str]) -> tuple[list[
         if Path(path).resolve() in by_place:
             _warn(f'{path} is used for the fit and for --validate: hold out another one')
     return list(by_place.values()), held_out
+
+
+def _check_recording(path: str, *, model: Model, reading: Reading) -> None:
+    """Raise an error if a recording cannot be compared with a robot."""
+    read_samples(model, path, reading._replace(delay=0.0))
 
 
 def _warn(text: str) -> None:

@@ -320,8 +320,10 @@ def test_a_load_is_found_without_looking_for_drives(found, capsys, option):
     assert option[0] in one_line(capsys)
 
 
-def test_what_is_refused_writes_nothing(found, tmp_path, capsys):
+def test_what_is_refused_writes_nothing(found, tmp_path, capsys, monkeypatch):
     _, paths, _ = found
+    # Before the fit, which takes long.
+    monkeypatch.delattr('rbd_ros.cli.identify.fit')
     (tmp_path / 'file').touch()
     for arguments, message in (
             ((paths[0], '-o', str(tmp_path / 'file')), 'file is not a directory'),
@@ -329,6 +331,7 @@ def test_what_is_refused_writes_nothing(found, tmp_path, capsys):
             ((paths[0], '--residuals', 'x.csv'), '.parquet'),
             ((paths[0], '--friction', 'viscous,none'), "'none'"),
             ((str(tmp_path / 'none.csv'),), 'no such file'),
+            ((paths[0], '--validate', str(tmp_path / 'none.csv')), 'no such file'),
             ((paths[0], '--friction', 'magic'), 'magic'),
             ((paths[0], '--rename', 'knee=elbow_joint'), 'knee'),
             ((paths[0], '--workers', '0'), 'workers'),
