@@ -22,6 +22,8 @@ from rbd_ros.recordings.samples import Samples
 
 # Time, s, and samples per parameter of its torque that a joint must move.
 MIN_MOVING_TIME, MIN_SAMPLES_PER_PARAMETER = 2.0, 3
+# Largest fraction of the samples in which noise makes a joint at rest seem to move.
+MAX_NOISE_MOVES = 1e-3
 MAX_SATURATED = 0.05  # Largest fraction of the samples in which a drive may be at its limit.
 # Largest fraction of the samples out of range by more than a fraction of the range.
 MAX_OUT_OF_RANGE, RANGE_MARGIN = 0.1, 0.05
@@ -101,9 +103,7 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
     figures = {'samples': float(part.samples)}
     standing, not_finite = _standing_joints(model, part), _check_finite(samples)
     if len(standing) == model.nv or not np.any(part.counts):
-        return Verdict(False, tuple(not_finite) or (
-            'the robot stands still: record it while all its joints move',), figures,
-            NOT_BELIEVABLE)
+        return Verdict(False, tuple(not_finite) or (_too_short(part),), figures, NOT_BELIEVABLE)
     if not np.any(part.squares):
         return Verdict(False, ('all efforts are zero: record motor torques or currents',), figures,
                        NOT_BELIEVABLE)
@@ -243,6 +243,19 @@ def _standing_joints(model: Model, part: Partial) -> list[str]:
     few = (counts < MIN_SAMPLES_PER_PARAMETER * np.array([len(own) for own in part.columns])) | (
         (seconds < MIN_MOVING_TIME) & (part.duration > 0.0))
     return [name for name, standing in zip(model.velocity_names, few) if standing]
+
+
+def _too_short(part: Partial) -> str:
+    """Return why no joint of the robot moves for long enough."""
+    moving = np.max(part.moving)
+    if moving <= MAX_NOISE_MOVES * part.samples:
+        return 'the robot stands still: record it while all its joints move'
+    seconds = part.duration * moving / part.samples
+    if 0.0 < seconds < MIN_MOVING_TIME:
+        return (f'the robot moves for only {seconds:.2g} s; at least {MIN_MOVING_TIME:g} s are '
+                'needed')
+    return (f'only {np.max(part.counts.sum(axis=0))} samples of moving joints are usable, fewer '
+            f'than {MIN_SAMPLES_PER_PARAMETER} per parameter: record for longer')
 
 
 def _check_saturation(model: Model, part: Partial) -> list[str]:

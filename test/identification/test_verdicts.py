@@ -160,6 +160,17 @@ def test_a_robot_at_rest_is_reported(arm):
     check_reason(judge(model, still), 'the robot stands still')
 
 
+@pytest.mark.parametrize('seconds, every, reason', [
+    (1.5, 1, 'the robot moves for only 1.5 s; at least 2 s are needed'),
+    (3.0, 20, 'samples of moving joints are usable, fewer than 3 per parameter')])
+def test_motions_that_are_too_short_are_reported(arm, seconds, every, reason):
+    model, recording = arm
+    rows = np.flatnonzero(recording.time < seconds)[::every]
+    check_reason(judge(model, replace(recording, **{
+        label: getattr(recording, label)[rows]
+        for label in ('time', 'position', 'velocity', 'effort')})), reason)
+
+
 def test_joints_at_rest_are_reported(arm):
     model, _ = arm
     true = actual(model)
