@@ -68,6 +68,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the table; return 2 if the model explains nothing of the efforts."""
     terms = _terms(options.terms)
+    for _, number in options.gain:
+        if not 0.0 < number < np.inf:
+            raise UsageError(f'--gain: gains must be positive, 1/s, got {number:g}')
     table = Path(options.output)
     if table.suffix not in SUFFIXES:
         raise UsageError(f'-o {table}: the name must end in {" or ".join(SUFFIXES)}')
