@@ -186,8 +186,8 @@ def _print_contacts(model: Model, samples: Samples, recording: Recording, gain: 
     share = np.mean(np.any(external_deviations(model, recording, gain) > deviations, axis=1))
     print(printable(
         f"contact at '{link}': forces of {', '.join(f'{x:.3g}' for x in forces)} N along x, y, z "
-        f'of the root are noticed (median); {100.0 * share:.3g} % of the time efforts were so '
-        'large'))
+        f'of the root are detected (median); external torques exceeded a threshold '
+        f'{100.0 * share:.3g} % of the time'))
 
 
 def _print_summary(model: Model, samples: Samples, replay: Replay, units: list[str]) -> int:

@@ -236,11 +236,11 @@ def test_deviations_are_columns_and_forces_that_would_be_felt_are_named(arm, fol
                 expected[k, axis] = np.min(6.0 * noise / np.abs(J[axis]))
     assert np.allclose(forces, np.median(expected, axis=0), rtol=0.1)
     # The push is felt while it exceeds one of the thresholds.
-    share = float(re.search(r'([\d.]+) % of the time', said)[1])
+    share = float(re.search(r'torques exceeded a threshold ([\d.]+) % of the time$', said)[1])
     felt = np.any(np.abs(external(arm, q)) > 6.0 * noise, axis=1)
     assert abs(share - 100.0 * np.mean(felt)) < 5.0 and 0.0 < share < 100.0
     replay(folder, 'free.csv', '--params', str(folder / 'known.yaml'))
-    assert '(median); 0 % of the time' in capsys.readouterr().out
+    assert 'exceeded a threshold 0 % of the time' in capsys.readouterr().out
 
 
 def test_parameters_are_read_before_joints_are_locked(arm, folder):
