@@ -39,9 +39,10 @@ def missing(part):
 def main():
     """Run the parts and print how long they take."""
     parser = options(__doc__)
-    parser.add_argument('parts', nargs='*', metavar='part', choices=(*PARTS, []),
-                        help=', '.join(PARTS))
+    parser.add_argument('parts', nargs='*', metavar='part', help=', '.join(PARTS))
     given = parser.parse_args()
+    if unknown := [part for part in given.parts if part not in PARTS]:
+        parser.error(f"there is no part '{unknown[0]}', only {', '.join(PARTS)}")
     parts = given.parts or (OF_KERNELS if given.quick else PARTS)
     flags, begin = ['--quick'] if given.quick else [], monotonic()
     for number, part in enumerate(parts, 1):

@@ -30,7 +30,8 @@ os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 
 def options(description):
     """Return a parser of the command line with ``--quick``."""
-    parser = argparse.ArgumentParser(description=description.strip().split('\n')[0])
+    parser = argparse.ArgumentParser(description=description.strip().replace('``', ''),
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--quick', action='store_true', help='few rounds; results are kept apart')
     return parser
 

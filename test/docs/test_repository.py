@@ -210,6 +210,19 @@ def test_make_help_lists_every_target():
     assert set(re.findall(r'^  make ([a-z-]+) +\S', shown, re.MULTILINE)) == phony
 
 
+def test_the_benchmark_explains_itself_and_names_its_parts():
+    def printed(argument):
+        found = subprocess.run([sys.executable, ROOT / 'benchmark/run.py', argument],
+                               capture_output=True, text=True)
+        return found.returncode, found.stdout + found.stderr
+
+    code, text = printed('--help')
+    assert code == 0 and 'in two minutes' in text
+    code, text = printed('nothing')
+    assert code == 2 and "there is no part 'nothing', only library, " in text
+    assert '[]' not in text
+
+
 def test_continuous_integration_and_hooks_run_what_is_there():
     workflow = yaml.safe_load((ROOT / '.github/workflows/ci.yml').read_text())
     steps = [step.get('run', '') for step in workflow['jobs']['ci']['steps']]
