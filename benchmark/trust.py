@@ -34,7 +34,7 @@ from rbd_ros.control.contact import (contact_deviation, contact_deviations, dete
                                      external_deviations, largest_external)
 from rbd_ros.identification import Recording
 from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
-from rbd_ros.model.uncertainty import HALF_WIDTH
+from rbd_ros.identification.report import share_within
 
 URDFS = Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'robots'
 UR10_URDF = URDFS / 'ur_description' / 'urdf' / 'ur10_robot.urdf'
@@ -205,8 +205,7 @@ def coverage(model: rbd_ros.Model, recording: Recording, share: float) -> np.nda
                                    delay=used.delay_removed, cutoff=used.cutoff)
     torques = model_torques(robot, other, FRICTION_SMOOTHING * other.threshold)[0]
     deviation = analysis.torque_deviation(robot, other.q, other.v, other.a)
-    within = np.abs(other.tau - torques) <= HALF_WIDTH * deviation
-    return np.sum(within & other.usable, axis=0) / np.sum(other.usable, axis=0)
+    return share_within(other.tau - torques, deviation, other.usable)
 
 
 def residuals(model: rbd_ros.Model, recording: Recording,

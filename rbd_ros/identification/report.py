@@ -55,9 +55,14 @@ class Comparison(NamedTuple):
         """Return the share of usable efforts within their intervals of 90 %, (nv,), if known."""
         if self.deviation is None:
             return None
-        within = np.abs(self.measured - self.fit) <= HALF_WIDTH * self.deviation
-        with np.errstate(invalid='ignore'):
-            return np.sum(within & self.usable, axis=0) / np.sum(self.usable, axis=0)
+        return share_within(self.measured - self.fit, self.deviation, self.usable)
+
+
+def share_within(error: np.ndarray, deviation: np.ndarray, usable: np.ndarray) -> np.ndarray:
+    """Return the share of usable errors within their intervals of 90 %, by joint."""
+    within = np.abs(error) <= HALF_WIDTH * deviation
+    with np.errstate(invalid='ignore'):
+        return np.sum(within & usable, axis=0) / np.sum(usable, axis=0)
 
 
 class Row(NamedTuple):
