@@ -148,7 +148,7 @@ $(STAMPS)/messages: $(MESSAGE_FILES) | $(STAMPS)/ros
 	@touch $@
 
 $(STAMPS)/package: $(PACKAGE_FILES) $(STAMPS)/ros $(STAMPS)/messages
-	@echo "[4/4] rbd_ros, and its kernels (half a minute the first time)"
+	@echo "[4/4] rbd_ros, and its kernels (one to two minutes the first time)"
 	@$(COUNTING) flock setup.py sh -c 'rm -rf build/lib build/bdist.* *.egg-info && \
 	$(PIP) install --force-reinstall --no-deps .' && \
 	$(PIP) install "rbd_ros[demo]" && $(BIN)/rbd_ros warmup > /dev/null

@@ -3,8 +3,8 @@
 """
 Cache of compiled kernels on disk; kernels work whatever the state of its files.
 
-Benefit: kernels are compiled once, not for up to a minute in every process. numba's own cache ends
-the program if a file is damaged, the disk is full or no directory is writable, and it trusts
+Benefit: kernels are compiled once, not for one to two minutes in every process. numba's own cache
+ends the program if a file is damaged, the disk is full or no directory is writable, and it trusts
 anybody's files, although pickles are code.
 Safeguard: files begin with a digest and are read only if nobody else can write to them. After any
 other problem, which is logged once, kernels are compiled in memory.
