@@ -82,7 +82,7 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     Notes
     -----
     The motion exceeds no limit by more than a millionth at the points and at five states between
-    each two of them, and no limit of velocity in between. Robots with closed loops take seconds.
+    each two of them, and no limit of velocity in between. Closed loops take about half a second.
 
     """
     check_model(model)
