@@ -73,10 +73,10 @@ def test_every_fault_is_explained_to_an_operator_and_has_a_test():
     assert rows <= tested
 
 
-def messages():
+def messages(folder='rbd_ros'):
     """Return all texts of the code, with a gap in place of what is put into them."""
     found = []
-    for path in (ROOT / 'rbd_ros').rglob('*.py'):
+    for path in (ROOT / folder).rglob('*.py'):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.JoinedStr):
                 found.append(''.join(part.value if isinstance(part, ast.Constant) else GAP
@@ -89,12 +89,27 @@ def messages():
 def test_messages_on_the_page_of_faults_are_those_of_the_code():
     page, known = (ROOT / 'doc/faults.md').read_text(), messages()
     seen = re.findall(r'^\| \d+ \| ([^|]*) \|', page, re.MULTILINE)
-    quoted = [part.strip(' ,:') for text in seen for quote in re.findall('`([^`]+)`', text)
-              for part in quote.split('…') if part.strip()]
+    quoted = quotes(''.join(seen))
     assert len(quoted) > 80
     for quote in quoted:
         pattern = re.sub(EXAMPLE, GAP, quote)
         assert any(quote in text or pattern in text for text in known), quote
+
+
+def quotes(text):
+    """Return what a part of the page quotes, without the gaps."""
+    return [part.strip(' ,:') for quote in re.findall('`([^`]+)`', text)
+            for part in quote.split('…') if part.strip()]
+
+
+def test_messages_of_outputs_and_diagnostics_are_on_the_page_of_faults():
+    explained = [pattern for quote in quotes((ROOT / 'doc/faults.md').read_text())
+                 if ' ' in quote for pattern in (quote, re.sub(EXAMPLE, GAP, quote))]
+    # Texts that are no messages: docstrings, descriptions of parameters, names of values.
+    sentences = [text for text in messages('rbd_ros/ros/outputs') if len(text.split()) > 3
+                 and re.fullmatch(r'[~a-z\0].*(?<!\.)(?<!, s)(?<!, N)(?<!, kg)(?<!s\^2)', text)]
+    assert len(sentences) > 40
+    assert [text for text in sentences if not any(one in text for one in explained)] == []
 
 
 @pytest.mark.parametrize('kind', USED)

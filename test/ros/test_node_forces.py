@@ -233,7 +233,7 @@ def test_without_a_task_link_there_are_torques_but_no_wrench(harness, capfd):
 
 # -- Contact. -------------------------------------------------------------------------------------
 
-def test_contact_is_withheld_until_calibrated_and_then_detects_a_push(harness, capfd):
+def test_fault_82_contact_is_withheld_until_calibrated_and_then_detects_a_push(harness, capfd):
     node, motion = harness(contact_calibration_time=1.0, contact_margin=3.0), Motion(1.8)
     motion.play(node, 0.0, 0.3)
     assert not node.heard['~/contact']
@@ -388,7 +388,7 @@ def test_contact_waits_for_the_kernels_of_deviations(harness, monkeypatch):
     assert node.heard['~/contact'] and not node.node.report.counts['errors']
 
 
-def test_thresholds_by_deviation_need_an_identified_robot(harness, capfd):
+def test_fault_81_thresholds_by_deviation_need_an_identified_robot(harness, capfd):
     node = harness(contact_thresholds='deviation', contact_threshold=[3.0])
     Motion().play(node, 0.0, 0.4)
     assert not node.heard['~/contact']

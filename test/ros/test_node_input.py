@@ -51,7 +51,7 @@ def test_a_failing_topic_does_not_affect_the_others(harness, state, monkeypatch)
     assert 'no template' in node.diagnosis()[2]['last error']
 
 
-def test_a_withheld_topic_is_logged_once(harness, state, capfd):
+def test_fault_80_a_withheld_topic_is_logged_once(harness, state, capfd):
     names, q, v = state
     node = harness(state_timeout=60.0)
     for _ in range(10):

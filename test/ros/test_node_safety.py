@@ -259,7 +259,7 @@ def test_fault_55_implausible_payloads_are_refused(harness, mass, x, message):
 
 # -- Friction. ------------------------------------------------------------------------------------
 
-def test_compensation_without_friction_parameters_is_reported(harness, capfd):
+def test_fault_83_compensation_without_friction_parameters_is_reported(harness, capfd):
     node = harness(fan('abc'), friction=True, state_timeout=60.0)
     node.answer(*fan_state('abc'))
     assert 'neither friction nor damping' in capfd.readouterr().err
