@@ -125,9 +125,9 @@ class JointStateLayout:
             if int.from_bytes(raw, 'little') & self._mask != self._expected:
                 return None
             self._last = rest
-        # Slices are copies, in which the numbers are aligned.
+        # Copies, in which the numbers are aligned.
         return (*STAMP.unpack_from(raw),
-                *[np.frombuffer(raw[start:stop]) for start, stop in self._spans])
+                *[np.frombuffer(bytearray(raw[start:stop])) for start, stop in self._spans])
 
     def fits(self, block: np.ndarray) -> np.ndarray:
         """Return which messages, one per row of uint8, have this layout."""

@@ -8,6 +8,7 @@ from inspect import signature
 from time import perf_counter
 
 import numpy as np
+from rbd_ros.kernels.joint_samples import take_plausible
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
@@ -46,8 +47,12 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
     coupled = Workspace(build_model('warm-up', links, [
         *joints, Joint('one', 'revolute', 'link', 'a'),
         Joint('two', 'revolute', 'link', 'b', mimic=Mimic('one'))]))
-    calls = [*((name, call(workspace, name)) for name in NEEDED_BY_NODES),
-             *((f'{name} with mimics', call(coupled, name)) for name in WITH_MIMICS)]
+    x, one = np.zeros(1), np.ones(1, bool)
+    calls: list[tuple[str, Callable[[], object]]] = [
+        *((name, call(workspace, name)) for name in NEEDED_BY_NODES),
+        ('joint samples', partial(take_plausible, x, x, x, 1, np.zeros((1, 4), int), x, 0.0, 0.0,
+                                  0.0, one, x, x, x, x, x)),
+        *((f'{name} with mimics', call(coupled, name)) for name in WITH_MIMICS)]
     if analysis:
         others = {'inverse_dynamics_packed', *QUANTITIES} - {*NEEDED_BY_NODES}
         calls += [(name, call(workspace, name)) for name in sorted(others)]

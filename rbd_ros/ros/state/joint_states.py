@@ -8,6 +8,8 @@ from math import isnan
 
 import numpy as np
 from rbd_ros._internal.cdr import JointStateContent
+from rbd_ros.kernels.jit.compiled import KernelNotReady
+from rbd_ros.kernels.joint_samples import take_plausible
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
@@ -28,14 +30,6 @@ class Rejected(Exception):
 
 class TimeWentBack(Exception):
     """The stamp of a message is too far back for a message that is merely late."""
-
-
-def places(indices: Sequence[int]) -> slice | np.ndarray:
-    """Return indices as a slice if they are consecutive: NumPy is then faster."""
-    first = indices[0] if len(indices) else 0
-    if list(indices) == list(range(first, first + len(indices))):
-        return slice(first, first + len(indices))
-    return np.array(indices, int)
 
 
 def all_within(x: np.ndarray, bound: float) -> bool:
@@ -151,65 +145,84 @@ class JointStates:
         their limits.
 
         """
-        position, velocity, effort = self._read(message)
-        if not len(self._joints):
+        if message.name != self._layout_of:
+            self._lay_out(message.name)
+        self.judge.begin(fastest)
+        if self._take_plausible(message, now, stamp):
+            taken = self._places
+        else:
+            taken = self._take_judged(message, now, stamp, timeout)
+        if not len(self._places):
             return False
-        if stamp and stamp < self._last_stamp:
-            late = self._stamps[self._target].max() - stamp
-            if late > timeout:
-                raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
-            if late > 0.0:
-                raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
-                               'out of order')
-        q, v, target, joints = self._q_target, self._v_target, self._target, self._joints
-        self.judge.allow(fastest)
-        elapsed, jitter = ((stamp - self._stamps[target], STAMP_JITTER) if stamp
-                           else (now - self._received[target], RECEIPT_JITTER))
-        velocity, jumped = self.judge.judge(joints, position, velocity, stamp or now, self.q[q],
-                                            self.v[v], elapsed, jitter)
-        received: float | np.ndarray = now
-        moment: float | np.ndarray = stamp
-        if self.judge.doubtful:
-            # A joint that has jumped keeps its last sample.
-            position, velocity, effort, received, moment = (
-                np.where(jumped, before, x) for before, x in (
-                    (self.q[q], position), (self.v[v], velocity), (self.effort[v], effort),
-                    (self._received[target], now), (self._stamps[target], stamp)))
         if stamp:
-            self._stamps[target] = moment
             self._last_stamp = max(stamp, self._last_stamp)
         if filter_time is not None:
-            self.differentiator.update(joints[~jumped], position[~jumped], stamp or now,
-                                       filter_time, timeout)
-        self.q[q], self.v[v], self.effort[v] = position, velocity, effort
-        self._received[target] = received
-        if len(joints) == len(self.names) and received is now:
+            joint, _, q, _ = taken.T
+            self.differentiator.update(joint, self.q[q], stamp or now, filter_time, timeout)
+        if len(taken) == len(self.names):
             self._first_received = self._last_received = now
         else:
             self._first_received = min(now, self._first_received)
             self._last_received = max(now, self._last_received)
         return True
 
+    def _take_plausible(self, message: JointState | JointStateContent, now: float,
+                        stamp: float) -> bool:
+        """Take all samples of a message in one call if they are obviously plausible."""
+        if self.judge.runs or not len(self._places):
+            return False
+        try:
+            return bool(take_plausible(
+                np.asarray(message.position), np.asarray(message.velocity),
+                np.asarray(message.effort), len(message.name), self._places, self.judge.slowness,
+                float(now), float(stamp), STAMP_JITTER if stamp else RECEIPT_JITTER,
+                self.judge.confirmed, self._received, self._stamps, self.q, self.v, self.effort))
+        except KernelNotReady:
+            return False
+
+    def _take_judged(self, message: JointState | JointStateContent, now: float, stamp: float,
+                     timeout: float) -> np.ndarray:
+        """Take the samples of a message except for glitches; return the places of those taken."""
+        position, velocity, effort = self._read(message)
+        joint, _, q, v = self._places.T
+        if stamp and stamp < self._last_stamp and len(joint):
+            late = self._stamps[joint].max() - stamp
+            if late > timeout:
+                raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
+            if late > 0.0:
+                raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
+                               'out of order')
+        elapsed, jitter = ((stamp - self._stamps[joint], STAMP_JITTER) if stamp
+                           else (now - self._received[joint], RECEIPT_JITTER))
+        velocity, jumped = self.judge.judge(joint, position, velocity, stamp or now, self.q[q],
+                                            self.v[v], elapsed, jitter)
+        # A joint that has jumped keeps its last sample.
+        taken = ~jumped
+        joint, _, q, v = self._places[taken].T
+        self.q[q], self.v[v], self.effort[v] = position[taken], velocity[taken], effort[taken]
+        self._received[joint] = now
+        if stamp:
+            self._stamps[joint] = stamp
+        return self._places[taken]
+
     def _read(self, message: JointState | JointStateContent
               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return position, velocity and effort of known joints in a message, or raise Rejected."""
-        if message.name != self._layout_of:
-            self._lay_out(message.name)
         count = len(message.name)
         if not len(message.position):
             raise Rejected('it has no positions', 'no positions')
         if len(message.position) != count or len(message.velocity) not in (0, count):
             raise Rejected(f'it has {count} names, {len(message.position)} positions and '
                            f'{len(message.velocity)} velocities', 'lengths differ')
-        position = np.asarray(message.position)[self._source]
+        joint, source, _, _ = self._places.T
+        position = np.asarray(message.position)[source]
         if not all_within(position, MAX_MEASUREMENT):
             bad = np.flatnonzero(~(np.abs(position) < MAX_MEASUREMENT))[0]
-            raise Rejected(f"the position of '{self.names[self._joints[bad]]}' is out of range: "
+            raise Rejected(f"the position of '{self.names[joint[bad]]}' is out of range: "
                            f'{position[bad]}', 'out of range')
-        velocity = (np.asarray(message.velocity)[self._source]
-                    if len(message.velocity) else self._unknown)
-        effort = (np.asarray(message.effort)[self._source]
-                  if len(message.effort) == count else self._unknown)
+        unknown = np.full(len(joint), np.nan)
+        velocity = np.asarray(message.velocity)[source] if len(message.velocity) else unknown
+        effort = np.asarray(message.effort)[source] if len(message.effort) == count else unknown
         return position, velocity, effort
 
     def _lay_out(self, names: Sequence[str]) -> None:
@@ -222,13 +235,10 @@ class JointStates:
         for name in names:
             if name not in self._expected and len(self.unknown_names) < MAX_UNKNOWN:
                 self.unknown_names.add(name)
-        known = [(k, self._index[name]) for k, name in enumerate(names) if name in self._index]
-        targets = [k for _, k in known]
-        self._joints, self._unknown = np.array(targets, int), np.full(len(targets), np.nan)
-        self._unknown.flags.writeable = False
-        self._source, self._target = places([k for k, _ in known]), places(targets)
-        self._q_target = places([self.q_of[k] for k in targets])
-        self._v_target = places([self.v_of[k] for k in targets])
+        # Of each known joint, its number, and its indices in the message, in q and in v.
+        self._places = np.array([
+            (k, source, self.q_of[k], self.v_of[k]) for source, k in enumerate(
+                map(self._index.get, names)) if k is not None], int).reshape(-1, 4)
         self._layout_of = names
 
     def missing(self, now: float, timeout: float) -> list[str]:

@@ -64,26 +64,27 @@ class SampleJudge:
                          np.where(model.angular, *DEFAULT_VELOCITY_LIMITS))
         self._limit, self._names, self._turns = limit[v_of], names, np.array(turns, bool)
         self._units = np.where(model.angular[v_of], 'rad', 'm')
-        # `speed` is the fastest speed of each joint, rad/s or m/s.
         self._fastest = 0.0
-        self.allow(np.inf)
         self.forget()
+        self.begin(np.inf)
 
-    def allow(self, fastest: float) -> None:
-        """Set the fastest speed of all joints, in multiples of their velocity limits."""
+    def begin(self, fastest: float) -> None:
+        """Prepare for a message, with the fastest speed in multiples of the velocity limits."""
+        # Sentences about the glitches in the message, and about joints found elsewhere.
+        self.implausible: list[str] = []
+        self.moved: list[str] = []
         if fastest != self._fastest:
+            # `speed` is the fastest speed of each joint, rad/s or m/s; `slowness` its reciprocal.
             self._fastest, self.speed = fastest, fastest * self._limit
-            self._slowness = 1.0 / self.speed
+            self.slowness = 1.0 / self.speed
 
     def forget(self) -> None:
         """Discard all samples."""
         self.doubtful: set[int] = set()    # Joints in doubt
         # The current run of implausible samples of each joint.
-        self._runs: dict[int, Run] = {}
-        self._new = np.ones(len(self._names), bool)
-        # Sentences about the glitches in the latest message, and about joints found elsewhere.
-        self.implausible: list[str] = []
-        self.moved: list[str] = []
+        self.runs: dict[int, Run] = {}
+        # Whether a second sample of a joint has agreed with an earlier one.
+        self.confirmed = np.zeros(len(self._names), bool)
 
     def judge(self, joints: np.ndarray, position: np.ndarray, velocity: np.ndarray, time: float,
               last_position: np.ndarray, last_velocity: np.ndarray, elapsed: np.ndarray,
@@ -96,21 +97,17 @@ class SampleJudge:
         since then, s, with the error `jitter`.
 
         """
-        self.implausible, self.moved = [], []
-        change = position - last_position
-        if self._are_plausible(joints, change, velocity, elapsed.min() + jitter):
-            return velocity, np.zeros(len(joints), bool)
-        speed, way = self.speed[joints], self._way(joints, change)
+        speed, way = self.speed[joints], self._way(joints, position - last_position)
         # Comparisons with NaN are false.
         jumped, fast = np.abs(way) > speed * (elapsed + jitter), np.abs(velocity) > speed
         if self.unconfirmed:
-            self._new[joints] &= np.isnan(last_position) | jumped
+            self.confirmed[joints] |= ~(np.isnan(last_position) | jumped)
         wrong = jumped | fast
-        if not (self._runs or wrong.any()):
+        if not (self.runs or wrong.any()):
             return velocity, jumped
         velocity = velocity.copy()
         for k, joint in enumerate(joints.tolist()):
-            run = self._runs.pop(joint, None)
+            run = self.runs.pop(joint, None)
             if wrong[k]:
                 now = time, float(position[k]), float(velocity[k])
                 if run is None or not run.believed:
@@ -120,7 +117,7 @@ class SampleJudge:
                         run and self._continued(joint, run, *now))
                 else:
                     run = self._continued(joint, run, *now)
-                run = self._runs[joint] = run or Run(*now, *now[:2])
+                run = self.runs[joint] = run or Run(*now, *now[:2])
                 if not run.believed:
                     self.implausible.append(self._sentence(joint, way[k], velocity[k], elapsed[k],
                                                            bool(jumped[k])))
@@ -136,17 +133,6 @@ class SampleJudge:
             jumped[k] = False
         return velocity, jumped
 
-    def _are_plausible(self, joints: np.ndarray, change: np.ndarray, velocity: np.ndarray,
-                       duration: float) -> bool:
-        """Return whether samples are obviously plausible, and no joint is under observation."""
-        if self._runs or duration <= 0.0 or self._new.any():
-            return False
-        # Each share of the fastest speed is at most the root of the sum of squares, which is fast
-        # to compute. Comparisons with NaN are false.
-        slowness = self._slowness[joints]
-        shares, further = slowness * velocity, slowness * change
-        return bool(shares.dot(shares) <= 1.0 and further.dot(further) <= duration * duration)
-
     @property
     def unconfirmed(self) -> bool:
         """Return whether a joint has no sample yet that agrees with an earlier one."""
@@ -154,7 +140,7 @@ class SampleJudge:
 
     def unconfirmed_among(self, joints: slice | np.ndarray) -> bool:
         """Return the same for some joints."""
-        return bool(self._new[joints].any()) and bool(np.isfinite(self.speed).all())
+        return not self.confirmed[joints].all() and bool(np.isfinite(self.speed).all())
 
     def _continued(self, joint: int, run: Run, time: float, position: float,
                    velocity: float) -> Run | None:

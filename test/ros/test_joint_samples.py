@@ -1,0 +1,86 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plausible samples are taken in one compiled call, as if each had been judged."""
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.kernels.jit.compiled import KernelNotReady
+from rbd_ros.ros.state import joint_states
+from rbd_ros.ros.state.joint_states import JointStates, Rejected, TimeWentBack
+from sensor_msgs.msg import JointState
+
+KINDS = 'revolute', 'continuous', 'prismatic', 'revolute', 'continuous'
+NAMES = [f'j{k}' for k in range(5)]
+COUNT = 400
+
+
+def chain():
+    """Return a robot with joints of all kinds that joint states can hold."""
+    builder = rbd_ros.ModelBuilder('chain').link('l0')
+    for k, kind in enumerate(KINDS):
+        builder.link(f'l{k + 1}', 1.0).joint(NAMES[k], kind, f'l{k}', f'l{k + 1}', velocity=2.0)
+    return builder.build()
+
+
+def messages(seed, stamped):
+    """Yield times of receipt, stamps and messages of a random motion, some of them odd."""
+    rng = np.random.default_rng(seed)
+    t, q, v = 10.0, np.zeros(5), np.zeros(5)
+    for _ in range(COUNT):
+        t += rng.choice([0.001, 0.01, 0.05])
+        v = np.clip(v + 0.2 * rng.normal(size=5), -1.5, 1.5)
+        q = q + 0.005 * v
+        some = rng.permutation(5)[:rng.choice([5, 5, 5, 3, 1])]
+        sent_q, sent_v, effort = q[some].copy(), v[some].copy(), rng.normal(size=len(some))
+        if rng.random() < 0.06:
+            sent_q[0] += rng.choice([-3.0, 1.0, 2.0 * np.pi, np.nan, 1e13])
+        if rng.random() < 0.06:
+            sent_v[-1] = rng.choice([9.0, np.nan, np.inf])
+        names = [NAMES[k] for k in some]
+        if rng.random() < 0.1:      # a joint of another robot
+            names, sent_q, sent_v, effort = ['x', *names], *(
+                np.append(7.0, x) for x in (sent_q, sent_v, effort))
+        have_v, have_effort = rng.random(2) < 0.9
+        stamp = t - rng.choice([0.0, 0.0, 0.0, 0.0015, 0.02]) if stamped else 0.0
+        yield t, stamp, JointState(name=names, position=sent_q.tolist(),
+                                   velocity=sent_v.tolist() if have_v else [],
+                                   effort=effort.tolist() if have_effort else [])
+
+
+def outcome(states, t, stamp, message, filter_time):
+    """Return what an update does, and all that states know afterwards."""
+    try:
+        result = states.update(message, t, stamp, 0.5, filter_time, 3.0)
+    except (Rejected, TimeWentBack) as error:
+        result = str(error)
+    judge = states.judge
+    return (result, states.q.tolist(), states.v.tolist(), states.effort.tolist(),
+            states.missing(t, 0.5), states.ages(t), states._stamps.tolist(), states._last_stamp,
+            judge.implausible, judge.moved, sorted(judge.doubtful), judge.confirmed.tolist(),
+            states.differentiator.rates.tolist())
+
+
+@pytest.mark.parametrize('seed', range(8))
+@pytest.mark.parametrize('stamped', [True, False])
+def test_samples_are_taken_as_if_each_had_been_judged(seed, stamped, monkeypatch):
+    fast, judged, taken = JointStates(chain()), JointStates(chain()), []
+    take = joint_states.take_plausible
+    monkeypatch.setattr(joint_states, 'take_plausible',
+                        lambda *arguments: taken.append(take(*arguments)) or taken[-1])
+    monkeypatch.setattr(judged, '_take_plausible', lambda *_: False)
+    filter_time = 0.02 if seed % 2 else None
+    for t, stamp, message in messages(seed, stamped):
+        np.testing.assert_equal(outcome(fast, t, stamp, message, filter_time),
+                                outcome(judged, t, stamp, message, filter_time))
+    assert 0.2 * COUNT < sum(taken) < 0.9 * COUNT
+
+
+def test_samples_are_judged_until_the_kernel_is_compiled(monkeypatch):
+    def not_ready(*_):
+        raise KernelNotReady(None, ())
+    monkeypatch.setattr(joint_states, 'take_plausible', not_ready)
+    states = JointStates(chain())
+    for k in range(3):
+        assert states.update(JointState(name=NAMES, position=[0.01 * k] * 5), 10.0 + 0.01 * k)
+    assert states.q.tolist() == [0.02] * 5
