@@ -34,7 +34,7 @@ class Coordinates:
     def G(self) -> np.ndarray:
         """Return G, shape (tree velocities, nv)."""
         G = np.zeros((len(self.columns), self.nv))
-        G[np.arange(len(G)), self.columns[:, 0].astype(int)] = self.columns[:, 1]
+        G[np.arange(len(G)), self._column] = self.columns[:, 1]
         G.flags.writeable = False
         return G
 
@@ -44,7 +44,16 @@ class Coordinates:
 
     def velocity(self, v: np.ndarray) -> np.ndarray:
         """Return G v, shape (..., tree velocities), for v of shape (..., nv)."""
-        return self.columns[:, 1] * np.take(v, self.columns[:, 0].astype(int), -1)
+        return self.columns[:, 1] * np.take(v, self._column, -1)
+
+    @cached_property
+    def _column(self) -> np.ndarray:
+        return self.columns[:, 0].astype(int)
+
+    def part(self, positions: Sequence[int], velocities: Sequence[int]) -> 'Coordinates':
+        """Return the map to these positions and velocities of the tree alone."""
+        return Coordinates(self.source[positions], self.multiplier[positions],
+                           self.offset[positions], self.columns[velocities], self.nv, False)
 
 
 class ClosedCoordinates(Coordinates):

@@ -100,6 +100,9 @@ def test_a_floating_base_is_joined_with_its_joints_and_agrees_with_pinocchio(har
                                                                    'vz')]
         assert list(got.position_names) == list(dog.position_names)
         assert got.header.frame_id == 'map'
+        node.settle()
+        full = node.heard['~/full_joint_states'][-1]
+        assert (full.position.tolist(), full.velocity.tolist()) == (q[7:].tolist(), v[6:].tolist())
         pin_q, pin_v = np.empty(pin.nq), np.empty(pin.nv)
         pin_q[:3], pin_q[3:7] = q[4:7], q[:4]
         pin_v[order] = v

@@ -33,7 +33,8 @@ class Robot:
         self.workspace, self.service_workspace = Workspace(model), Workspace(model)
         self.base_joint = base_joint(model)
         self.states = joint_states(model)
-        self._places = [np.array(places, int) for places in all_coordinates(model)[1:]]
+        _, *places = all_coordinates(model)
+        self._shown = model.unconstrained.coordinates.part(*places)
         self.odometry = (OdometryStates(model, self.base_joint, self.prefix)
                          if self.base_joint else None)
         self._base_received = -inf
@@ -140,12 +141,11 @@ class Robot:
 
     def all_joints(self, v: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return the positions of all joints, mimics included, and velocities if v is known."""
-        states, coordinates = self.states, self.model.unconstrained.coordinates
-        positions, velocities = self._places
-        found = {'positions': coordinates.position(states.q)[positions]}
+        states = self.states
+        found = {'positions': self._shown.position(states.q)}
         if v is not None:
             v = states.all_velocities(v) if isinstance(states, ClosedJointStates) else v
-            found['velocities'] = coordinates.velocity(v)[velocities]
+            found['velocities'] = self._shown.velocity(v)
         return found
 
     def measured_torques(self, v: np.ndarray | None) -> np.ndarray:
