@@ -3,10 +3,11 @@
 """
 Validate identification on recordings of real robots, of which a part is held out.
 
-First the torques not explained by the identified robot, and the share of them within its intervals
-of 90 %; then the external torques estimated by the momentum observer although nothing touched the
-robot: their mean must be zero, and none may count as a contact by the deviations of the identified
-robot. Forces that are added to the recorded efforts must.
+First the torques not explained by the identified robot, and the share of them within intervals of
+90 %, for which each sixth of the recording is held out in turn; then the external torques
+estimated by the momentum observer although nothing touched the robot: their mean must be zero, and
+none may count as a contact by the deviations of the identified robot. Forces that are added to the
+recorded efforts must.
 
 The recordings cannot be redistributed. The given folder contains some of these:
 `ur10_bags/ur10_exciting_trajectory.db3` from unisa-acg/inverse-dynamics-solver (commit 41e196de,
@@ -19,6 +20,7 @@ GPL-3.0), and `staubli_TX40/` and `tiago/` from the examples of thanhndv212/figa
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 import sys
 from time import process_time
@@ -50,6 +52,8 @@ INDEPENDENT = 1.0
 # Pushes that are added to a recording: their duration, s; the distance of their beginnings, s;
 # their size, of the smallest that is noticed.
 PUSH, APART, SIZE = 0.3, 0.5, 1.5
+# Parts of a recording that are held out in turn for the coverage of intervals.
+HELD_OUT = 6
 # A mean counts as zero below this many standard errors and this share of the torques.
 DEVIATIONS, SHARE = 3.0, 0.05
 
@@ -188,24 +192,29 @@ def evaluate(model: rbd_ros.Model, recording: Recording, share: float) -> Iterat
             seconds)
 
 
-def known(model: rbd_ros.Model, recording: Recording
-          ) -> tuple[rbd_ros.Model, identification.Samples]:
-    """Return the robot that a recording shows, with its uncertainty, and the samples."""
-    used = identification.prepare(model, recording)
-    part = identification.partial(model, used)
+def known(model: rbd_ros.Model, *recordings: Recording
+          ) -> tuple[rbd_ros.Model, list[identification.Samples]]:
+    """Return the robot that recordings show, with its uncertainty, and their samples."""
+    used = [identification.prepare(model, one) for one in recordings]
+    part = identification.merge(*(identification.partial(model, one) for one in used))
     robot = identification.with_uncertainty(identification.fit(model, part), part, used)
     return robot, used
 
 
-def coverage(model: rbd_ros.Model, recording: Recording, share: float) -> np.ndarray:
-    """Return the share of the torques of each joint on the other part within their intervals."""
-    middle = share * (recording.time[-1] - recording.time[0])
-    robot, used = known(model, recording.part(stop=middle))
-    other = identification.prepare(model, recording.part(start=middle),
-                                   delay=used.delay_removed, cutoff=used.cutoff)
-    torques = model_torques(robot, other, FRICTION_SMOOTHING * other.threshold)[0]
-    deviation = analysis.torque_deviation(robot, other.q, other.v, other.a)
-    return share_within(other.tau - torques, deviation, other.usable)
+def coverage(model: rbd_ros.Model, recording: Recording) -> np.ndarray:
+    """Return the share of torques within their intervals by joint, each part held out in turn."""
+    ends = np.linspace(0.0, recording.time[-1] - recording.time[0], HELD_OUT + 1)
+    found = []
+    for start, stop in pairwise(ends):
+        others = [recording.part(stop=start)] if start > 0.0 else []
+        others += [recording.part(start=stop)] if stop < ends[-1] else []
+        robot, used = known(model, *others)
+        rest = identification.prepare(model, recording.part(start=start, stop=stop),
+                                      delay=used[0].delay_removed, cutoff=used[0].cutoff)
+        torques = model_torques(robot, rest, FRICTION_SMOOTHING * rest.threshold)[0]
+        found.append((rest.tau - torques, analysis.torque_deviation(robot, rest.q, rest.v, rest.a),
+                      rest.usable))
+    return share_within(*map(np.concatenate, zip(*found)))
 
 
 def residuals(model: rbd_ros.Model, recording: Recording,
@@ -316,8 +325,9 @@ def main() -> int:
         print(f'{name}, first {100 * share:.0f} % used')
         for label, errors in rows:
             print(f'  {label:24}{100 * errors.relative:6.2f} % {numbers(errors.rms)}')
-        within = coverage(model, recording, share)
-        print(f'  {"within 90 %":24}{100 * np.mean(within):6.2f} % {numbers(100 * within)}')
+        within = coverage(model, recording)
+        print(f'  {"within 90 %, by sixths":24}{100 * np.mean(within):6.2f} % '
+              f'{numbers(100 * within)}')
         print(f'  believable: {results[1].believable}; fitted in {results[1].seconds:.2f} s')
     print('\nExternal torques estimated by the momentum observer there, while each joint moves, '
           'N m\n')

@@ -8,9 +8,10 @@ the noise, which is mostly what the model lacks: friction that depends on temper
 position, elasticity, cables. Such errors persist for seconds and are partly fitted, so residuals
 of the fit are too small. Instead, time is cut into `FOLDS`, and each fold is compared with the
 robot that the others identify. The noise of each joint, by speed, is the smallest with which
-intervals of 90 % hold 90 % of these left-out residuals: a quantile, since their distribution is
-not normal. [Stone (1974) for cross-validation; Lei et al. (2018), JASA 113, for intervals from
-quantiles of left-out residuals.]
+intervals of 90 % hold 90 % (1 + 1/n) of these left-out residuals, n of which are independent: a
+quantile, since their distribution is not normal, and 1/n more, since the next residual may be
+larger than all of them. [Stone (1974) for cross-validation; Lei et al. (2018), JASA 113, for
+intervals from quantiles of left-out residuals.]
 
 """
 
@@ -109,7 +110,8 @@ def torque_uncertainty(found: Identification,
     for j, one in enumerate(joints):
         for k, rows in enumerate(np.array_split(np.argsort(one.speed), bands)):
             speed[j, k] = np.median(one.speed[rows])
-            noise[j, k] = np.sqrt(max(np.quantile(one.variance[rows], SHARE), 0.0))
+            level = min(SHARE * (1.0 + found.correlation[j] / len(rows)), 1.0)
+            noise[j, k] = np.sqrt(max(np.quantile(one.variance[rows], level), 0.0))
     return Uncertainty(found.parameters.model.velocity_names, found.base.names,
                        covariance_factor(found), speed, noise, np.zeros(len(joints)))
 

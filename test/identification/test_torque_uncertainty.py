@@ -11,7 +11,8 @@ import rbd_ros
 from rbd_ros import analysis, batch, identification
 from rbd_ros.identification.parameters import LoadParameters, States
 from rbd_ros.identification.reduction import samples_of
-from rbd_ros.identification.torque_uncertainty import covariance_factor
+from rbd_ros.identification.torque_uncertainty import (covariance_factor, Residuals,
+                                                       torque_uncertainty)
 from rbd_ros.model import (load_drives, save_drives, Uncertainty, with_drive_parameters,
                            with_friction, with_inertial_parameters)
 from rbd_ros.model.constraints import attach
@@ -107,6 +108,17 @@ def test_few_samples_have_one_noise_for_all_speeds(arm):
     v = np.array([[0.0] * 3, [0.5] * 3, [5.0] * 3])
     noise = robot.uncertainty.noise_at(v)
     assert np.array_equal(noise, np.tile(robot.uncertainty.noise.T, (3, 1)))
+
+
+@pytest.mark.parametrize('each, level', [
+    (2.5, 0.9 * (1.0 + 2.5 / 101)), (10.0, 0.9 * (1.0 + 10.0 / 101)), (90.0, 1.0)])
+def test_the_fewer_residuals_are_independent_the_more_are_held(arm, each, level):
+    q, v, a = np.random.default_rng(2).normal(size=(3, 200, arm.nv))
+    part = identification.partial(arm, samples_of(arm, q, v, a, v), threads=1)
+    found = replace(identification.fit(arm, part), correlation=np.full(arm.nv, each))
+    # Between 0 and 1, evenly: the quantile of a share is the share.
+    left = [[Residuals(np.ones(101), np.linspace(0.0, 1.0, 101))] * arm.nv]
+    assert np.allclose(torque_uncertainty(found, left).noise ** 2, level)
 
 
 def test_a_joint_that_stands_is_as_uncertain_as_its_torque(arm):
