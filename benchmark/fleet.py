@@ -143,7 +143,7 @@ def main():
     """Print a line for every number of robots."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--robots', type=int, nargs='+', default=[4, 16])
-    parser.add_argument('--executors', nargs='+', default=['single', 'events'])
+    parser.add_argument('--executors', nargs='+', default=['events'])
     parser.add_argument('--seconds', type=float, default=5.0)
     parser.add_argument('--quick', action='store_true', help='two robots, to try the script')
     parser.add_argument('--serve', type=int, help=argparse.SUPPRESS)

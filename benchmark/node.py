@@ -200,8 +200,8 @@ def main():
     seconds = 2.0 if chosen.quick else chosen.seconds
     multiprocessing.set_start_method('spawn')
     robots = (7, DEMO_ARM, 'tool'), (32, TALOS, 'gripper_left_base_link')
-    cases = [('rbd_ros', *case) for case in itertools.product(
-        robots, ('single', 'events'), (100, 1000))]
+    cases = [('rbd_ros', robot, *how) for robot in robots
+             for how in (('events', 100), ('events', 1000), ('single', 1000))]
     cases += itertools.product(('copying', *CONTROLLER), robots, ('events',), (1000,))
     rows = []
     for which, (joints, urdf, link), executor, rate in cases:

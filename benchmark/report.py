@@ -99,15 +99,16 @@ def head(found):
     parts = list(found.values())
     lines = ['# Benchmark', '', 'Written by `make bench`; do not edit by hand.', '',
              *table(('machine', ''), parts[-1]['machine'].items())]
-    lines += table(('part', 'measured', 'load of the machine (1, 5, 15 min)', 'rounds left out',
-                    'commit'),
-                   [(name, part['date'],
+    lines += table(('part', 'measured', 's', 'load of the machine (1, 5, 15 min)',
+                    'rounds left out', 'commit'),
+                   [(name, part['date'], f'{part["took"]:.0f}',
                      ', '.join(f'{x:.1f}' for x in part['load']),
                      f'{part["left out"]} of {part["rounds"]}' if part['rounds'] else '-',
                      part['machine']['commit'])
                     for name, part in found.items()])
     lines += ['Rounds in which plain Python took a fifth longer than at its best are left out: '
-              'other processes disturbed them.', '']
+              'other processes disturbed them. All parts took '
+              f'{sum(part["took"] for part in parts) / 60.0:.0f} minutes.', '']
     return lines
 
 
@@ -315,7 +316,13 @@ def node(results):
 def start(results):
     """Return the table of start-up times."""
     warm, background = results['warm'], results.get('in the background')
-    return ['## The start of the node', '',
+    return ['## The start of programs', '',
+            'With cached kernels, from the import of rbd_ros in a new process to the first model '
+            'of a robot with seven joints, and to its gravity torques; and whole commands. The '
+            'shortest of several.', '',
+            *table(('program', 's'), [(name, f'{time:.2f}')
+                                      for name, time in results['library'].items()]),
+            '## The start of the node', '',
             'From the start of the process to the first ~/dynamics in another process; '
             'description and joint states are available before. For the torque controller: to its '
             'first command.', '',
@@ -330,6 +337,17 @@ def start(results):
                  f'{results["all kernels"]:.1f}')]),
             *([f'During compilation, {background["unanswered"]} of {background["states"]} states '
                'were not answered.', ''] if background else [])]
+
+
+def retiming(results):
+    """Return the table of retimed paths."""
+    return ['## Fastest motions', '',
+            f'`retime` and toppra alone, with our inverse dynamics as its constraint, on paths of '
+            f'a Panda through {results["waypoints"]} waypoints: duration, time of the call, and '
+            'the largest excess of a limit of velocity, acceleration or torque at 1 kHz.', '',
+            *table(('path', 'rbd_ros, s', 'ms', 'excess, %', 'toppra, s', 'ms', 'excess, %'),
+                   [(name, *(f'{x:{form}}' for one in row for x, form in zip(
+                       one, ('.3f', '.0f', '.3f')))) for name, row in results['rows'].items()])]
 
 
 def fleet(results):
@@ -363,8 +381,8 @@ def main():
                 'batch_sizes': batch_sizes, 'limit': limit,
                 'straight_line': report_code.straight_line,
                 'generated': report_code.generated, 'in_jax': report_code.in_jax,
-                'casadi': report_code.casadi, 'node': node, 'start': start, 'fleet': fleet,
-                'soak': soak}
+                'casadi': report_code.casadi, 'retiming': retiming, 'node': node,
+                'start': start, 'fleet': fleet, 'soak': soak}
     found = {part: results for part in sections if (results := load(part, quick))}
     if not found:
         raise SystemExit('no measurements found: run `make bench`')

@@ -4,23 +4,23 @@
 Fastest motions of a Panda through a hundred waypoints, by `retime` and by toppra alone.
 
 Both keep to limits of velocity, acceleration and torque, toppra at its grid points, with our
-inverse dynamics as its constraint. Prints durations, times of calls, and by how much each motion
-exceeds a limit at 1 kHz.
+inverse dynamics as its constraint. Durations, times of calls, and the largest excess of a limit at
+1 kHz are compared.
 
 """
 
-import sys
-from time import perf_counter
+from functools import partial
 
 import numpy as np
 import rbd_ros
 from rbd_ros import analysis, batch
 from scipy.interpolate import CubicHermiteSpline
+from timing import options, save, take_turns
 import toppra
 from toppra import algorithm, constraint
 from trust import load, PANDA_URDF
 
-ACCELERATION, WAYPOINTS, ROUNDS = 15.0, 100, 5      # rad/s^2
+ACCELERATION, WAYPOINTS = 15.0, 100     # rad/s^2
 BENT = np.array([0.0, -0.4, 0.0, -1.8, 0.0, 1.6, 0.8])
 
 
@@ -58,34 +58,27 @@ def theirs(model: rbd_ros.Model, waypoints: np.ndarray):
         solver_wrapper='seidel', parametrizer='ParametrizeConstAccel').compute_trajectory()
 
 
-def milliseconds(call, *arguments) -> float:
-    """Return the median time of a call."""
-    times = []
-    for _ in range(ROUNDS):
-        start = perf_counter()
-        call(*arguments)
-        times.append(perf_counter() - start)
-    return 1e3 * float(np.median(times))
-
-
-def main() -> int:
-    """Print the table."""
+def main() -> None:
+    """Measure, print and save."""
+    quick = options(__doc__).parse_args().quick
     toppra.setup_logging('ERROR')
-    model = load(PANDA_URDF)
-    print(f'{"":12}{"retime: s":>11}{"ms":>7}{"above":>9}{"toppra: s":>13}{"ms":>7}{"above":>9}')
+    model, rows = load(PANDA_URDF), {}
     for name, waypoints in paths().items():
         found, other = ours(model, waypoints), theirs(model, waypoints)
-        spline = CubicHermiteSpline(found.time, found.q, found.v)
-        line = f'{name:12}'
-        for width, duration, call, motion in ((11, found.time[-1], ours, spline),
-                                              (13, other.duration, theirs, other)):
-            t = np.arange(0.0, duration, 1e-3)
-            above = excess(model, *(motion(t, k) for k in range(3)))
-            line += (f'{duration:{width}.4f}{milliseconds(call, model, waypoints):7.0f}'
-                     f'{100.0 * above:7.3f} %')
-        print(line)
-    return 0
+        times = take_turns({'ours': partial(ours, model, waypoints),
+                            'theirs': partial(theirs, model, waypoints)}, quick=quick)
+        rows[name] = [(duration, 1e3 * float(np.median(times[which])),
+                       100.0 * excess(model, *(motion(np.arange(0.0, duration, 1e-3), k)
+                                               for k in range(3))))
+                      for which, duration, motion in (
+                          ('ours', found.time[-1],
+                           CubicHermiteSpline(found.time, found.q, found.v)),
+                          ('theirs', other.duration, other))]
+        print(f'{name:12}', *(f'{who}: {duration:.4f} s, {ms:.0f} ms, {above:.3f} % above'
+                              for who, (duration, ms, above) in zip(('ours', 'toppra'),
+                                                                    rows[name])), flush=True)
+    save('retiming', quick, {'waypoints': WAYPOINTS, 'rows': rows})
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()
