@@ -53,6 +53,7 @@ class Limits(NamedTuple):
     acceleration: np.ndarray    # rad/s^2 or m/s^2
     deceleration: np.ndarray    # likewise, where a joint becomes slower
     effort: np.ndarray          # N m or N
+    jerk: np.ndarray            # rad/s^3 or m/s^3
 
 
 class Path:

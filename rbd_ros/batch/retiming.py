@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fastest motion along a path that keeps to the limits of the robot."""
 
+from collections.abc import Mapping
 from functools import partial
 import logging
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros._internal.text import listed
+from rbd_ros.batch.jerk_limits import smooth_motion
 from rbd_ros.batch.path_limits import Limits, NodeLimits, Path, SAME_PLACE
 from rbd_ros.batch.trajectory_efforts import effort_of_pace, least_time_scale, TOLERANCE
 from rbd_ros.errors import ModelError, StateError
@@ -36,6 +38,9 @@ class RetimedPath(NamedTuple):
     is the mean of both sides there, and `effort` belongs to it. At the last point, at which
     controllers stay, it is 0, and `effort` holds the robot.
 
+    If the jerk is limited (`smooth`), accelerations are continuous, and the joints follow the
+    quintic polynomials with positions, velocities and accelerations.
+
     """
 
     time: np.ndarray    # (points,), s
@@ -43,11 +48,13 @@ class RetimedPath(NamedTuple):
     v: np.ndarray       # rad/s or m/s
     a: np.ndarray       # rad/s^2 or m/s^2
     effort: np.ndarray  # N m or N
+    smooth: bool
 
 
 def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | None = None,
-           acceleration_limit: ArrayLike | None = None, effort_share: float = 1.0,
-           friction: bool = True, springs: bool = True) -> RetimedPath:
+           acceleration_limit: ArrayLike | None = None, jerk_limit: ArrayLike | None = None,
+           effort_share: float = 1.0, friction: bool = True, springs: bool = True
+           ) -> RetimedPath:
     """
     Return the fastest motion along a path that keeps to the limits of the robot.
 
@@ -56,6 +63,9 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     model. Joints that depend on others in closed loops keep to their limits of velocity, at the
     points; mimic joints have no limits of their own. Needs the package toppra (extra ``retime``).
 
+    With limits of jerk, the result is not the fastest motion, but one that is derived from it, see
+    `rbd_ros.batch.jerk_limits`.
+
     Parameters
     ----------
     model : Model
@@ -63,9 +73,9 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     waypoints : array_like, shape (points, nq)
         At least two different configurations, rad or m; with closed loops, those of dependent
         joints are guesses.
-    velocity_limit, acceleration_limit : array_like, shape (nv,), optional
-        Further limits, rad/s or m/s and rad/s^2 or m/s^2, such as those of MoveIt's
-        joint_limits.yaml; the smaller of these and the model's holds.
+    velocity_limit, acceleration_limit, jerk_limit : array_like, shape (nv,), optional
+        Further limits, rad/s or m/s, rad/s^2 or m/s^2, and rad/s^3 or m/s^3, such as those of
+        MoveIt's joint_limits.yaml; the smaller of these and the model's holds.
     effort_share : float
         Share of the effort limits that the motion may use, above 0; the rest is left to feedback.
     friction, springs : bool
@@ -77,7 +87,7 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
         If no motion along the path keeps to the limits, or the path leaves the position limits
         between waypoints.
     ModelError
-        If limits are missing, or include jerk, to which this method does not keep.
+        If limits are missing.
 
     Notes
     -----
@@ -89,7 +99,8 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     share = number('effort_share', effort_share, 0.0, 1.0)
     if not share:
         raise StateError('effort_share is 0, with which no motor may move anything')
-    limits = _limits(model, velocity_limit, acceleration_limit, share)
+    limits = _limits(model, share, {'velocity': velocity_limit, 'jerk': jerk_limit,
+                                    'acceleration': acceleration_limit})
     path = Path(model, limits, rows(model, 'waypoints', waypoints, positions=True))
     _check(model, limits, path)
     nodes = NodeLimits(model, limits, path, friction, springs)
@@ -108,27 +119,24 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
             break
         last = motion.duration
         slower, allowed = _adapted(slower, speed), _adapted(allowed, np.maximum(rate, force))
+    assert x is not None
+    if np.any(np.isfinite(limits.jerk)):
+        return _with_limited_jerk(model, limits, path, nodes, x, friction, springs)
     return motion.within_limits()
 
 
-def _limits(model: Model, velocity: ArrayLike | None, acceleration: ArrayLike | None,
-            share: float) -> Limits:
+def _limits(model: Model, share: float, given: Mapping[str, ArrayLike | None]) -> Limits:
     """Return the limits of a motion; raise if the robot or its limits do not allow it."""
     names = [joint.name for joint, _, _ in model.unconstrained.moving_joints
              if joint.nq != joint.nv]
     if names:
         raise ModelError(f'{listed(names)} has several coordinates, through which no path of '
                          'positions leads: lock it, or load the robot without floating base')
-    jerky = [name for name, x in zip(model.velocity_names, model.jerk_limit) if np.isfinite(x)]
-    if jerky:
-        raise ModelError(f'{listed(jerky)} has a jerk limit, to which the fastest motion does not '
-                         'keep: remove that limit, or plan a smooth motion and slow it down by '
-                         'the time_scale of trajectory_efforts')
     found = {}
-    for label, value in (('velocity', velocity), ('acceleration', acceleration)):
+    for label, value in given.items():
         if value is not None:
             value = vector(model, f'{label}_limit', value)
-        for own in (('velocity',) if label == 'velocity' else ('acceleration', 'deceleration')):
+        for own in ('acceleration', 'deceleration') if label == 'acceleration' else (label,):
             limit = getattr(model, f'{own}_limit')
             found[own] = limit if value is None else np.minimum(limit, value)
     found['effort'] = share * model.effort_limit
@@ -178,6 +186,21 @@ def _stuck(model: Model, limits: Limits, path: Path, nodes: NodeLimits) -> State
         f"'{model.velocity_names[k]}' needs {worst[node, k] * limit:.4g} {unit} to move slowly "
         f'after waypoint {path.numbers[before]}, and may use {limit:.4g} {unit}: choose another '
         'path, reduce the payload, or raise effort_share if it is below 1')
+
+
+def _with_limited_jerk(model: Model, limits: Limits, path: Path, nodes: NodeLimits,
+                       x: np.ndarray, friction: bool, springs: bool) -> RetimedPath:
+    """Return a motion with limited jerk, from the fastest one."""
+    motion, scale = smooth_motion(limits, path, np.sqrt(x))
+    if model.loops is not None:     # dependent joints have limits of velocity, too
+        fastest = np.sqrt(np.interp(motion.s, path.s, nodes.fastest))
+        scale = max(scale, float(np.max(motion.rate / fastest)))
+    q, v, a, _ = (one.reshape(-1, model.nv) for one in motion.inside)
+    scale = least_time_scale(limits.effort, scale, effort_of_pace(
+        model, path.configurations(q), v, a, friction=friction, springs=springs))
+    q, v, a = path.configurations(motion.q), motion.v / scale, motion.a / scale ** 2
+    effort = effort_of_pace(model, q, v, a, friction=friction, springs=springs)(1.0)
+    return RetimedPath(scale * motion.time, q, v, a, effort, True)
 
 
 def _adapted(share: np.ndarray, excess: np.ndarray) -> np.ndarray:
@@ -290,4 +313,4 @@ class _Motion:
         v = self._v / scale
         a = np.concatenate((self._begin[:1], 0.5 * (self._begin[1:] + self._end[:-1]),
                             np.zeros((1, v.shape[1])))) / scale ** 2
-        return RetimedPath(time, self._path.q.copy(), v, a, self._effort_at(v, a)(1.0))
+        return RetimedPath(time, self._path.q.copy(), v, a, self._effort_at(v, a)(1.0), False)

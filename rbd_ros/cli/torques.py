@@ -50,7 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                              'path within the limits of velocity, acceleration and effort, with '
                              'friction and springs')
     for name, meaning in (('--velocity', 'velocity limit, rad/s or m/s'),
-                          ('--acceleration', 'acceleration limit, rad/s^2 or m/s^2')):
+                          ('--acceleration', 'acceleration limit, rad/s^2 or m/s^2'),
+                          ('--jerk', 'jerk limit, rad/s^3 or m/s^3')):
         add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
                  help=f'for --retime: {meaning}, of one joint or of all, if it is smaller than '
                       'that of the robot')
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError('-o: requires a trajectory; give a trajectory to write it with efforts')
     if options.retime and options.trajectory is None:
         raise UsageError('--retime: requires a trajectory, whose times it replaces')
-    for name in ('velocity', 'acceleration', 'effort_share'):
+    for name in ('velocity', 'acceleration', 'jerk', 'effort_share'):
         if getattr(options, name) not in (None, []) and not options.retime:
             raise UsageError(f'--{name.replace("_", "-")}: is for --retime')
     model = load_robot(options)
@@ -128,22 +129,22 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
 
 def _retimed(model: Model, options: argparse.Namespace, q: np.ndarray) -> int:
     """Print and write the fastest motion through the positions of a trajectory."""
-    velocity, acceleration = (
+    velocity, acceleration, jerk = (
         joint_vector(model, f'--{name}', getattr(options, name), np.full(model.nv, np.inf))
-        for name in ('velocity', 'acceleration'))
+        for name in ('velocity', 'acceleration', 'jerk'))
     share = 1.0 if options.effort_share is None else options.effort_share
     found = retime(model, q, velocity_limit=velocity, acceleration_limit=acceleration,
-                   effort_share=share)
+                   jerk_limit=jerk, effort_share=share)
     limited = replace(model, velocity_limit=np.minimum(velocity, model.velocity_limit),
                       effort_limit=share * model.effort_limit)
     print('\n'.join(_report(limited, found.time, TrajectoryEfforts(
         found.v, found.a, found.effort, 1.0))))
     warn_of_range(model, q)
     if options.output is not None:
-        # Accelerations jump at the points: controllers interpolate correctly without them.
+        # With accelerations that jump at the points, controllers would interpolate wrongly.
         written = Trajectory(model.velocity_names, found.time,
                              found.q[:, independent_positions(model)], found.v,
-                             effort=found.effort)
+                             found.a if found.smooth else None, found.effort)
         with whole_files(options.output) as (draft,):
             write_trajectory(draft, written)
     return 0

@@ -416,6 +416,16 @@ def test_retime_writes_the_fastest_motion_without_accelerations(tmp_path, capsys
     assert re.search(r'elbow .*rad/s at [\d.]+ s, of 1 ', text)
 
 
+def test_retime_with_limited_jerk_writes_accelerations(tmp_path):
+    arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
+    code, out = retimed(tmp_path, '--jerk', '80', 'elbow=40')
+    assert code == 0
+    expected = rbd_ros.analysis.retime(arm, [[0, 0], [0.4, 0.8], [1, 1]], jerk_limit=[80.0, 40.0])
+    read = yaml.safe_load(out.read_text())
+    assert np.allclose([point['accelerations'] for point in read['points']], expected.a,
+                       rtol=WRITTEN, atol=1e-9)
+
+
 def test_retime_uses_a_share_of_the_efforts(tmp_path, capsys):
     arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
     code, out = retimed(tmp_path, '--effort-share', '0.4', end='csv')
@@ -432,6 +442,7 @@ def test_retime_uses_a_share_of_the_efforts(tmp_path, capsys):
 @pytest.mark.parametrize('more, message', [
     (['--retime'], '--retime: requires a trajectory'),
     (['--acceleration', '3'], '--acceleration: is for --retime'),
+    (['--jerk', '3'], '--jerk: is for --retime'),
     (['--effort-share', '0.5'], '--effort-share: is for --retime')])
 def test_options_of_retime_are_refused_without_it(capsys, more, message):
     assert code_of('torques', ARM, *more) == 1

@@ -255,6 +255,17 @@ def test_retimed_efforts_are_what_the_drives_are_told(harness, model):
     assert relative_error(numbers(got.trajectory, 'effort'), told) < 1e-6
 
 
+def test_retimed_motions_with_limited_jerk_have_accelerations(harness, model):
+    time, q, _, _ = swing()
+    order, jerk = np.array([3, 0, 4, 5, 2, 1]), np.linspace(200.0, 400.0, 6)
+    got = harness().call(RetimeTrajectory, 'retime_trajectory', jerk_limit=jerk[order].tolist(),
+                         trajectory=trajectory([model.velocity_names[k] for k in order], time[:5],
+                                               q[:5, order]))
+    assert got.success, got.message
+    expected = retime(model, q[:5], jerk_limit=jerk)
+    assert relative_error(numbers(got.trajectory, 'accelerations'), expected.a[:, order]) < 1e-9
+
+
 def test_retiming_includes_friction_and_reports_positions_out_of_range(harness, model):
     node = harness(**{'drives.joints': ['elbow_joint'], 'drives.friction': [30.0]})
     time, q, _, _ = swing()

@@ -61,14 +61,14 @@ class TrajectoryService:
         """Compute the fastest motion along the path of a trajectory."""
         trajectory = request.trajectory
         model, order = self._checked(trajectory, MAX_WAYPOINTS)
-        velocity, acceleration = (
-            order.read(name, getattr(request, name)) if len(getattr(request, name)) else None
-            for name in ('velocity_limit', 'acceleration_limit'))
+        limits = [order.read(name, getattr(request, name)) if len(getattr(request, name)) else None
+                  for name in ('velocity_limit', 'acceleration_limit', 'jerk_limit')]
 
         def work() -> None:
             q = _rows(trajectory.points, 'positions', order.read_position)
+            velocity, acceleration, jerk = limits
             found = retime(model, q, velocity_limit=velocity, acceleration_limit=acceleration,
-                           effort_share=request.effort_share or 1.0)
+                           jerk_limit=jerk, effort_share=request.effort_share or 1.0)
             response.message = '; '.join(out_of_range(model, found.q))
             positions = found.q[:, independent_positions(model)]
             efforts = [order.write(effort) for effort in self._commands(
@@ -77,9 +77,10 @@ class TrajectoryService:
                 header=trajectory.header, joint_names=order.names, points=[
                     JointTrajectoryPoint(
                         positions=order.write(position), velocities=order.write(velocity),
+                        accelerations=order.write(acceleration) if found.smooth else [],
                         effort=effort, time_from_start=convert.duration(time))
-                    for time, position, velocity, effort in zip(
-                        found.time.tolist(), positions, found.v, efforts)])
+                    for time, position, velocity, acceleration, effort in zip(
+                        found.time.tolist(), positions, found.v, found.a, efforts)])
         return work
 
     def _commands(self, model: Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:

@@ -1,0 +1,157 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+A motion along a path with limited jerk, from the fastest one without.
+
+The path position s(t) of the fastest motion, constant before and after it, is averaged over a time
+w, which limits its jerk, and again over r w, which makes that continuous. With D f(t) = f(t)
+- f(t - w) - f(t - r w) + f(t - w - r w) and the antiderivatives S_1 and S_2 of s,
+
+    s_w = D S_2 / (r w^2),      s_w' = D S_1 / (r w^2),     s_w'' = D s / (r w^2).
+
+That takes (1 + r) w longer; a slower pace removes what is then beyond a limit. The w with the
+shortest duration is chosen by the limits of velocity, acceleration and jerk: an average hardly
+needs larger efforts.
+
+"""
+
+import numpy as np
+from rbd_ros.batch.path_limits import Limits, Path
+
+# r: second averaging time, as a share of the first.
+SECOND = 0.25
+# Intervals between points: by averaging time, least and most.
+PER_AVERAGE, LEAST_INTERVALS, MOST_INTERVALS = 12, 100, 4000
+# Shares of each interval at which velocities and efforts are checked.
+CHECKS = np.linspace(0.0, 1.0, 5)
+# Averaging times that are tried, as shares of the duration, and relative accuracy of the best.
+SHORTEST, LONGEST, ACCURACY = 1e-3, 1.0, 0.03
+# Rows: what q, v and a at the begin of an interval, and at its end, contribute to the coefficients
+# of 1, x ... x^5 for the share x of the interval, of unit length.
+QUINTIC = np.array([[1.0, 0.0, 0.0, -10.0, 15.0, -6.0], [0.0, 1.0, 0.0, -6.0, 8.0, -3.0],
+                    [0.0, 0.0, 0.5, -1.5, 1.5, -0.5], [0.0, 0.0, 0.0, 10.0, -15.0, 6.0],
+                    [0.0, 0.0, 0.0, -4.0, 7.0, -3.0], [0.0, 0.0, 0.0, 0.5, -1.0, 0.5]])
+
+
+class SmoothMotion:
+    """
+    The motion with an averaging time: quintic polynomials between points evenly spaced in time.
+
+    Attributes
+    ----------
+    time, s : ndarray, shape (points,)
+        Times, s, and path positions.
+    q, v, a : ndarray, shape (points, nv)
+        Independent positions, rad or m, and their rates.
+    inside : list of ndarray, shape (intervals, checks, nv)
+        Positions, velocities, accelerations and jerks in each interval.
+
+    """
+
+    def __init__(self, path: Path, averages: 'Averages', w: float) -> None:
+        duration = averages.duration + (1.0 + SECOND) * w
+        intervals = int(np.clip(PER_AVERAGE * duration / w, LEAST_INTERVALS, MOST_INTERVALS))
+        self.time = np.linspace(0.0, duration, intervals + 1)
+        self.s, rate, change = averages(self.time, w)
+        slope, bend = path.spline(self.s, 1), path.spline(self.s, 2)
+        self.rate = rate
+        self.q = path.spline(self.s)
+        self.v = slope * rate[:, None]
+        self.a = slope * change[:, None] + bend * rate[:, None] ** 2
+        h = self.time[1]
+        ends = np.stack([x[k:k + intervals] for k in (0, 1)
+                         for x in (self.q, h * self.v, h * h * self.a)])
+        # Of the polynomials of positions, velocities, accelerations and jerks, lowest power first.
+        coefficients = [np.tensordot(QUINTIC.T, ends, 1)]
+        for _ in range(3):
+            last = coefficients[-1][1:]
+            coefficients.append(last * np.arange(1, len(last) + 1)[:, None, None] / h)
+        self._coefficients = coefficients
+        self.inside = [np.stack([_value(one, x) for x in CHECKS], axis=1)
+                       for one in coefficients]
+
+    def least_scale(self, limits: Limits) -> float:
+        """Return the factor for the durations that velocities, accelerations and jerks need."""
+        _, v, a, j = self.inside
+        # Between checks, a velocity is extreme where the acceleration is zero.
+        half = 0.5 * CHECKS[1] * self.time[1]
+        near = np.abs(a) < half * np.abs(j)
+        peak = v - np.divide(a ** 2, 2.0 * j, out=np.zeros_like(v), where=near)
+        used = [1.0, np.max(np.abs(peak) / limits.velocity)]
+        reverses = (np.min(v, axis=1) < 0.0) & (np.max(v, axis=1) > 0.0)
+        slowest = np.minimum(limits.acceleration, limits.deceleration)
+        _, speed, rate, jerk = self._coefficients
+        begin, end = np.zeros(jerk.shape[1:]), np.ones(jerk.shape[1:])
+        middle, first, second = _extreme_shares(jerk)
+        # Accelerations are extreme at an end, or where the jerk is zero.
+        for x in (begin, end, first, second):
+            a = _value(rate, x)
+            most = np.where(_value(speed, x) * a < 0.0, limits.deceleration, limits.acceleration)
+            used.append(np.sqrt(np.max(np.abs(a) / np.where(reverses, slowest, most))))
+        used += [np.cbrt(np.max(np.abs(_value(jerk, x)) / limits.jerk))
+                 for x in (begin, end, middle)]
+        return float(max(used))
+
+
+def _extreme_shares(jerk: np.ndarray) -> list[np.ndarray]:
+    """Return the shares of intervals, from 0 to 1, where a jerk is extreme, and where it is 0."""
+    constant, linear, square = jerk
+    with np.errstate(divide='ignore', invalid='ignore'):
+        root = np.sqrt(np.maximum(linear ** 2 - 4.0 * square * constant, 0.0))
+        half = -0.5 * (linear + np.copysign(root, linear))
+        return [np.clip(np.nan_to_num(x), 0.0, 1.0)
+                for x in (-0.5 * linear / square, half / square, constant / half)]
+
+
+def _value(coefficients: np.ndarray, x: float | np.ndarray) -> np.ndarray:
+    """Return the values of polynomials, lowest power first, by Horner's rule."""
+    value = coefficients[-1]
+    for one in coefficients[-2::-1]:
+        value = value * x + one
+    return value
+
+
+class Averages:
+    """The path position of a motion and its averages: positions s and speeds at the nodes."""
+
+    def __init__(self, s: np.ndarray, speed: np.ndarray) -> None:
+        from scipy.interpolate import PPoly      # lazily: SciPy is slow to import
+
+        spans = 2.0 * np.diff(s) / (speed[:-1] + speed[1:])
+        times = np.concatenate(([0.0], np.cumsum(spans)))
+        self.duration = float(times[-1])
+        # At rest before and after it: longer than any average.
+        rest = 2.0 * LONGEST * self.duration
+        pieces = np.zeros((3, len(spans) + 2))
+        pieces[0, 1:-1] = 0.5 * np.diff(speed) / spans
+        pieces[1, 1:-1], pieces[2, 1:-1] = speed[:-1], s[:-1]
+        pieces[2, 0], pieces[2, -1] = s[0], s[-1]
+        self._s = PPoly(pieces, np.concatenate(([-rest], times, [times[-1] + rest])))
+        self._integrals = self._s.antiderivative(2), self._s.antiderivative(1), self._s
+
+    def __call__(self, t: np.ndarray, w: float) -> tuple[np.ndarray, ...]:
+        """Return s, its rate and the rate of that at times, averaged over w and r w."""
+        return tuple((f(t) - f(t - w) - f(t - SECOND * w) + f(t - (1.0 + SECOND) * w))
+                     / (SECOND * w ** 2) for f in self._integrals)
+
+
+def smooth_motion(limits: Limits, path: Path, speed: np.ndarray) -> tuple[SmoothMotion, float]:
+    """
+    Return the motion with limited jerk, and the factor for its durations.
+
+    The factor is that of `SmoothMotion.least_scale`; efforts may need a larger one. `speed` are
+    the speeds ds/dt of the fastest motion at the nodes.
+
+    """
+    from scipy.optimize import minimize_scalar
+
+    averages = Averages(path.s, speed)
+
+    def duration(share: float) -> float:
+        motion = SmoothMotion(path, averages, averages.duration * np.exp(share))
+        return motion.time[-1] * motion.least_scale(limits)
+
+    best = minimize_scalar(duration, bounds=np.log((SHORTEST, LONGEST)), method='bounded',
+                           options={'xatol': ACCURACY}).x
+    motion = SmoothMotion(path, averages, averages.duration * float(np.exp(best)))
+    return motion, motion.least_scale(limits)
