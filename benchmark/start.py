@@ -8,7 +8,7 @@ kernels, and two commands. Node: from the start of its process to its first outp
 
 Description and joint states (100 Hz) are available before. The node starts several times with
 cached kernels, then with an empty cache: the states between its first output and its last compiled
-kernel are counted, and those without an answer. The torque controller starts in some modes, until
+kernel are counted, and those without an answer. The torque controller starts in one mode, until
 its first command. `rbd_ros warmup` also compiles the kernels that the node does not use. CPU
 seconds depend less on other load of the machine than the duration.
 
@@ -30,8 +30,7 @@ from timing import gauge, options, save
 RATE = 100.0        # Hz
 AT_MOST = 300.0     # s, limit of a start
 READY = 'kernels ready after'       # logged by a node
-# Of the torque controller: with the fewest kernels, and with the most.
-MODES = ('gravity', 'slotine_li')
+MODE = 'slotine_li'     # Mode of the torque controller with the most kernels
 PAUSE = 1.5         # s between two starts, for the node to leave the graph
 
 
@@ -172,18 +171,14 @@ def main():
         # It would take precedence over XDG_CACHE_HOME.
         os.environ.pop('NUMBA_CACHE_DIR', None)
         cold = source.start({**os.environ, 'XDG_CACHE_HOME': empty}, all_kernels=True)
-        modes = {}
-        for mode in MODES[:1] if quick else MODES:
-            with TemporaryDirectory() as empty:
-                modes[mode] = source.start({**os.environ, 'XDG_CACHE_HOME': empty},
-                                           'torque_controller', '-p', f'mode:={mode}',
-                                           '-p', 'task_link:=tool')
+        with TemporaryDirectory() as empty:
+            mode = source.start({**os.environ, 'XDG_CACHE_HOME': empty}, 'torque_controller',
+                                '-p', f'mode:={MODE}')
     print(f'warm {np.median(warm):.2f} s ({min(warm):.2f} ... {max(warm):.2f}), cold '
           f'{cold["first"]:.1f} s ({cold["first, CPU"]:.1f} s CPU), its kernels {cold["all"]:.1f} '
           f's ({cold["all, CPU"]:.1f} s CPU), unanswered {cold["unanswered"]} of '
           f'{cold["states"]}')
-    for mode, one in modes.items():
-        print(f'{mode}: cold {one["first"]:.1f} s ({one["first, CPU"]:.1f} s CPU)')
+    print(f'{MODE}: cold {mode["first"]:.1f} s ({mode["first, CPU"]:.1f} s CPU)')
     with TemporaryDirectory() as empty:
         gauge.wait_for_calm()
         begin = monotonic()
@@ -192,7 +187,7 @@ def main():
         all_kernels = monotonic() - begin
     print(f'all kernels {all_kernels:.1f} s')
     save('start', quick, {'library': found, 'warm': warm, 'cold': cold['first'],
-                          'all kernels': all_kernels, 'in the background': cold, 'modes': modes})
+                          'all kernels': all_kernels, 'in the background': cold, 'modes': {MODE: mode}})
 
 
 if __name__ == '__main__':

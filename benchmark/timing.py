@@ -98,7 +98,7 @@ def take_turns(functions, *, quick=False):
     """
     Time functions in turns, so that all see the same state of the machine.
 
-    Rounds disturbed by other processes are discarded, and up to as many are run to replace them.
+    Rounds disturbed by other processes are discarded, and up to half as many run to replace them.
 
     Parameters
     ----------
@@ -121,13 +121,13 @@ def take_turns(functions, *, quick=False):
         t = perf_counter() - start
         calls[name] = range(1 + int(IN_A_ROW / t))
         one_round += max(t, IN_A_ROW)
-    most, total = (41, 0.2) if quick else (401, 0.7)
+    most, total = (41, 0.2) if quick else (401, 0.5)
     rounds = min(most, max(3, int(total / one_round)))
     times, readings = {name: [] for name in functions}, []
     names = list(functions)
     gc.disable()
     try:
-        for k in range(rounds if quick else 2 * rounds):
+        for k in range(rounds if quick else rounds + rounds // 2):
             before = gauge.read()
             # Rotate the order.
             first = k % len(names)

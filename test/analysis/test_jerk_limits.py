@@ -13,7 +13,7 @@ from rbd_ros.control import JointTrajectory
 from rbd_ros.model import with_friction
 from robots import load_quietly
 from scipy.interpolate import BPoly, CubicSpline
-from test_retiming import EXCESS, FINGERS, INERTIA, torques, URDF, waypoints, WAY, wheel
+from test_retiming import EXCESS, FINGERS, INERTIA, torques, URDF, WAY, waypoints, wheel
 
 ARM = rbd_ros.with_locked_joints(load_quietly(URDF), FINGERS)
 # Without friction, and with viscous and Coulomb friction, N m s/rad and N m.
