@@ -167,7 +167,7 @@ def main():
         os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
         source = Source()
         source.start(os.environ)
-        warm = [source.start(os.environ)['first'] for _ in range(2 if quick else 5)]
+        warm = [source.start(os.environ)['first'] for _ in range(2 if quick else 4)]
         # It would take precedence over XDG_CACHE_HOME.
         os.environ.pop('NUMBA_CACHE_DIR', None)
         cold = source.start({**os.environ, 'XDG_CACHE_HOME': empty}, all_kernels=True)
@@ -187,7 +187,8 @@ def main():
         all_kernels = monotonic() - begin
     print(f'all kernels {all_kernels:.1f} s')
     save('start', quick, {'library': found, 'warm': warm, 'cold': cold['first'],
-                          'all kernels': all_kernels, 'in the background': cold, 'modes': {MODE: mode}})
+                          'all kernels': all_kernels, 'in the background': cold,
+                          'modes': {MODE: mode}})
 
 
 if __name__ == '__main__':
