@@ -9,7 +9,7 @@ robot for functions that create or analyse one. Few rounds suffice, since nothin
 
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +28,7 @@ SAMPLES, STATES = 200, 1024
 # s, between two samples and two steps
 PERIOD, STEP = 0.01, 1e-3
 STEPS = 20
-# s, above which a call is timed once, its second
+# s, above which a call is timed once, its first
 LONG = 1.0
 
 
@@ -335,9 +335,8 @@ def main() -> None:
         for robot in (Robot('Panda', PANDA, 'small', locked=FINGERS),
                       Robot('Talos', TALOS, 'large')):
             for name, call in calls(robot, Path(folder)).items():
-                if seconds(call.run) > LONG:
-                    times = [seconds(call.run)]
-                else:
+                times: Sequence[float] = [seconds(call.run)]
+                if times[0] <= LONG:
                     times = take_turns({name: call.run}, quick=True)[name]
                 us = 1e6 * float(np.median(times)) / call.count
                 rows.append({'function': name, 'per': call.per, 'robot': robot.label,

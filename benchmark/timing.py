@@ -122,7 +122,7 @@ def take_turns(functions, *, quick=False):
         calls[name] = range(1 + int(IN_A_ROW / t))
         one_round += max(t, IN_A_ROW)
     most, total = (41, 0.2) if quick else (401, 0.45)
-    rounds = min(most, max(3, int(total / one_round)))
+    rounds = min(most, max(5, int(total / one_round)))
     times, readings = {name: [] for name in functions}, []
     names = list(functions)
     gc.disable()
