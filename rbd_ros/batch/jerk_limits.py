@@ -9,9 +9,9 @@ w, which limits its jerk, and again over r w, which makes that continuous. With 
 
     s_w = D S_2 / (r w^2),      s_w' = D S_1 / (r w^2),     s_w'' = D s / (r w^2).
 
-That takes (1 + r) w longer; a slower pace removes what is then beyond a limit. The w with the
-shortest duration is chosen by the limits of velocity, acceleration and jerk: an average hardly
-needs larger efforts.
+That takes (1 + r) w longer; a slower pace then removes any remaining excess. The w with the
+shortest duration is chosen by the limits of velocity, acceleration and jerk; efforts are checked
+afterwards, since averaging rarely increases them.
 
 """
 
@@ -26,8 +26,8 @@ PER_AVERAGE, LEAST_INTERVALS, MOST_INTERVALS = 12, 100, 4000
 CHECKS = np.linspace(0.0, 1.0, 5)
 # Averaging times that are tried, as shares of the duration, and relative accuracy of the best.
 SHORTEST, LONGEST, ACCURACY = 1e-3, 1.0, 0.03
-# Rows: what q, v and a at the begin of an interval, and at its end, contribute to the coefficients
-# of 1, x ... x^5 for the share x of the interval, of unit length.
+# Contributions of q, v and a at the start and at the end of an interval of unit length to the
+# coefficients of 1, x ... x^5 of the share x of the interval.
 QUINTIC = np.array([[1.0, 0.0, 0.0, -10.0, 15.0, -6.0], [0.0, 1.0, 0.0, -6.0, 8.0, -3.0],
                     [0.0, 0.0, 0.5, -1.5, 1.5, -0.5], [0.0, 0.0, 0.0, 10.0, -15.0, 6.0],
                     [0.0, 0.0, 0.0, -4.0, 7.0, -3.0], [0.0, 0.0, 0.0, 0.5, -1.0, 0.5]])
@@ -39,8 +39,8 @@ class SmoothMotion:
 
     Attributes
     ----------
-    time, s : ndarray, shape (points,)
-        Times, s, and path positions.
+    time, s, rate : ndarray, shape (points,)
+        Time of each point in seconds, path position, and its rate, 1/s.
     q, v, a : ndarray, shape (points, nv)
         Independent positions, rad or m, and their rates.
     inside : list of ndarray, shape (intervals, checks, nv)
@@ -53,6 +53,8 @@ class SmoothMotion:
         intervals = int(np.clip(PER_AVERAGE * duration / w, LEAST_INTERVALS, MOST_INTERVALS))
         self.time = np.linspace(0.0, duration, intervals + 1)
         self.s, rate, change = averages(self.time, w)
+        # Rounding at rest would have a direction, and so friction.
+        rate[[0, -1]] = change[[0, -1]] = 0.0
         slope, bend = path.spline(self.s, 1), path.spline(self.s, 2)
         self.rate = rate
         self.q = path.spline(self.s)
@@ -69,6 +71,8 @@ class SmoothMotion:
         self._coefficients = coefficients
         self.inside = [np.stack([_value(one, x) for x in CHECKS], axis=1)
                        for one in coefficients]
+        for one in self.inside[1:3]:
+            one[-1, -1] = 0.0
 
     def least_scale(self, limits: Limits) -> float:
         """Return the factor for the durations that velocities, accelerations and jerks need."""
@@ -79,15 +83,13 @@ class SmoothMotion:
         peak = v - np.divide(a ** 2, 2.0 * j, out=np.zeros_like(v), where=near)
         used = [1.0, np.max(np.abs(peak) / limits.velocity)]
         reverses = (np.min(v, axis=1) < 0.0) & (np.max(v, axis=1) > 0.0)
-        slowest = np.minimum(limits.acceleration, limits.deceleration)
         _, speed, rate, jerk = self._coefficients
         begin, end = np.zeros(jerk.shape[1:]), np.ones(jerk.shape[1:])
         middle, first, second = _extreme_shares(jerk)
         # Accelerations are extreme at an end, or where the jerk is zero.
         for x in (begin, end, first, second):
             a = _value(rate, x)
-            most = np.where(_value(speed, x) * a < 0.0, limits.deceleration, limits.acceleration)
-            used.append(np.sqrt(np.max(np.abs(a) / np.where(reverses, slowest, most))))
+            used.append(np.sqrt(np.max(np.abs(a) / limits.rates(_value(speed, x), a, reverses))))
         used += [np.cbrt(np.max(np.abs(_value(jerk, x)) / limits.jerk))
                  for x in (begin, end, middle)]
         return float(max(used))

@@ -55,6 +55,11 @@ class Limits(NamedTuple):
     effort: np.ndarray          # N m or N
     jerk: np.ndarray            # rad/s^3 or m/s^3
 
+    def rates(self, v: np.ndarray, a: np.ndarray, reverses: np.ndarray) -> np.ndarray:
+        """Return the limits of accelerations: the smaller one where the velocity reverses."""
+        most = np.where(v * a < 0.0, self.deceleration, self.acceleration)
+        return np.where(reverses, np.minimum(self.acceleration, self.deceleration), most)
+
 
 class Path:
     """

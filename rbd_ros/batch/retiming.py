@@ -19,7 +19,7 @@ from rbd_ros.model.model import Model
 
 # Solutions: until limits are exceeded by at most CLOSE, as a share, at CHECKS of each interval of
 # the grid, at most ROUNDS. A slower pace removes the remainder. Coulomb friction is different at
-# rest, so there are checks beside the ends.
+# rest, so there are checks close to the ends.
 ROUNDS, CLOSE = 6, 1e-3
 CHECKS = np.array([0.0, 1e-4, 0.25, 0.5, 0.75, 0.9999, 1.0])
 SETTLED = 2e-3      # relative change of the duration at which linear friction is close enough
@@ -198,6 +198,9 @@ def _with_limited_jerk(model: Model, limits: Limits, path: Path, nodes: NodeLimi
     q, v, a, _ = (one.reshape(-1, model.nv) for one in motion.inside)
     scale = least_time_scale(limits.effort, scale, effort_of_pace(
         model, path.configurations(q), v, a, friction=friction, springs=springs))
+    if not np.isfinite(scale):
+        raise StateError('no motion with limited jerk keeps to the effort limits along the path: '
+                         'choose another path, reduce the payload, or omit the limits of jerk')
     q, v, a = path.configurations(motion.q), motion.v / scale, motion.a / scale ** 2
     effort = effort_of_pace(model, q, v, a, friction=friction, springs=springs)(1.0)
     return RetimedPath(scale * motion.time, q, v, a, effort, True)
@@ -287,9 +290,8 @@ class _Motion:
     def excess(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the largest shares of limits by interval: velocities, their rates, efforts."""
         limits, v, a = self._limits, self._speeds, self._rates
-        most = np.where(v * a < 0.0, limits.deceleration, limits.acceleration)
         reverses = (np.min(v, axis=1) < 0.0) & (np.max(v, axis=1) > 0.0)
-        most = np.where(reverses[:, None], np.minimum(most, limits.deceleration), most)
+        most = limits.rates(v, a, reverses[:, None])
         effort = self._efforts(1.0).reshape(v.shape)
         speed, rate, force = (np.max(np.abs(x) / limit, axis=(1, 2)) for x, limit in (
             (np.concatenate((v, self._peaks()[:, None]), axis=1), limits.velocity), (a, most),

@@ -44,10 +44,10 @@ def read_trajectory(path: Path) -> Trajectory:
     """
     Return the trajectory in a file; raise RecordingError, naming the place, if there is none.
 
-    ``.yaml``: a trajectory_msgs/JointTrajectory, or a message or goal that contains exactly one,
-    such as a moveit_msgs/DisplayTrajectory; ``.csv`` or ``.parquet``: columns ``time``,
-    ``<joint>/position`` and optionally ``<joint>/velocity``, ``<joint>/acceleration`` and
-    ``<joint>/effort``.
+    ``.yaml``: a trajectory_msgs/JointTrajectory, or a goal or message with exactly one in a field
+    ``trajectory`` or ``joint_trajectory``, such as a moveit_msgs/DisplayTrajectory; ``.csv`` or
+    ``.parquet``: columns ``time``, ``<joint>/position`` and optionally ``<joint>/velocity``,
+    ``<joint>/acceleration`` and ``<joint>/effort``.
 
     """
     check_suffix(path)

@@ -11,6 +11,8 @@ are judged in Python.
 import numpy as np
 from rbd_ros.kernels.jit.compiled import kernel
 
+# Larger positions and velocities cannot be measurements, and their squares could overflow.
+MAX_MEASUREMENT = 1e12
 # Columns of `places`: of a sample, the joint, and its indices in the message, in q and in v.
 JOINT, SOURCE, IN_Q, IN_V = range(4)
 
@@ -23,10 +25,11 @@ def take_plausible(position, velocity, effort, number, places, slowness, now, st
 
     A sample is plausible if its position is at most as far from the last one as the fastest speed
     of the joint allows in the elapsed time, and its velocity is not faster; and if an earlier pair
-    of samples of the joint has agreed (`confirmed`). NaN is no plausible position; a NaN velocity
-    is unknown. The message holds `number` positions, and as many velocities and efforts or none.
-    `slowness` are the reciprocals of the fastest speeds, `stamp` is 0 if it cannot be compared,
-    and `jitter` the error of the elapsed time.
+    of samples of the joint has agreed (`confirmed`). Positions that are NaN or beyond
+    `MAX_MEASUREMENT` are not plausible; a NaN velocity is unknown. The message holds `number`
+    positions, and as many velocities and efforts or none. `slowness` are the reciprocals of the
+    fastest speeds, `stamp` is 0 if it cannot be compared, and `jitter` the error of the elapsed
+    time.
 
     """
     timed = stamp != 0.0
@@ -39,7 +42,8 @@ def take_plausible(position, velocity, effort, number, places, slowness, now, st
         if timed and elapsed < 0.0:
             return False
         # Comparisons with NaN are false.
-        if not (confirmed[joint] and abs(change) * slowness[joint] <= elapsed + jitter):
+        if not (confirmed[joint] and abs(position[source]) < MAX_MEASUREMENT
+                and abs(change) * slowness[joint] <= elapsed + jitter):
             return False
         if len(velocity) and abs(velocity[source]) * slowness[joint] > 1.0:
             return False

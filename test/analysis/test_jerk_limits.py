@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions with limited jerk: at 1 kHz, at their extrema, and beside the fastest by closed form."""
+"""Motions with limited jerk: at 1 kHz, at extrema, and compared with closed-form optima."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -84,6 +84,31 @@ def test_a_single_joint_is_little_slower_than_the_fastest_motion(jerk):
     assert shortest <= found.time[-1] <= 1.3 * shortest
     if jerk == 1000.0:
         assert found.time[-1] <= 1.02 * shortest
+
+
+def test_the_last_effort_holds_the_robot_without_friction():
+    robot, _ = ROBOTS[1]
+    for seed in range(6):
+        found = retime(robot, waypoints(robot, seed, 6), jerk_limit=np.full(robot.nv, 800.0))
+        assert np.allclose(found.effort[-1], rbd_ros.gravity_torques(robot, found.q[-1]))
+
+
+def test_a_motion_that_only_momentum_carries_is_refused():
+    # Near the top, the motor is too weak to hold the wheel.
+    robot = wheel((1.0, 0.0, 0.0), effort=0.95 * 1.96 * 0.5 * 9.81)
+    path = [[-1.2], [1.2]]
+    assert retime(robot, path).time[-1] < 2.0
+    with pytest.raises(rbd_ros.StateError, match='no motion with limited jerk keeps to'):
+        retime(robot, path, jerk_limit=[300.0])
+
+
+@pytest.mark.parametrize('jerk', [50.0, 300.0, 5000.0])
+def test_a_motion_may_end_where_friction_would_be_too_much(jerk):
+    # At the end, level, the motor holds the weight, but could not lift it against friction.
+    robot = with_friction(wheel((1.0, 0.0, 0.0), effort=1.96 * 0.5 * 9.81 + 1.0),
+                          friction={'j': 3.0})
+    found = retime(robot, [[1.3], [0.0]], jerk_limit=[jerk])
+    assert found.time[-1] < 3.0 and np.allclose(found.q[-1], 0.0)
 
 
 def test_deceleration_has_its_own_limit():

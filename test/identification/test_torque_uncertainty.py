@@ -239,6 +239,13 @@ def test_uncertainty_is_saved_beside_the_drives(arm, tmp_path):
                 other = load_drives(with_inertial_parameters(robot, other),
                                     tmp_path / 'drives.yaml')
             assert other.uncertainty is None and 'is not used' in other.warnings[-1]
+    # A file without inertial parameters has the drives alone.
+    lines = (tmp_path / 'drives.yaml').read_text().splitlines()
+    (tmp_path / 'old.yaml').write_text('\n'.join(
+        line for line in lines if not line.startswith('      inertial')))
+    with pytest.warns(rbd_ros.ModelWarning, match='has no inertial parameters and is not used'):
+        old = load_drives(arm, tmp_path / 'old.yaml')
+    assert old.uncertainty is None and np.allclose(old.damping, robot.damping)
     # Other joints: their drives are not there, nor is the uncertainty.
     save_drives(rbd_ros.with_locked_joints(robot, {'wrist': 0.0}), tmp_path / 'other.yaml')
     assert 'uncertainty' not in (tmp_path / 'other.yaml').read_text()

@@ -24,7 +24,7 @@ def chain():
 
 
 def messages(seed, stamped):
-    """Yield times of receipt, stamps and messages of a random motion, some of them odd."""
+    """Yield times of receipt, stamps, fastest speeds and messages of a motion, some odd."""
     rng = np.random.default_rng(seed)
     t, q, v = 10.0, np.zeros(5), np.zeros(5)
     for _ in range(COUNT):
@@ -42,16 +42,16 @@ def messages(seed, stamped):
             names, sent_q, sent_v, effort = ['x', *names], *(
                 np.append(7.0, x) for x in (sent_q, sent_v, effort))
         have_v, have_effort = rng.random(2) < 0.9
-        stamp = t - rng.choice([0.0, 0.0, 0.0, 0.0015, 0.02]) if stamped else 0.0
-        yield t, stamp, JointState(name=names, position=sent_q.tolist(),
-                                   velocity=sent_v.tolist() if have_v else [],
-                                   effort=effort.tolist() if have_effort else [])
+        stamp = t - rng.choice([0.0, 0.0, 0.0, 0.0015, 0.02]) if rng.random() < stamped else 0.0
+        yield t, stamp, rng.choice([3.0] * 19 + [np.inf]), JointState(
+            name=names, position=sent_q.tolist(), velocity=sent_v.tolist() if have_v else [],
+            effort=effort.tolist() if have_effort else [])
 
 
-def outcome(states, t, stamp, message, filter_time):
-    """Return what an update does, and all that states know afterwards."""
+def outcome(states, t, stamp, fastest, message, filter_time):
+    """Return the result of an update, and the state after it."""
     try:
-        result = states.update(message, t, stamp, 0.5, filter_time, 3.0)
+        result = states.update(message, t, stamp, 0.5, filter_time, fastest)
     except (Rejected, TimeWentBack) as error:
         result = str(error)
     judge = states.judge
@@ -62,7 +62,7 @@ def outcome(states, t, stamp, message, filter_time):
 
 
 @pytest.mark.parametrize('seed', range(8))
-@pytest.mark.parametrize('stamped', [True, False])
+@pytest.mark.parametrize('stamped', [1.0, 0.0, 0.9])    # share of the messages with a stamp
 def test_samples_are_taken_as_if_each_had_been_judged(seed, stamped, monkeypatch):
     fast, judged, taken = JointStates(chain()), JointStates(chain()), []
     take = joint_states.take_plausible
@@ -70,10 +70,23 @@ def test_samples_are_taken_as_if_each_had_been_judged(seed, stamped, monkeypatch
                         lambda *arguments: taken.append(take(*arguments)) or taken[-1])
     monkeypatch.setattr(judged, '_take_plausible', lambda *_: False)
     filter_time = 0.02 if seed % 2 else None
-    for t, stamp, message in messages(seed, stamped):
-        np.testing.assert_equal(outcome(fast, t, stamp, message, filter_time),
-                                outcome(judged, t, stamp, message, filter_time))
+    for message in messages(seed, stamped):
+        np.testing.assert_equal(outcome(fast, *message, filter_time),
+                                outcome(judged, *message, filter_time))
     assert 0.2 * COUNT < sum(taken) < 0.9 * COUNT
+
+
+@pytest.mark.parametrize('position', [1e13, np.inf])
+@pytest.mark.parametrize('stamp, fastest', [(5.0, 3.0), (0.0, np.inf)])
+def test_positions_out_of_range_are_rejected_whatever_the_time_and_speed(position, stamp, fastest):
+    states = JointStates(chain())
+    for k in range(3):
+        states.update(JointState(name=NAMES, position=[0.0] * 5), 10.0 + 0.01 * k, fastest=3.0)
+    # The first stamp, or without a fastest speed: no distance is too far.
+    with pytest.raises(Rejected, match="the position of 'j2' is out of range"):
+        states.update(JointState(name=NAMES, position=[0.0, 0.0, position, 0.0, 0.0]), 10.03,
+                      stamp, fastest=fastest)
+    assert not states.q.any()
 
 
 def test_samples_are_judged_until_the_kernel_is_compiled(monkeypatch):

@@ -98,14 +98,12 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
 
     """
     check_model(model)
-    drives, uncertainty = _groups(path)
+    drives, _ = _groups(path)
     try:
-        result = with_named_uncertainty(
-            with_named_drives(model, drives.pop('joints', ()), drives), uncertainty)
+        driven = with_named_drives(model, drives.pop('joints', ()), drives)
     except ModelError as error:
         raise ModelError(f'{path}: {error}') from None
-    _warn_of_other_robot(model, result, path)
-    return result
+    return load_uncertainty(driven, path)
 
 
 def load_uncertainty(model: Model, path: str | PathLike[str]) -> Model:
@@ -114,13 +112,9 @@ def load_uncertainty(model: Model, path: str | PathLike[str]) -> Model:
         result = with_named_uncertainty(model, _groups(path)[1])
     except ModelError as error:
         raise ModelError(f'{path}: {error}') from None
-    _warn_of_other_robot(model, result, path)
-    return result
-
-
-def _warn_of_other_robot(model: Model, result: Model, path: str | PathLike[str]) -> None:
     if result.warnings != model.warnings:
         warnings.warn(f'{path}: {result.warnings[-1]}', ModelWarning, stacklevel=3)
+    return result
 
 
 def _groups(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:

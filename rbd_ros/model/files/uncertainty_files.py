@@ -1,11 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The uncertainty of an identified robot as ROS 2 parameters, beside its drives.
+The uncertainty of an identified robot as ROS 2 parameters, which follow its drives.
 
-They are the attributes of `Uncertainty`, matrices as one list by rows, ``factor`` without the
-zeros below its diagonal; and ``inertial``, by which the identified robot is recognized. The drives
-alone would fit the URDF before the identification, too, whose torques are further off.
+The parameters are the attributes of `Uncertainty`, matrices as one list by rows, ``factor``
+without the zeros below its diagonal; and ``inertial``, by which the identified robot is
+recognized. The drives alone would fit the URDF before the identification, too, whose torques are
+further off.
 
 """
 
@@ -39,6 +40,8 @@ MEANINGS = {
 _DIGITS = 6  # Significant digits of numbers that are estimates.
 # Difference of inertial parameters, of the largest of each unit, that rounding explains.
 ROUNDING = 1e-4
+NO_INERTIAL = ('the uncertainty in the parameters has no inertial parameters and is not used: '
+               'identify the robot again')
 OTHER_ROBOT = ('the uncertainty in the parameters belongs to a robot with other inertial '
                'parameters and is not used: load the robot.urdf that rbd_ros identify wrote with '
                'them')
@@ -76,7 +79,8 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
                              + listed(f'uncertainty.{one}' for one in MEANINGS))
     joints, parameters = (_names(label, given.get(label)) for label in ('joints', 'parameters'))
     arrays = {label: np.array(yaml_numbers(f'uncertainty.{label}', given.get(label)))
-              for label in ('factor', 'speed', 'noise', 'external', 'inertial')}
+              for label in ('factor', 'speed', 'noise', 'external')}
+    arrays['inertial'] = np.array(yaml_numbers('uncertainty.inertial', given.get('inertial', ())))
     for label, numbers in arrays.items():
         if not np.all(np.isfinite(numbers)):
             raise ModelError(f'uncertainty.{label} has a number that is not finite')
@@ -106,7 +110,8 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
         if unknown:
             raise ModelError(f'uncertainty.parameters: there is no {listed(unknown)}')
         if not _are_same(_inertial_parameters(model), inertial):
-            return replace(model, warnings=(*model.warnings, OTHER_ROBOT))
+            note = OTHER_ROBOT if len(inertial) else NO_INERTIAL
+            return replace(model, warnings=(*model.warnings, note))
     return result
 
 

@@ -9,15 +9,13 @@ from math import isnan
 import numpy as np
 from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros.kernels.jit.compiled import KernelNotReady
-from rbd_ros.kernels.joint_samples import take_plausible
+from rbd_ros.kernels.joint_samples import MAX_MEASUREMENT, take_plausible
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
 from sensor_msgs.msg import JointState
 
 MAX_UNKNOWN = 100    # Number of names of unknown joints that are kept for the log
-# Larger positions and velocities cannot be measurements, and their squares could overflow.
-MAX_MEASUREMENT = 1e12
 
 
 class Rejected(Exception):
