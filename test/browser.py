@@ -62,11 +62,20 @@ def labelled(page, label, number=0):
     return page.find_element(By.ID, labels[0].get_attribute('for'))
 
 
+def _stands(element):
+    """Return whether an element stays where it is for a fifth of a second."""
+    place = element.rect
+    time.sleep(0.2)
+    return element.rect == place
+
+
 def drag_slider(page, label, pixels, number=0):
     """Drag a slider with the mouse, and return its value."""
     slider = labelled(page, label, number)
     thumb = slider.find_element(By.CSS_SELECTOR, '[role=slider]')
     before = thumb.get_attribute('aria-valuenow')
+    # Sliders move while their folder opens.
+    wait_for(lambda: _stands(thumb), f'{label} at rest')
     ActionChains(page).drag_and_drop_by_offset(thumb, pixels, 0).perform()
     return float(wait_for(lambda: thumb.get_attribute('aria-valuenow') != before
                           and thumb.get_attribute('aria-valuenow'), f'another {label}'))
