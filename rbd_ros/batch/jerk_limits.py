@@ -128,8 +128,8 @@ class Averages:
         pieces[0, 1:-1] = 0.5 * np.diff(speed) / spans
         pieces[1, 1:-1], pieces[2, 1:-1] = speed[:-1], s[:-1]
         pieces[2, 0], pieces[2, -1] = s[0], s[-1]
-        self._s = PPoly(pieces, np.concatenate(([-rest], times, [times[-1] + rest])))
-        self._integrals = self._s.antiderivative(2), self._s.antiderivative(1), self._s
+        path = PPoly(pieces, np.concatenate(([-rest], times, [times[-1] + rest])))
+        self._integrals = path.antiderivative(2), path.antiderivative(1), path
 
     def __call__(self, t: np.ndarray, w: float) -> tuple[np.ndarray, ...]:
         """Return s, its rate and the rate of that at times, averaged over w and r w."""

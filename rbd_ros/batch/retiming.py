@@ -92,7 +92,9 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     Notes
     -----
     The motion exceeds no limit by more than a millionth at the points and at five states between
-    each two of them, and no limit of velocity in between. Closed loops take about half a second.
+    each two of them, and no limit of velocity in between. If the jerk is limited, efforts are
+    checked at three states between points, all other limits everywhere. Closed loops take about
+    half a second, and several seconds with limits of jerk.
 
     """
     check_model(model)
