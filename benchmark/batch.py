@@ -5,8 +5,10 @@ Time `rbd_ros.batch` and other libraries per state of many, with one thread and 
 
 Pinocchio's parallel calls, MuJoCo's rollouts and frax, if installed (`pip install frax`), compute
 the same states with the same number of threads. Like Pinocchio and MuJoCo, rbd_ros with ``out``
-writes to existing arrays; without, it returns new ones. A copy of as many bytes as a function
-writes, to an existing array, shows where memory bandwidth is the limit.
+writes to existing arrays; without, it returns new ones. Both are timed apart from the other
+libraries, then ``out`` again in turns with them: whoever comes after another library finds the
+caches full of foreign data. A copy of as many bytes as a function writes, to an existing array,
+shows where memory bandwidth is the limit.
 
 """
 
@@ -74,22 +76,26 @@ def measure(robot, threads, quick):
         call = ours(robot, function, {name: x[:count] for name, x in states.items()}, threads)
         results = call()
         size = written(results)
-        calls = {'rbd_ros': call, 'rbd_ros, out': partial(call, out=results),
-                 'copy': partial(np.copyto, np.ones(size // 8), np.ones(size // 8))}
+        to_out = partial(call, out=results)
+        own = {'rbd_ros': call, 'out': to_out,
+               'copy': partial(np.copyto, np.ones(size // 8), np.ones(size // 8))}
+        rivals = {}
         for library, functions in others.items():
             if function not in functions:
                 continue
-            calls[library], result = functions[function]
+            rivals[library], result = functions[function]
             error = np.max(np.abs(result() - results)) / np.max(np.abs(results))
             if not error < AGREEMENT:
                 raise AssertionError(f'{robot.label}, {function}: {library} differs by '
                                      f'{error:.1e}')
-        times = take_turns(calls, quick=quick)
+        times = take_turns(own, quick=quick)
+        against = take_turns({'in turns': to_out, **rivals}, quick=quick) if rivals else {}
         yield {'robot': robot.label, 'size': robot.size, 'joints': model.nv, 'threads': threads,
                'function': function, 'bytes': size // count,
-               'ns': {name: 1e9 * float(np.median(t)) / count for name, t in times.items()},
-               'ratio': {name: quartiles(times['rbd_ros, out'] / times[name]) for name in others
-                         if name in times}}
+               'ns': {name: 1e9 * float(np.median(t)) / count
+                      for name, t in (against | times).items()},
+               'ratio': {name: quartiles(against['in turns'] / against[name])
+                         for name in rivals}}
 
 
 def main():

@@ -92,9 +92,10 @@ def batch(results: dict) -> list[str]:
         cells = []
         for robot in robots:
             row = rows[function, robot]
-            ours = f'{row["ns"]["rbd_ros, out"]:,.0f}'
-            cells.append(f'{ours} / {row["ns"]["Pinocchio"]:,.0f} = '
-                         f'{row["ratio"]["Pinocchio"][1]:.2f}' if row['ratio'] else ours)
+            ns = row['ns']
+            cells.append(f'{ns["in turns"]:,.0f} / {ns["Pinocchio"]:,.0f} = '
+                         f'{row["ratio"]["Pinocchio"][1]:.2f}' if row['ratio']
+                         else f'{ns["out"]:,.0f}')
         lines.append(f'| {function} | ' + ' | '.join(cells) + ' |')
     return lines
 

@@ -195,7 +195,7 @@ def main():
     from robots import DEMO_ARM, TALOS
 
     parser = options(__doc__)
-    parser.add_argument('--seconds', type=float, default=8.0, help='of each measurement, s')
+    parser.add_argument('--seconds', type=float, default=6.0, help='of each measurement, s')
     chosen = parser.parse_args()
     seconds = 2.0 if chosen.quick else chosen.seconds
     multiprocessing.set_start_method('spawn')
