@@ -19,6 +19,8 @@ URDF = Path(__file__).parents[1] / 'urdf'
 ROBOTS = ('four_bar', 'five_bar', 'palletizer', 'delta')
 # Relative; both solve systems whose condition is below 1e4, Pinocchio to mu = 1e-12.
 AGREEMENT = 1e-7
+STATES = 1000
+OF_MANY = 'forward dynamics, one state of many'
 
 
 def two_legs():
@@ -112,12 +114,17 @@ def calls(robot):
     if not error < AGREEMENT:
         raise AssertionError(f'{robot.name}: accelerations differ by {error:.1e}')
     wt = rbd_ros.Workspace(tree)
+    states = [np.repeat(x[None], STATES, axis=0) for x in (q, v, tau)]
+    out = np.empty((STATES, robot.nv))
     return {
         'inverse dynamics': {
             'rbd_ros': lambda: w.inverse_dynamics(q, v, a),
             'forward dynamics of the tree': lambda: wt.forward_dynamics(q, V, tau_tree)},
         'forward dynamics': {'rbd_ros': lambda: w.forward_dynamics(q, v, tau),
                              'Pinocchio': lambda: theirs.forward_dynamics(*state)},
+        OF_MANY: {
+            'rbd_ros': lambda: rbd_ros.batch.forward_dynamics(robot, *states, out=out, threads=1),
+            'state by state': lambda: w.forward_dynamics(q, v, tau)},
         'derivatives of forward dynamics': {
             'rbd_ros': lambda: w.forward_dynamics_derivatives(q, v, tau),
             'Pinocchio': lambda: theirs.derivatives(*state)}}
@@ -133,6 +140,8 @@ def main():
                 # The shortest times, in turns, are those that other processes hardly disturbed.
                 times = {name: 1e6 * float(np.min(t))
                          for name, t in take_turns(libraries, quick=quick).items()}
+                if function == OF_MANY:
+                    times['rbd_ros'] /= STATES
                 ours, other = times.values()
                 results[f'{robot.name}, {function}'] = times
                 print(f'{robot.name:12s} {function:32s}', ', '.join(

@@ -267,7 +267,8 @@ def closed_loops(results):
     """Return the table of robots with closed loops."""
     return ['## Closed loops', '',
             'µs, the shortest of many, next to the constrained dynamics of Pinocchio; inverse '
-            'dynamics next to forward dynamics of the same robot without its loops '
+            'dynamics next to forward dynamics of the same robot without its loops, '
+            'and one state of many, by `batch`, next to a call of a `Workspace` '
             '(`closed_loops.py`).', '',
             *table(('robot, function', 'rbd_ros', '', '', 'ratio'), [
                 (name, f'{times["rbd_ros"]:.2f}', other, f'{us:.2f}',

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 import rbd_ros.dynamics     # noqa: F401, declares methods that are called here
 from rbd_ros.kernels import batch_dynamics, newton_euler_derivatives
+from rbd_ros.kernels.closed_loop_states import closed_inverse_derivatives_states
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
-from rbd_ros.workspace.lanes import lanes_of, States
+from rbd_ros.workspace.lanes import Closed, lanes_of, States
 from rbd_ros.workspace.maps import matrix
 from rbd_ros.workspace.quantity import quantity
 from rbd_ros.workspace.results import cut_derivatives, derivative_layout, Derivatives
@@ -42,7 +43,9 @@ def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
 
 @quantity(_inverse_dynamics_derivatives, matrix, matrix, matrix,
           states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
-                        [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make))
+                        [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make,
+                        closed=Closed(closed_inverse_derivatives_states,
+                                      lambda w: (*w._table, *w._buffers.derivatives))))
 def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                                  external_wrenches: Wrenches | None = None) -> Derivatives:
     """

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
-from rbd_ros.kernels import batch_dynamics
+from rbd_ros.kernels import batch_dynamics, closed_loop_states
 from rbd_ros.model.arguments import (
     number, one_or_rows, real_array, rows, split_motion, Wrenches)
 from rbd_ros.model.configurations import checked
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
-from rbd_ros.workspace.lanes import lanes_of, shape, States
+from rbd_ros.workspace.lanes import Closed, lanes_of, shape, States
 from rbd_ros.workspace.maps import columns, matrix, same, torques
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction
 from rbd_ros.workspace.quantity import add_method, quantity
@@ -46,7 +46,8 @@ def _inverse_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
 
 
 @quantity(_inverse_dynamics, torques, states=States(
-    batch_dynamics.inverse_dynamics_states, shape(-1)))
+    batch_dynamics.inverse_dynamics_states, shape(-1),
+    closed=Closed(closed_loop_states.closed_inverse_states, lambda w: w._table)))
 def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
@@ -287,7 +288,8 @@ def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:
 
 @quantity(_all_terms, matrix, matrix, torques, torques, columns, same, states=States(
     batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
-    DynamicsTerms._make))
+    DynamicsTerms._make, closed=Closed(closed_loop_states.closed_terms_states,
+                                       lambda w: (*w._table, *w._buffers.terms))))
 def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
               factorization: Factorization = 'christoffel') -> DynamicsTerms:
     """

@@ -14,13 +14,15 @@ from rbd_ros.derivatives import shape_of_derivatives
 from rbd_ros.kernels.batch_dynamics import (
     coupled_derivatives_states, coupled_forward_states, coupled_hybrid_states,
     forward_derivatives_states, forward_dynamics_states, hybrid_dynamics_states)
+from rbd_ros.kernels.closed_loop_states import (
+    closed_forward_derivatives_states, closed_forward_states)
 from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
 from rbd_ros.model.arguments import check_model, masks, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.documentation import documented_for_states
 from rbd_ros.workspace.lanes import (
-    as_written, lanes_of, Make, Outputs, scratch_buffers, shape, Task)
+    as_written, Closed, lanes_of, Make, Outputs, scratch_buffers, shape, Task)
 from rbd_ros.workspace.maps import matrix, torques
 from rbd_ros.workspace.results import cut_derivatives, derivative_layout, Derivatives
 from rbd_ros.workspace.workspace import Workspace
@@ -35,7 +37,8 @@ ALL = 'Q', 'V', 'A', 'Tau'
 FORWARD = Task(
     forward_dynamics_states, ('Q', 'V', 'Tau'), Outputs(shape(-1), as_written, [torques]),
     scratch_buffers(ALL),
-    lambda w, *state, **options: [w.forward_dynamics(*state, **options)], True)
+    lambda w, *state, **options: [w.forward_dynamics(*state, **options)], True,
+    closed=Closed(closed_forward_states, lambda w: w._solver))
 HYBRID = Task(
     hybrid_dynamics_states, ALL,
     Outputs(lambda model, n: [(n,), (n,)], as_written, [torques, torques]), scratch_buffers(ALL),
@@ -45,7 +48,8 @@ DERIVATIVES = Task(
     Outputs(shape_of_derivatives, cut_derivatives, [matrix] * 3),
     scratch_buffers(ALL, lanes_of(shape_of_derivatives), lanes_of(shape(-1, -1)), _path,
                     lanes_of(shape_of_derivatives)),
-    lambda w, *state, **options: w.forward_dynamics_derivatives(*state, **options), True)
+    lambda w, *state, **options: w.forward_dynamics_derivatives(*state, **options), True,
+    closed=Closed(closed_forward_derivatives_states, lambda w: w._derivative_arrays()))
 
 
 def _mimics_in_lanes(workspace: Workspace) -> tuple[np.ndarray, ...]:

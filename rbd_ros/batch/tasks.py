@@ -4,7 +4,7 @@
 Run kernels for many states in pieces, and report errors.
 
 Kernels vectorize over states. If one of these cannot be computed, they are computed one by one
-with methods of `Workspace`, whose errors name the cause. So are those of robots with closed loops.
+with methods of `Workspace`, whose errors name the cause.
 
 """
 
@@ -116,7 +116,7 @@ class Problem(NamedTuple):
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
         if self.model.loops is not None:
-            return self._one_by_one(start, stop)
+            return self._with_loops(start, stop)
         workspace, outputs = self.workspace(), self.task.outputs
         shapes = outputs.shapes(self.model, workspace._nv)
         raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
@@ -130,15 +130,27 @@ class Problem(NamedTuple):
                 part[k - start] = value
         return parts
 
-    def _one_by_one(self, start: int, stop: int) -> Sequence[np.ndarray]:
+    def _with_loops(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states of a robot with closed loops, whose G differ."""
         outputs = self.task.outputs
-        parts = outputs.cut(*(np.empty((stop - start, *shape))
-                              for shape in outputs.shapes(self.model, self.model.nv)))
-        for k in range(start, stop):
+        blocks = [np.empty((stop - start, *shape))
+                  for shape in outputs.shapes(self.model, self.model.nv)]
+        parts = outputs.cut(*blocks)
+        for k in range(start + self._run_closed(start, stop, blocks), stop):
             for part, value in zip(parts, self.alone(k)):
                 part[k - start] = value
         return parts
+
+    def _run_closed(self, start: int, stop: int, blocks: Sequence[np.ndarray]) -> int:
+        """Run the kernel for closed loops; return how many states come before the first failure."""
+        closed = self.task.closed
+        if closed is None or self.wrenches.of_links or self.given is not NOTHING:
+            return 0
+        workspace: Any = workspace_of(self.model)
+        Q, *rest = [x[start:stop] for x in self.states]
+        bad = run_kernel(closed.kernel, *closed.arrays(workspace), workspace._all_positions(Q),
+                         *rest, *blocks)
+        return stop - start if bad == DONE else bad
 
     def states_in_piece(self) -> int:
         """Return how many states `piece` takes at most."""

@@ -60,6 +60,13 @@ class ClosedMethods(JointMotion):
         self._solver = *self._table, *self._kept(scratch.factor)
         self._unknowns = np.zeros(self._nv), np.zeros(self._nv)
 
+    def _derivative_arrays(self) -> tuple[np.ndarray, ...]:
+        """Return the buffers of `closed_forward_derivatives_states`."""
+        rows, _, _, path = self._kept(scratch.derivatives_and_factor)
+        X, lanes, _ = self._kept(scratch.unknown_derivatives)
+        return (*self._solver, *self._buffers.derivatives, rows, path,
+                self._kept(scratch.none_prescribed), self._zeros, *self._unknowns, X, lanes)
+
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any], maps: Sequence[Map]) -> None:
         """Add a method that maps the results of a method of the tree."""

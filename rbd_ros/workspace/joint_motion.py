@@ -72,6 +72,10 @@ class JointMotion(CoupledMethods):
         """Return the positions of all joints, mimics included."""
         return q if self._same_q else self._loops.coordinates.position(self.check(q=q)[0])
 
+    def _all_positions(self, Q: np.ndarray) -> np.ndarray:
+        """Return the positions of all joints in many states."""
+        return Q if self._same_q else self._loops.coordinates.position(Q)
+
     def _at(self, q: ArrayLike) -> None:
         """Find G."""
         if not closed_loops.loop_map(*self._table, self._positions(q)):

@@ -102,6 +102,14 @@ class Outputs(NamedTuple):
         return [to_robot(G, x) for to_robot, x in zip(self.maps, self.cut(*blocks))]
 
 
+class Closed(NamedTuple):
+    """A kernel for many states of robots with closed loops, which are computed one by one."""
+
+    kernel: Callable[..., Any]
+    # Its arguments before the states, from the workspace of the robot.
+    arrays: Callable[[Any], tuple[np.ndarray, ...]]
+
+
 class Task(NamedTuple):
     """A quantity of many states, of any robot."""
 
@@ -115,6 +123,7 @@ class Task(NamedTuple):
     wrenched: bool = False
     of_link: Callable[[Workspace, str], tuple[Any, ...]] | None = None
     result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
+    closed: Closed | None = None        # None: robots with closed loops use ``one``
 
 
 @dataclass(frozen=True)
@@ -127,6 +136,7 @@ class States:
     cut: Callable[..., Sequence[np.ndarray]] = as_written
     result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
     of_link: Callable[[Workspace, str], tuple[Any, ...]] | None = None      # kernel arguments
+    closed: Closed | None = None
 
     def task(self, method: Callable[..., Any], outputs: Outputs,
              one: Callable[..., Sequence[np.ndarray]]) -> Task:
@@ -134,4 +144,4 @@ class States:
         names = signature(method).parameters
         labels = tuple(ROWS[name] for name in names if name in ROWS)
         return Task(self.kernel, labels, outputs, scratch_buffers(labels, *self.scratch), one,
-                    'external_wrenches' in names, self.of_link, self.result)
+                    'external_wrenches' in names, self.of_link, self.result, self.closed)

@@ -8,6 +8,8 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, batch, StateError
 from rbd_ros.batch import functions
+from rbd_ros.batch.tasks import Problem
+from rbd_ros.batch.threads import CHUNK
 from rbd_ros.model import inertial_parameters
 from rbd_ros.model.closure import equations_and_gaps
 
@@ -57,6 +59,19 @@ def test_every_function_is_that_of_one_state(states):
         for x, y in zip(nothing if isinstance(nothing, tuple) else [nothing],
                         found if isinstance(found, tuple) else [found]):
             assert x.shape == (0, *y.shape[1:])
+
+
+def test_dynamics_of_many_states_need_no_calls_from_python(states, monkeypatch):
+    def alone(self, k):
+        raise AssertionError(f'state {k} was computed by a call of its own')
+    monkeypatch.setattr(Problem, 'alone', alone)
+    model, Q, V, A, Tau = states
+    count = 2 * CHUNK // STATES + 1     # more states than are computed at once
+    for name, own in (('inverse_dynamics', (Q, V, A)), ('forward_dynamics', (Q, V, Tau)),
+                      ('all_terms', (Q, V)), ('inverse_dynamics_derivatives', (Q, V, A)),
+                      ('forward_dynamics_derivatives', (Q, V, Tau))):
+        found = getattr(batch, name)(model, *(np.tile(x, (count, 1)) for x in own))
+        same(found, [getattr(rbd_ros, name)(model, *state) for state in zip(*own)] * count)
 
 
 def test_hybrid_dynamics(states):
