@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 import numpy as np
 
 # In the order of the robots and functions; safe for colour-blind readers.
-COLOURS = ('#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9')
+COLOURS = ('#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#999999',
+           '#000000')
 
 
 def ratios(results, path):

@@ -48,7 +48,8 @@ def generated(results):
     return ['## Generated C', '',
             'Functions of `rbd_ros generate` on one core, called from C, sines included, ns: the '
             "shortest of many runs, next to Pinocchio's C++; both compiled with `-O3 "
-            '-march=native` (`generated.py`).', '',
+            '-march=native` (`generated.py`; Pinocchio only if `--eigen` once named the headers '
+            'of Eigen).', '',
             *table(('robot', 'function', 'rbd_ros', 'Pinocchio', 'to Pinocchio'), rows),
             *table(('robot', 'compiled by gcc -O2, CPU s',
                     'inverse dynamics in float on a Cortex-M7, KiB'),

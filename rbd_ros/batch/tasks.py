@@ -142,7 +142,7 @@ class Problem(NamedTuple):
         return parts
 
     def _run_closed(self, start: int, stop: int, blocks: Sequence[np.ndarray]) -> int:
-        """Run the kernel for closed loops; return how many states come before the first failure."""
+        """Run the kernel for closed loops; return how many states precede the first failure."""
         closed = self.task.closed
         if closed is None or self.wrenches.of_links or self.given is not NOTHING:
             return 0
