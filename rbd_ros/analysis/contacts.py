@@ -260,7 +260,7 @@ def _check(contact: Contact, link: np.ndarray, wrench: np.ndarray) -> ContactChe
         center = T[:3, 3] + T[:3, :2] @ (-my / normal, mx / normal)
     tilt = max(_ratio(abs(my), X, normal), _ratio(abs(mx), Y, normal))
     torsion = 0.0
-    if not isinf(mu * (X + Y)):
+    if not isinf(mu + X + Y):
         limit, uneven = mu * (X + Y) * normal, (Y * fx, mu * mx, X * fy, mu * my)
         least = abs(uneven[0] - uneven[1]) + abs(uneven[2] - uneven[3]) - limit
         most = limit - abs(uneven[0] + uneven[1]) - abs(uneven[2] + uneven[3])

@@ -42,7 +42,10 @@ NEAR = 0.2              # nodes closer to a reversal, as a share of their distan
 # x about which friction is linearized: at first, as a share of the fastest by limits of velocity,
 # and least, as a share of the largest and absolute.
 FIRST_GUESS, SLOWEST, TINY = 0.5, 1e-3, 1e-9
-QUARTERS, POSSIBLE = 16, 0.95   # of x, until efforts at standstill are below this share
+# Quarters of x, until efforts at standstill are below this share of the limit, or leave this share
+# of what holding leaves of it.
+QUARTERS, POSSIBLE, ROOM = 16, 0.95, 0.5
+MOST_HELD = 0.999
 STEP = 1e-3             # relative difference of x by which friction is differentiated
 
 
@@ -63,7 +66,7 @@ class Limits(NamedTuple):
 
 class Path:
     """
-    A cubic spline through waypoints, and the nodes of the grid on it.
+    A natural cubic spline through waypoints, and the nodes of the grid on it.
 
     Attributes
     ----------
@@ -91,7 +94,8 @@ class Path:
         # Tolerances of toppra are absolute, and suit speeds of about 1 / s.
         quickest = np.sum(np.max(np.abs(np.diff(points, axis=0)) / limits.velocity, axis=1))
         self.knots *= (quickest or 1.0) / self.knots[-1]
-        self.spline = CubicSpline(self.knots, points)
+        # Natural: other ends let a short piece determine a long one beside it.
+        self.spline = CubicSpline(self.knots, points, bc_type='natural')
         self.s = self._grid()
         self.slope, self.bend = self.spline(self.s, 1), self.spline(self.s, 2)
         self.slope[np.abs(self.slope) < STANDS] = 0.0
@@ -167,6 +171,8 @@ class NodeLimits:
         Largest x at the nodes by the limits of velocities.
     holding : ndarray, shape (nodes, nv)
         Efforts that hold the robot still, N m or N.
+    held : ndarray, shape (intervals, nv)
+        Shares of the effort limits that starting to move takes, below 1.
     friction_varies : bool
         Whether friction depends on the speed.
 
@@ -185,6 +191,9 @@ class NodeLimits:
         self._friction = friction and any(np.any(x) for x in (
             *speeds, tree.friction, tree.friction_asymmetry, tree.effort_offset))
         self.friction_varies = friction and any(map(np.any, speeds))
+        self._still = self.friction(np.zeros(len(path.s)))
+        hold = np.abs(np.stack((self.holding[:-1], self.holding[1:])) + self._still)
+        self.held = np.minimum(np.max(hold, axis=(0, 1)) / limits.effort, MOST_HELD)
         slopes, most = path.slope, limits.velocity
         if model.loops is not None:
             # Dependent joints have limits of velocity, too.
@@ -219,7 +228,7 @@ class NodeLimits:
         return (np.stack((found.min(axis=0), found.max(axis=0)))
                 + np.stack((passive[:-1], passive[1:])))
 
-    def constraints(self, x: np.ndarray | None, allowed: np.ndarray
+    def constraints(self, x: np.ndarray | None, allowed: np.ndarray, exerted: np.ndarray
                     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
         Return a, b and c of the inequalities a u + b x + c <= 0, shape (intervals, inequalities).
@@ -228,12 +237,14 @@ class NodeLimits:
         ----------
         x : ndarray, shape (nodes,), or None
             The last solution, about which friction is linearized.
-        allowed : ndarray, shape (intervals,)
-            Shares of the limits that are used.
+        allowed, exerted : ndarray, shape (intervals,)
+            Shares that are used: of the limits of accelerations, and of what is left of those of
+            efforts beyond `held`.
 
         """
         path, limits = self._path, self._limits
         fixed, slope = self._lines(x)
+        shares = self.held + exerted[:, None] * (1.0 - self.held)
         step = 2.0 * np.diff(path.s)[:, None]
         found: list[tuple[np.ndarray, ...]] = []
         for end in (0, 1):
@@ -246,11 +257,12 @@ class NodeLimits:
                 slower = np.minimum(limits.acceleration, limits.deceleration)
                 effort = (self._inertial[here], self._bent[here] + slope[side, end],
                           self.holding[here] + fixed[side, end])
-                for terms, most in ((motion, np.where(unsure, slower, limit)),
-                                    (effort, np.broadcast_to(limits.effort, limit.shape))):
+                for terms, most, share in (
+                        (motion, np.where(unsure, slower, limit), allowed[:, None]),
+                        (effort, limits.effort, shares)):
+                    most = most * share
                     given = np.isfinite(most).any(axis=0)
-                    a, b, c = (sign * one[:, given] / (most[:, given] * allowed[:, None])
-                               for one in terms)
+                    a, b, c = (sign * one[:, given] / most[:, given] for one in terms)
                     # At the last node of an interval, x has grown by 2 u ds.
                     found.append((a + end * step * b, b, c))
         a, b, c = (np.concatenate(one, axis=1) for one in zip(*found))
@@ -259,9 +271,9 @@ class NodeLimits:
 
     def _lines(self, x: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return friction at x = 0 and its slope, by lines that touch it at a last solution."""
+        still = self._still
         if not self.friction_varies:
-            fixed = self.friction(np.zeros(len(self._path.s)))
-            return fixed, np.zeros_like(fixed)
+            return still, np.zeros_like(still)
         if x is None:
             x = FIRST_GUESS * self.fastest
         x = np.maximum(x, SLOWEST * np.max(x) + TINY)
@@ -275,8 +287,10 @@ class NodeLimits:
             wrong = np.zeros(len(x), bool)
             for end in (0, 1):
                 here = slice(end, len(x) - 1 + end)
-                hold = self.holding[here] + fixed[:, end]
-                wrong[here] |= np.any(np.abs(hold) > POSSIBLE * self._limits.effort, axis=(0, 2))
+                limit, hold = self._limits.effort, np.abs(self.holding[here] + still[:, end])
+                most = np.maximum(POSSIBLE * limit, limit - ROOM * (limit - hold))
+                wrong[here] |= np.any(np.abs(self.holding[here] + fixed[:, end]) > most,
+                                      axis=(0, 2))
             if not wrong.any():
                 break
             x = np.where(wrong, 0.25 * x, x)

@@ -133,10 +133,11 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
     if len(time) < 2:
         zero = np.zeros((len(time), model.nv))
         return zero if v is None else v, zero if a is None else a
-    from scipy.interpolate import CubicSpline
+    from scipy.interpolate import Akima1DInterpolator, CubicSpline
 
     if v is not None:
-        return v, CubicSpline(time, v)(time, 1)
+        # Of short and long intervals side by side, each has its own acceleration.
+        return v, Akima1DInterpolator(time, v)(time, 1)
     spline = CubicSpline(time, q[:, independent_positions(model)], bc_type='clamped')
     return spline(time, 1), spline(time, 2) if a is None else a
 

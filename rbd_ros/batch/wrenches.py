@@ -46,7 +46,7 @@ def batch_wrenches(model: Model, external_wrenches: object, states: int) -> Batc
     if external_wrenches is None:
         return NO_WRENCHES
     of_links = wrenches_of_states(model, external_wrenches, states)
-    if not of_links:
+    if not of_links or not states:
         return NO_WRENCHES
     tree = model.tree
     workspace = workspace_of(model.spanning_tree)

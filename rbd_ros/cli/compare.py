@@ -93,7 +93,8 @@ def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
 
 JOINT_FIELDS = ('kind', 'parent', 'child', 'mimics', 'multiplier and offset',
                 'position in the parent, m', 'orientation in the parent', 'axis', 'lower limit',
-                'upper limit', 'velocity limit', 'effort limit', 'damping', 'friction', 'armature',
+                'upper limit', 'velocity limit', 'effort limit', 'acceleration limit',
+                'deceleration limit', 'jerk limit', 'damping', 'friction', 'armature',
                 'stiffness', 'spring reference')
 
 
@@ -102,8 +103,9 @@ def _joint_fields(joint: Joint) -> tuple[object, ...]:
     return (joint.kind, joint.parent, joint.child, mimic.joint if mimic else 'none',
             (mimic.multiplier, mimic.offset) if mimic else (), joint.placement[:3, 3],
             joint.placement[:3, :3], joint.axis if joint.kind != 'fixed' else (),
-            joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction,
-            joint.armature, joint.stiffness, joint.spring_reference)
+            joint.lower, joint.upper, joint.velocity, joint.effort, joint.acceleration,
+            joint.deceleration, joint.jerk, joint.damping, joint.friction, joint.armature,
+            joint.stiffness, joint.spring_reference)
 
 
 CONSTRAINT_FIELDS = ('kind', 'link a', 'link b', 'position in link a, m',

@@ -163,7 +163,8 @@ class MujocoRobot:
             if self._braked:
                 continue
             data.qfrc_applied[:] = 0.0
-            data.qfrc_applied[self._v_of] = self._tau - self.model.effort_offset
+            data.qfrc_applied[self._all_v_of] = -self._tree.effort_offset
+            data.qfrc_applied[self._v_of] += self._tau
             for link, wrench in self._wrenches.items():
                 self._apply_wrench(link, wrench)
             self._mujoco.mj_step(self._robot, data)

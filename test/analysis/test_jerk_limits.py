@@ -63,7 +63,7 @@ def test_result_is_on_the_path_from_rest_to_rest_with_its_efforts():
     path = waypoints(FREE, 4, 20)
     found = retime(FREE, path, jerk_limit=np.full(FREE.nv, 500.0))
     s = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))))
-    fine = CubicSpline(s, path)(np.linspace(0.0, s[-1], 20001))
+    fine = CubicSpline(s, path, bc_type='natural')(np.linspace(0.0, s[-1], 20001))
     curve = quintics(found)
     apart = [np.min(np.max(np.abs(fine - q), axis=1)) for q in curve(
         np.arange(0.0, found.time[-1], 0.02))]

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.model import Constraint, with_constraints
+from rbd_ros.model import Constraint, with_constraints, with_friction
 from rbd_ros.model.closure import equations_and_gaps
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.runtime.share_directory import share
@@ -52,6 +52,20 @@ def test_it_falls_as_the_simulation_of_rbd_ros_does(name):
     assert np.max(np.abs(there.q - own.q)) < SAME_MOTION * way
     assert np.max(np.abs(equations_and_gaps(model.loops, there.q)[1])) < GAP
     assert len(there.v) == model.nv and len(there.q) == model.nq
+
+
+def test_effort_offsets_of_passive_joints_count():
+    path = share('urdf', 'palletizer.urdf')
+    model = load_quietly(path)
+    model = with_friction(model, friction={one.name: 0.0 for one in model.joints if one.nv},
+                          effort_offset={'elbow': 20.0})
+    q = rbd_ros.neutral(model)
+    there, own = MujocoRobot(path.read_text(), model, q, step=STEP), Simulator(model, q, step=STEP)
+    tau = rbd_ros.gravity_torques(model, q)
+    for one in (there, own):
+        one.advance(tau, 60)
+    assert np.max(np.abs(own.q - q)) > 1e-4
+    assert np.max(np.abs(there.q - own.q)) < SAME_MOTION * np.max(np.abs(own.q - q))
 
 
 def test_measurements_are_of_all_positions_and_of_the_motors():

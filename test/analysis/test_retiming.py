@@ -113,7 +113,7 @@ def test_result_is_on_the_path_from_rest_to_rest_with_its_efforts(arm):
     path = waypoints(arm, 4, 20)
     found = retime(arm, path)
     s = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))))
-    fine = CubicSpline(s, path)(np.linspace(0.0, s[-1], 20001))
+    fine = CubicSpline(s, path, bc_type='natural')(np.linspace(0.0, s[-1], 20001))
     apart = [np.min(np.max(np.abs(fine - q), axis=1)) for q in at_1_khz(found)[1][0][::20]]
     assert max(apart) < 1e-3
     assert np.allclose(found.q[[0, -1]], path[[0, -1]])
@@ -205,6 +205,41 @@ def test_viscous_friction_limits_the_speed():
         middle = 0.5 * (low + high)
         low, high = (middle, high) if way(middle)[0] < WAY else (low, middle)
     assert way(low)[1] < duration(robot) <= LONGER * way(low)[1]
+
+
+@pytest.mark.parametrize('share', [1.0, 0.9, 0.8])
+def test_heavy_robots_with_damping_are_as_fast_as_a_quintic_at_least(share):
+    # About a horizontal axis, from lying to lying: gravity takes up to 19.2 of 21.5 N m.
+    heavy = with_friction(wheel(axis=(1.0, 0.0, 0.0), effort=21.5 / share), damping={'j': 2.0})
+    found = retime(heavy, [[-0.2], [0.2]], effort_share=share)
+    x = np.linspace(0.0, 1.0, 1001)
+    q = -0.2 + 0.4 * (10.0 * x ** 3 - 15.0 * x ** 4 + 6.0 * x ** 5)
+    v, a = 0.4 * (30.0 * x ** 2 * (1.0 - x) ** 2), 0.4 * (60.0 * x - 180.0 * x ** 2
+                                                          + 120.0 * x ** 3)
+    hold = 1.96 * 9.81 * 2.0 * INERTIA * np.cos(q) / (2.0 * INERTIA) * 0.5
+    slow = next(t for t in np.linspace(0.05, 5.0, 2000) if np.max(np.abs(
+        INERTIA * a / t ** 2 + 2.0 * v / t + hold)) <= 21.5)
+    assert found.time[-1] < slow
+    assert np.max(np.abs(found.effort)) <= 21.5 * (1.0 + 1e-6)
+
+
+def test_paths_stay_near_waypoints_that_are_unevenly_far_apart(arm):
+    for way in ([0.0, 0.3, 0.31, 0.3], [0.3, 0.31, 0.3, 0.0], [0.0, 0.2, 0.205, 0.2, 0.205]):
+        path = np.zeros((len(way), arm.nv))
+        path[:, 0], path[:, 3], path[:, 5] = way, -1.5, 1.5
+        q = retime(arm, path, acceleration_limit=np.full(arm.nv, 5.0)).q[:, 0]
+        overshoot = 0.25 * np.ptp(way)
+        assert min(way) - overshoot < q.min() and q.max() < max(way) + overshoot
+
+
+def test_small_accelerations_do_not_shrink_the_efforts_that_hold_the_robot():
+    # Gravity takes 9.6 of 10 N m. The path reverses several times.
+    lifted = wheel(axis=(1.0, 0.0, 0.0), effort=10.0)
+    path = np.array([-0.0006, -0.0669, -0.0672, -0.0674, -0.0673, -0.0656, -0.0878])[:, None]
+    for acceleration in (0.2, 0.6):
+        found = retime(lifted, path, acceleration_limit=[acceleration])
+        assert np.max(np.abs(found.a)) <= acceleration * (1.0 + 1e-6)
+        assert np.max(np.abs(found.effort)) <= 10.0 * (1.0 + 1e-6)
 
 
 def test_deceleration_has_its_own_limit():
@@ -353,7 +388,7 @@ def test_friction_at_nodes_has_all_directions_that_a_joint_may_have():
 def test_inequalities_hold_where_torques_at_both_ends_are_within_limits():
     # A turn of the first wheel about a vertical axis: torques are q'' I and friction.
     path, nodes, x = there_and_back()
-    a, b, c = nodes.constraints(x, np.ones(len(x) - 1))
+    a, b, c = nodes.constraints(x, *np.ones((2, len(x) - 1)))
     least, largest = nodes.friction(x)
     step, count = np.diff(path.s), 0
     for u in np.linspace(-60.0, 60.0, 241):

@@ -51,6 +51,17 @@ def test_efforts_are_those_of_pinocchio_whatever_is_left_out(arm, given):
     assert np.allclose(found.effort, torques(q, v, a), atol=1e-6 if given != 'qva' else ROUNDING)
 
 
+def test_accelerations_at_uneven_times_are_those_between_the_velocities(arm):
+    time = np.array([0.0, 1.0, 1.01, 1.02, 1.03])
+    v = np.zeros((5, arm.nv))
+    v[:, 0] = 0.0, 0.5, 0.49, 0.5, 0.49
+    found = trajectory_efforts(arm, time, np.zeros((5, arm.nv)), v).acceleration[:, 0]
+    means = np.diff(v[:, 0]) / np.diff(time)     # 0.5, then 1 in turns of sign
+    for k in range(1, 4):
+        assert min(means[k - 1:k + 1]) <= found[k] <= max(means[k - 1:k + 1])
+    assert np.max(np.abs(found)) < 3.0
+
+
 def test_springs_are_in_it_unless_left_out(arm):
     stiffness, reference = np.linspace(5.0, 30.0, 6), np.linspace(-1.0, 0.5, 6)
     sprung = with_springs(arm, stiffness=stiffness, spring_reference=reference)

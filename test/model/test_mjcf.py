@@ -133,6 +133,16 @@ def test_an_equality_of_one_joint_fixes_it():
     assert max(oracle.differences(compile_mjcf(text), model, fixed={'two': -0.05})) < ROUNDING
 
 
+def test_a_joint_that_follows_a_fixed_one_is_fixed_where_the_equality_has_it():
+    text = pair('<joint joint1="two" polycoef=".25"/>'
+                '<joint joint1="one" joint2="two" polycoef=".1 2"/>')
+    model = load_mjcf(text)
+    assert model.velocity_names == ('three',)
+    # Displacements from the references .2 and -.3: .25, and .1 + 2 .25.
+    fixed = {'two': -0.3 + 0.25, 'one': 0.2 + 0.1 + 2.0 * 0.25}
+    assert max(oracle.differences(compile_mjcf(text), model, fixed=fixed)) < ROUNDING
+
+
 def test_chains_of_couplings_are_followed():
     text = pair('<joint joint1="one" joint2="two" polycoef=".1 2"/>'
                 '<joint joint1="one" joint2="three" polycoef=".2 3"/>')

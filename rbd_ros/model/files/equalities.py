@@ -63,7 +63,17 @@ def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
             found[follower] = Mimic(joints[others[0]], -terms[others[0]] / terms[follower], at)
         else:
             found[follower] = at
-    return found, loops
+
+    def position(k: int) -> float | None:
+        """Return the position of a joint that equalities fix, also as that of a fixed leader."""
+        one = found.get(k)
+        if not isinstance(one, Mimic):
+            return one
+        leader = position(leader_of[k])
+        return None if leader is None else one.multiplier * leader + one.offset
+
+    return {k: one if (fixed := position(k)) is None else fixed
+            for k, one in found.items()}, loops
 
 
 def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Constraint | None:

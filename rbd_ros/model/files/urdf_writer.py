@@ -242,6 +242,8 @@ def _limit(joint: Joint) -> Attributes:
     bounded = [np.isfinite(x) for x in (*joint.lower, *joint.upper)]
     limits = {name: _words(getattr(joint, name)) for name in ('effort', 'velocity', *NEW_LIMITS)
               if np.all(np.isfinite(getattr(joint, name))) and joint.nv}
+    if 'acceleration' in limits and 'deceleration' not in limits:
+        limits['deceleration'] = 'inf'      # else it would be read as that of the acceleration
     if joint.kind in ('revolute', 'prismatic') and all(bounded):
         return {'lower': _words(joint.lower), 'upper': _words(joint.upper), **limits}
     if any(bounded) or (limits and joint.kind != 'continuous'):
