@@ -43,6 +43,8 @@ class CommandWatch:
         """Reset: nothing has been received."""
         self.last, self.told, self.computed = {}, None, None
         self.left, self.ramp, self.disturbed, self.pauses = 0.0, None, False, []
+        # The pauses since the last SHORTEST_GAP, and the longest one in each.
+        self.group, self.groups = [], []
         self.unheard = None
 
     def _come_to(self, now):
@@ -119,10 +121,15 @@ class CommandWatch:
             longest = settings.state_timeout
             if settings.publish_rate > 0.0:
                 longest = max(longest, 2.0 / settings.publish_rate)
-            if pause > min(longest, max(SHORTEST_GAP, 5 * usual)):
+            between = median(self.groups[-5:]) if self.groups else 0.0
+            if pause > min(longest, max(SHORTEST_GAP, 5 * max(usual, between))):
                 self.disturb()
             if pause <= longest:
                 self.pauses.append(pause)
+                self.group.append(pause)
+                if sum(self.group) >= SHORTEST_GAP:
+                    self.groups.append(max(self.group))
+                    self.group = []
         if self.disturbed:
             step = step if self.left > 0.0 else 0.0
             self.left, self.disturbed = max(settings.blend_time, SMOOTH), False

@@ -4,7 +4,9 @@
 
 import numpy as np
 import pytest
-from rbd_ros.ros.state.joint_states import Differentiator
+import rbd_ros
+from rbd_ros.ros.state.joint_states import Differentiator, JointStates
+from sensor_msgs.msg import JointState
 
 # s: of the filter, and of the longest pause.
 FILTER, TIMEOUT = 0.05, 0.5
@@ -55,3 +57,19 @@ def test_nothing_is_known_after_everything_is_forgotten():
     assert np.all(np.isnan(one.rates))
     one.update(BOTH, np.zeros(2), 1.01, FILTER, TIMEOUT)
     assert np.all(np.isnan(one.rates))
+
+
+def test_times_of_receipt_and_of_stamps_are_not_mixed():
+    names = ['a']
+    robot = (rbd_ros.ModelBuilder('r').link('base').link('arm', 1.0, inertia=(0.1, 0.1, 0.1))
+             .joint('a', 'revolute', 'base', 'arm').build())
+    states = JointStates(robot)
+
+    def take(position, now, stamp):
+        states.update(JointState(name=names, position=[position]), now, stamp, filter_time=FILTER)
+    for k in range(50):
+        take(0.01 * k, 5.0 + 0.01 * k, 1.7e9 + 0.01 * k)
+    assert states.differentiator.rates == pytest.approx([1.0], rel=1e-3)
+    for k in range(50):
+        take(0.49, 5.5 + 0.01 * k, 0.0)
+    assert states.differentiator.rates == pytest.approx([0.0], abs=1e-3)

@@ -68,7 +68,7 @@ class ForceMachine(RuleBasedStateMachine):
             SimpleNamespace(warning=lambda text: self.log.append(text)))
         self.robots = [Robot(number) for number in range(len(MODELS))]
         self.robot = self.seen = None
-        self.now, self.listens = 1000.0, True
+        self.now, self.listens, self.observes = 1000.0, True, False
         self.one.wanted = True
         self.accepted, self.seen_by = [], None
         self.thresholds, self.learning, self.described = None, None, None
@@ -111,7 +111,8 @@ class ForceMachine(RuleBasedStateMachine):
             self._check()
 
     def _witness(self, q, v, tau, lost):
-        if not (self.listens or (self.learning is not None and self.thresholds is None)):
+        self.observes = self.listens or (self.learning is not None and self.thresholds is None)
+        if not self.observes:
             return
         self._see()
         if lost != 'none':
@@ -190,7 +191,7 @@ class ForceMachine(RuleBasedStateMachine):
     def _check(self):
         robot = self.robot
         said = self.one.values(EXTERNAL_TORQUES, robot, robot.states.q)
-        settled = (self.seen is robot and self.accepted
+        settled = (self.observes and self.seen is robot and self.accepted
                    and self.accepted[-1][0] - self.accepted[0][0] >= SETTLED)
         if not settled:
             assert isinstance(said, str) and said

@@ -13,6 +13,7 @@ from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from robots import example_urdf, relative_error
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 # Rounding is a thousandth of it.
@@ -173,3 +174,18 @@ def test_fault_46_a_node_that_was_never_configured_ends_too():
     node.finish()
     assert node.trigger_shutdown() == TransitionCallbackReturn.SUCCESS
     node.destroy_node()
+
+
+def test_a_controller_that_comes_while_states_are_away_is_a_new_one(harness, model, state):
+    node = harness(blend_time=1.0)
+    heard, topic = node.heard['~/effort_commands'], '/dynamics/effort_commands'
+    node.answer(*state, topic='~/effort_commands')
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, gravity(model, state)))
+    old, = [one for one in node.peer.subscriptions if one.topic_name == topic]
+    node.peer.destroy_subscription(old)
+    end = monotonic() + 2.0
+    node.spin_until(lambda: monotonic() > end)
+    first = []
+    node.peer.create_subscription(Float64MultiArray, topic, first.append, 10)
+    keep_sending(node, state, lambda: first)
+    assert np.max(np.abs(first[0].data)) < 0.1 * np.max(np.abs(gravity(model, state)))

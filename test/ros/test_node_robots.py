@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floating bases, loads, gravity, locked joints and friction, on the node in this process."""
 
+from time import monotonic
 import warnings
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -392,3 +393,13 @@ def test_parameters_change_while_the_node_runs_where_that_is_safe(harness, arm):
     got = node.answer(arm.velocity_names, q, v)
     expected = rbd_ros.coriolis_matrix(arm, q, v, factorization='body')
     assert relative_error(got.coriolis_matrix, expected.ravel()) < AGREEMENT
+
+
+def test_a_description_is_outdated_by_the_one_in_use(harness):
+    node = harness(ARM)
+    node.node.current.describe(ARM.replace('<mass value="', '<mass value="1'))
+    node.node.current.describe(ARM)
+    model_id = node.node.robot.model_id
+    end = monotonic() + 1.0
+    node.spin_until(lambda: monotonic() > end)
+    assert node.node.robot.text == ARM and node.node.robot.model_id == model_id

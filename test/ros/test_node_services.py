@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Markers and services of the dynamics node; numbers are rows of doc/faults.md."""
 
+from time import monotonic
+
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from harness import at, Harness, keep_sending
@@ -247,3 +249,17 @@ def test_fault_41_bad_requests_are_refused_with_the_reason(arm, model, request_,
     assert not got.success
     assert message in got.message
     arm.answer(*state(model)[0])
+
+
+def test_fault_40_old_velocities_are_not_used_for_given_positions():
+    harness = Harness(ARM, state_timeout=0.3)
+    try:
+        message, q, _ = state(rbd_ros.load_urdf_string(ARM))
+        harness.answer(*message)
+        end = monotonic() + 0.5
+        harness.spin_until(lambda: monotonic() > end)
+        answer = harness.call(InverseDynamics, 'inverse_dynamics', position=q.tolist())
+        assert not answer.success
+        assert 'gives no velocity, and there is no recent state of' in answer.message
+    finally:
+        harness.close()

@@ -45,7 +45,8 @@ MIN_BLEND = 0.25    # s: shortest blend after a disturbance, and shortest ramp
 # s: time for which one command may advance, unless states always come more slowly.
 MAX_STEP = 0.02
 MAX_BLEND_STEP = MIN_BLEND / 5.0    # s: time of a blend by which one command may advance even then
-# A pause between states is a gap if it exceeds this time, s, and this multiple of the usual pause.
+# A pause between states is a gap if it exceeds this time, s, and this multiple of the usual pause
+# between states, or between groups of them.
 MIN_GAP, GAP_RATIO = 0.1, 5
 PAUSES = 5    # Number of pauses whose median is the usual pause
 # s without a subscriber, after which commands start at zero: the next one is another controller.
@@ -106,6 +107,7 @@ class EffortCommands:
         self._limits = self._last = self._blended = np.zeros(0)
         self._beyond = np.zeros(0, bool)
         self._pauses: deque[float] = deque(maxlen=PAUSES)
+        self._long_pauses: deque[float] = deque(maxlen=PAUSES)
         # s, time since which there is no subscriber.
         self._unsubscribed: float | None = None
         self._now = -inf
@@ -122,6 +124,8 @@ class EffortCommands:
         # s, remaining time of the ramp to zero; None: it has not started.
         self._ramp_left: float | None = None
         self._pauses.clear()
+        self._long_pauses.clear()
+        self._span = self._longest = 0.0
         self._last[:] = 0.0
 
     def configure(self, settings: CommandSettings) -> None:
@@ -214,19 +218,19 @@ class EffortCommands:
 
         """
         settings = self._settings
-        self._note_subscriber(now)
+        self.note_subscriber(now)
         self._beyond |= np.abs(efforts) > self._limits
         step = 0.0
         if self._commanded is None:
             self._left, self._disturbed = settings.blend_time, False
         else:
-            step = now - self._commanded
+            step = max(now - self._commanded, 0.0)      # after a jump back, but for rounding
             if step > MAX_STEP:
                 step = min(step, max(MAX_STEP, self._usual_pause()))
             self._disturbed |= self._is_gap(now)
             pause = now - self._computed
             if pause <= self._longest_pause():
-                self._pauses.append(pause)
+                self._note_pause(pause)
         if self._commanded is None or self._disturbed:
             self._blended = self._last.copy()
         if self._disturbed:
@@ -251,7 +255,7 @@ class EffortCommands:
 
         """
         settings = self._settings
-        self._note_subscriber(now)
+        self.note_subscriber(now)
         if self._commanded is None or settings.on_stale == 'stop':
             return None
         patience = settings.state_timeout
@@ -261,7 +265,7 @@ class EffortCommands:
             return None
         if self._ended and (settings.on_stale == 'hold' or not self._last.any()):
             return None
-        step = min(now - self._commanded, MAX_STEP)
+        step = min(max(now - self._commanded, 0.0), MAX_STEP)
         if settings.on_stale == 'hold':
             self._move_towards(self._last, step, 0.0, now)
             return self._last
@@ -307,7 +311,8 @@ class EffortCommands:
         if self._unsubscribed is None:
             self._unsubscribed = now
 
-    def _note_subscriber(self, now: float) -> None:
+    def note_subscriber(self, now: float) -> None:
+        """Note that commands have a subscriber at this time, s."""
         self._set_time(now)
         if self._is_new_subscriber(now):
             self._discard()
@@ -320,11 +325,20 @@ class EffortCommands:
         """Return whether efforts computed at this time, s, follow a gap."""
         pause = now - self._computed
         return pause > self._longest_pause() or (
-            pause > MIN_GAP and pause > GAP_RATIO * self._usual_pause())
+            pause > MIN_GAP and pause > GAP_RATIO * max(
+                self._usual_pause(), median(self._long_pauses or [0.0])))
 
     def period(self) -> float:
         """Return the measured period of the computed efforts, s; 0: unknown."""
         return self._usual_pause() if len(self._pauses) == PAUSES else 0.0
+
+    def _note_pause(self, pause: float) -> None:
+        """Note a pause, s, and the longest one in each `MIN_GAP`: states may come in groups."""
+        self._pauses.append(pause)
+        self._span, self._longest = self._span + pause, max(self._longest, pause)
+        if self._span >= MIN_GAP:
+            self._long_pauses.append(self._longest)
+            self._span = self._longest = 0.0
 
     def _usual_pause(self) -> float:
         return median(self._pauses) if self._pauses else 0.0

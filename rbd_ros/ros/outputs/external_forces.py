@@ -8,7 +8,8 @@ Invariant, after any sequence of calls:
 1. Estimates come only from an observer of the current robot that, since its last reset, has
    received complete, strictly increasing states with efforts and velocities, at most
    `LONGEST_GAP` apart. States that are late by no more than that are ignored.
-2. Estimates are published only after `SETTLED` time constants of such states.
+2. Estimates are published only after `SETTLED` time constants of such states, and only for the
+   state that was observed last.
 3. There is a contact only by thresholds that were given, or found by a requested and completed
    calibration of a robot with the same description.
 
@@ -79,6 +80,7 @@ class ExternalForces:
     def __init__(self, settings: ForceSettings, clocks: Clocks, log: Log) -> None:
         self._settings, self._clocks, self._log = settings, clocks, log
         self.wanted = False
+        self._is_current = False        # whether the latest state has been observed
         self._robot: Robot | None = None
         self._detector: ContactDetector | None = None
         self._torques = np.zeros(0)
@@ -148,7 +150,8 @@ class ExternalForces:
 
     def note(self, robot: Robot) -> None:
         """Take another complete state of the robot, if it is needed."""
-        if not (self.wanted or self.calibration_left()):
+        self._is_current = self.wanted or self.calibration_left() > 0.0
+        if not self._is_current:
             return
         if robot is not self._robot:
             self._take_over(robot)
@@ -254,6 +257,8 @@ class ExternalForces:
                     'the robot, or set contact_threshold')
         if robot is not self._robot or self._time is None or self.why_not:
             return self.why_not or 'the observer begins again with another robot'
+        if not self._is_current:
+            return 'the observer is settling'
         values: dict[str, Any] = {'external_torques': self._torques}
         if topic == EXTERNAL_WRENCH:
             values.update(convert.parts_of_wrench('external_wrench', external_wrench(

@@ -114,9 +114,9 @@ class Publishing:
     def _start_timers(self) -> None:
         self._stop_timers()
         # Commands first: they must continue even if the other timer cannot be created.
-        if self._settings.on_stale != 'stop':
-            self._timers.append(self._node.create_timer(
-                COMMAND_PERIOD, self._on_silence, clock=self._wall))
+        self._timers.append(self._node.create_timer(
+            LISTENERS_PERIOD if self._settings.on_stale == 'stop' else COMMAND_PERIOD,
+            self._repeat_command, clock=self._wall))
         if self._settings.publish_rate > 0.0:
             self._timers.append(self._node.create_timer(1.0 / self._settings.publish_rate,
                                                         self._on_timer, clock=self._wall))
@@ -133,6 +133,7 @@ class Publishing:
     def close(self) -> None:
         """Destroy timers and publishers."""
         self._stop_timers()
+        self._commands.note_no_subscriber(self._clocks.age_time())
         for publisher in self.publishers():
             self._node.destroy_publisher(publisher)
 
@@ -145,6 +146,13 @@ class Publishing:
         self._subscribed_commands = [topic for topic, publisher in self._command_publishers.items()
                                      if publisher.get_subscription_count()]
         return bool(self._subscribed_commands)
+
+    def _note_subscribers(self, now: float) -> None:
+        """Tell the commands whether they have subscribers, also while they are not sent."""
+        if self._subscribed_commands:
+            self._commands.note_subscriber(now)
+        else:
+            self._commands.note_no_subscriber(now)
 
     @guarded
     def _on_timer(self) -> None:
@@ -168,8 +176,7 @@ class Publishing:
             self._markers_subscribed = self._marker_publisher.get_subscription_count() > 0
             self._forces.wanted = self._markers_subscribed or any(
                 topic in EXTERNAL_TOPICS for topic in self._subscribed)
-            if not self._subscribed_commands:
-                self._commands.note_no_subscriber(now)
+            self._note_subscribers(now)
             if self.active and not robot.task_link:
                 for topic in [topic for topic in self._subscribed if topic in NEED_TASK_LINK]:
                     self._subscribed.remove(topic)
@@ -356,17 +363,13 @@ class Publishing:
         for topic in self._subscribed_commands:
             self._publishers[topic].publish(self._command_messages.message(topic, joints, efforts))
 
-    def _on_silence(self) -> None:
-        self._repeat_command()
-
     @guarded
     def _repeat_command(self, later: float = 0.0) -> bool:
         """Send the command that is due while no states arrive; return whether there was one."""
-        if not self.active:
-            return False
         now = self._clocks.age_time()
-        if not self._find_command_subscribers():
-            self._commands.note_no_subscriber(now + later)
+        self._find_command_subscribers()
+        self._note_subscribers(now + later)
+        if not (self.active and self._subscribed_commands):
             return False
         robot = self._current.robot
         states_come = (robot is not None and self._settings.publish_rate > 0.0

@@ -54,7 +54,10 @@ class CurrentRobot:
 
     def describe(self, text: str) -> None:
         """Replace the robot by that of a URDF; keep it if the URDF is invalid or not accepted."""
-        if text == self._newest or (self.robot is not None and text == self.robot.text):
+        if text == self._newest:
+            return
+        if self.robot is not None and text == self.robot.text:
+            self._newest = None     # one that is being read is outdated
             return
         if self._is_unwanted():
             return
@@ -98,7 +101,7 @@ class CurrentRobot:
         return robot
 
     def _take(self, robot: Robot | str | None) -> None:
-        if robot is None:
+        if robot is None or (isinstance(robot, Robot) and robot.text != self._newest):
             return
         self._newest = None
         if isinstance(robot, str):

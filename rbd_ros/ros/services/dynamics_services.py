@@ -130,6 +130,10 @@ class Services:
         return robot.states.q
 
     def _measured_velocity(self, robot: Robot) -> np.ndarray:
+        missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
+        if missing:
+            raise BadRequest(robot.why_missing(
+                missing, 'the request gives no velocity, and there is no recent state of'))
         v = robot.velocity(self._settings.missing_velocity)
         if v is None:
             raise BadRequest('the request gives no velocity, and none was measured of '

@@ -105,6 +105,7 @@ class JointStates:
         self.v_of = np.array(v_of, int)
         self.turns = np.array(turns, bool)
         self.differentiator = Differentiator(turns)
+        self._by_stamps: bool | None = None     # whether it has times of stamps, or of receipt
         self.judge = SampleJudge(model, self.names, self.v_of, turns)
         self._index = {name: k for k, name in enumerate(self.names)}
         # Mimic joints and locked joints may be measured, too, but are not needed.
@@ -156,6 +157,9 @@ class JointStates:
             self._last_stamp = max(stamp, self._last_stamp)
         if filter_time is not None:
             joint, _, q, _ = taken.T
+            if bool(stamp) != self._by_stamps:
+                self._by_stamps = bool(stamp)
+                self.differentiator.forget()
             self.differentiator.update(joint, self.q[q], stamp or now, filter_time, timeout)
         if len(taken) == len(self.names):
             self._first_received = self._last_received = now
