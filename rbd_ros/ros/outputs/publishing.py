@@ -116,7 +116,7 @@ class Publishing:
         # Commands first: they must continue even if the other timer cannot be created.
         self._timers.append(self._node.create_timer(
             LISTENERS_PERIOD if self._settings.on_stale == 'stop' else COMMAND_PERIOD,
-            self._repeat_command, clock=self._wall))
+            self._on_silence, clock=self._wall))
         if self._settings.publish_rate > 0.0:
             self._timers.append(self._node.create_timer(1.0 / self._settings.publish_rate,
                                                         self._on_timer, clock=self._wall))
@@ -149,10 +149,9 @@ class Publishing:
 
     def _note_subscribers(self, now: float) -> None:
         """Tell the commands whether they have subscribers, also while they are not sent."""
-        if self._subscribed_commands:
-            self._commands.note_subscriber(now)
-        else:
-            self._commands.note_no_subscriber(now)
+        note = (self._commands.note_subscriber if self._subscribed_commands
+                else self._commands.note_no_subscriber)
+        note(now)
 
     @guarded
     def _on_timer(self) -> None:
@@ -362,6 +361,9 @@ class Publishing:
         efforts = efforts / self._constants
         for topic in self._subscribed_commands:
             self._publishers[topic].publish(self._command_messages.message(topic, joints, efforts))
+
+    def _on_silence(self) -> None:
+        self._repeat_command()
 
     @guarded
     def _repeat_command(self, later: float = 0.0) -> bool:
