@@ -54,7 +54,8 @@ def theirs(model: rbd_ros.Model, waypoints: np.ndarray):
     return algorithm.TOPPRA(
         [constraint.JointVelocityConstraint(velocity),
          constraint.JointAccelerationConstraint(acceleration), torques],
-        toppra.SplineInterpolator(np.linspace(0.0, 1.0, len(waypoints)), waypoints),
+        toppra.SplineInterpolator(np.linspace(0.0, 1.0, len(waypoints)), waypoints,
+                                  bc_type='natural'),
         solver_wrapper='seidel', parametrizer='ParametrizeConstAccel').compute_trajectory()
 
 

@@ -58,10 +58,11 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     """
     Return the fastest motion along a path that keeps to the limits of the robot.
 
-    The path is a cubic spline through the waypoints. Velocities, accelerations, decelerations and
-    efforts stay within the robot's limits; payloads, rotors and mimic joints are those of the
-    model. Joints that depend on others in closed loops keep to their limits of velocity, at the
-    points; mimic joints have no limits of their own. Needs the package toppra (extra ``retime``).
+    The path is a natural cubic spline through the waypoints. Velocities, accelerations,
+    decelerations and efforts stay within the robot's limits; payloads, rotors and mimic joints are
+    those of the model. Joints that depend on others in closed loops keep to their limits of
+    velocity, at the points; mimic joints have no limits of their own. Needs the package toppra
+    (extra ``retime``).
 
     With limits of jerk, the result is not the fastest motion, but one that is derived from it, see
     `rbd_ros.batch.jerk_limits`.
