@@ -97,25 +97,3 @@ def test_samples_are_judged_until_the_kernel_is_compiled(monkeypatch):
     for k in range(3):
         assert states.update(JointState(name=NAMES, position=[0.01 * k] * 5), 10.0 + 0.01 * k)
     assert states.q.tolist() == [0.02] * 5
-
-
-def test_of_a_message_with_late_and_new_joints_the_new_ones_count():
-    robot = rbd_ros.ModelBuilder('r').link('base')
-    for name in 'ab':
-        robot.link(name, 1.0, inertia=(0.1, 0.1, 0.1))
-        robot.joint(name, 'revolute', 'base', name)
-    states = JointStates(robot.build())
-
-    def take(names, positions, stamp):
-        return states.update(JointState(name=names, position=positions), stamp + 1.0, stamp, 0.5)
-    for k in range(20):
-        t = 10.0 + 0.01 * k
-        take(['a'], [0.01 * k], t)
-        # Both, measured 5 ms earlier: for a there is something newer.
-        assert take(['a', 'b'], [-9.0, 0.02 * k], t - 0.005)
-        assert np.allclose(states.q, [0.01 * k, 0.02 * k])
-    assert states.missing(11.19, 0.5) == []
-    with pytest.raises(Rejected, match='before that of an earlier message'):
-        take(['a', 'b'], [0.0, 0.0], 10.1)
-    with pytest.raises(TimeWentBack):
-        take(['a', 'b'], [0.0, 0.0], 5.0)

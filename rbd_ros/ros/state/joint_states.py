@@ -186,31 +186,26 @@ class JointStates:
                      timeout: float) -> np.ndarray:
         """Take the samples of a message except for glitches; return the places of those taken."""
         position, velocity, effort = self._read(message)
-        places = self._places
-        if stamp and stamp < self._last_stamp and len(places):
-            late = self._stamps[places[:, 0]] - stamp
-            if late.max() > timeout:
-                raise TimeWentBack(f'stamps jumped back by {late.max():.6g} s')
-            newer = late <= 0.0
-            if not newer.any():
-                raise Rejected(f'its stamp is {late.max():.6g} s before that of an earlier '
-                               'message', 'out of order')
-            # Another publisher was faster for some joints.
-            places, position, velocity, effort = (
-                x[newer] for x in (places, position, velocity, effort))
-        joint, _, q, v = places.T
+        joint, _, q, v = self._places.T
+        if stamp and stamp < self._last_stamp and len(joint):
+            late = self._stamps[joint].max() - stamp
+            if late > timeout:
+                raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
+            if late > 0.0:
+                raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
+                               'out of order')
         elapsed, jitter = ((stamp - self._stamps[joint], STAMP_JITTER) if stamp
                            else (now - self._received[joint], RECEIPT_JITTER))
         velocity, jumped = self.judge.judge(joint, position, velocity, stamp or now, self.q[q],
                                             self.v[v], elapsed, jitter)
         # A joint that has jumped keeps its last sample.
         taken = ~jumped
-        joint, _, q, v = places[taken].T
+        joint, _, q, v = self._places[taken].T
         self.q[q], self.v[v], self.effort[v] = position[taken], velocity[taken], effort[taken]
         self._received[joint] = now
         if stamp:
             self._stamps[joint] = stamp
-        return places[taken]
+        return self._places[taken]
 
     def _read(self, message: JointState | JointStateContent
               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
