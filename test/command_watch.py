@@ -86,7 +86,8 @@ class CommandWatch:
         if self.unheard is None:
             self.unheard = now
 
-    def _hear(self, now):
+    def somebody_listens(self, now):
+        """Record that the topic has a subscriber at this time."""
         self._come_to(now)
         if self.unheard is not None and now - self.unheard > FORGOTTEN:
             joints = self.joints
@@ -110,7 +111,7 @@ class CommandWatch:
             The parameters of the node.
 
         """
-        self._hear(now)
+        self.somebody_listens(now)
         step = 0.0
         if self.told is None:
             self.left, self.disturbed = settings.blend_time, False
@@ -144,7 +145,7 @@ class CommandWatch:
 
     def on_silence(self, got, limits, now, settings):
         """Check a command without new states; None: no command was published."""
-        self._hear(now)
+        self.somebody_listens(now)
         if got is None:
             return
         assert self.told is not None, 'nothing was commanded before'

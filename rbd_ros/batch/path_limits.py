@@ -288,7 +288,7 @@ class NodeLimits:
             for end in (0, 1):
                 here = slice(end, len(x) - 1 + end)
                 limit, hold = self._limits.effort, np.abs(self.holding[here] + still[:, end])
-                most = np.maximum(POSSIBLE * limit, limit - ROOM * (limit - hold))
+                most = np.maximum(POSSIBLE * limit, (1.0 - ROOM) * limit + ROOM * hold)
                 wrong[here] |= np.any(np.abs(self.holding[here] + fixed[:, end]) > most,
                                       axis=(0, 2))
             if not wrong.any():

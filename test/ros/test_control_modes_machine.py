@@ -244,7 +244,8 @@ class ModeMachine(RuleBasedStateMachine):
         for _ in range(times):
             self.now += pause
             if self.motions is not None and self.now - self.computed > SHORTEST_GAP * 0.999:
-                usual = float(np.median(self.watch.pauses[-5:])) if self.watch.pauses else 0.0
+                usual = max(float(np.median(pauses[-5:])) if pauses else 0.0
+                            for pauses in (self.watch.pauses, self.watch.groups))
                 if self.now - self.computed > min(0.5, max(SHORTEST_GAP, 5 * usual)):
                     self._lose()
             self.robot.states.q = q

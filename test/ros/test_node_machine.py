@@ -133,10 +133,11 @@ class NodeMachine(RuleBasedStateMachine):
         self.node.clocks.steady_time = lambda: self.steady
         self.commands = publishing._publishers['~/effort_commands']
         publishing._command_publishers = {'~/effort_commands': self.commands}
-        # The witness notices that nobody listens when the node does.
-        notice = self.node.commands.note_no_subscriber
-        self.node.commands.note_no_subscriber = lambda now: (
-            notice(now), self.watch.nobody_listens(now))
+        # The witness notices who listens when the node does.
+        commands = self.node.commands
+        lost, heard = commands.note_no_subscriber, commands.note_subscriber
+        commands.note_no_subscriber = lambda now: (lost(now), self.watch.nobody_listens(now))
+        commands.note_subscriber = lambda now: (heard(now), self.watch.somebody_listens(now))
 
     def _time(self):
         """Return the time that commands are timed by."""
