@@ -45,7 +45,7 @@ FIRST_GUESS, SLOWEST, TINY = 0.5, 1e-3, 1e-9
 # Quarters of x, until efforts at standstill are below this share of the limit, or leave this share
 # of what holding leaves of it.
 QUARTERS, POSSIBLE, ROOM = 16, 0.95, 0.5
-MOST_HELD = 0.999
+MOST_HELD = 0.999       # share of a limit that starting to move may take; else it is exceeded
 STEP = 1e-3             # relative difference of x by which friction is differentiated
 
 
@@ -171,8 +171,6 @@ class NodeLimits:
         Largest x at the nodes by the limits of velocities.
     holding : ndarray, shape (nodes, nv)
         Efforts that hold the robot still, N m or N.
-    held : ndarray, shape (intervals, nv)
-        Shares of the effort limits that starting to move takes, below 1.
     friction_varies : bool
         Whether friction depends on the speed.
 
@@ -193,7 +191,8 @@ class NodeLimits:
         self.friction_varies = friction and any(map(np.any, speeds))
         self._still = self.friction(np.zeros(len(path.s)))
         hold = np.abs(np.stack((self.holding[:-1], self.holding[1:])) + self._still)
-        self.held = np.minimum(np.max(hold, axis=(0, 1)) / limits.effort, MOST_HELD)
+        # Shares of the effort limits that starting to move takes, below 1.
+        self._held = np.minimum(np.max(hold, axis=(0, 1)) / limits.effort, MOST_HELD)
         slopes, most = path.slope, limits.velocity
         if model.loops is not None:
             # Dependent joints have limits of velocity, too.
@@ -238,13 +237,13 @@ class NodeLimits:
         x : ndarray, shape (nodes,), or None
             The last solution, about which friction is linearized.
         allowed, exerted : ndarray, shape (intervals,)
-            Shares that are used: of the limits of accelerations, and of what is left of those of
-            efforts beyond `held`.
+            Shares that are used: of the limits of accelerations, and of what starting to move
+            leaves of those of efforts.
 
         """
         path, limits = self._path, self._limits
         fixed, slope = self._lines(x)
-        shares = self.held + exerted[:, None] * (1.0 - self.held)
+        shares = self._held + exerted[:, None] * (1.0 - self._held)
         step = 2.0 * np.diff(path.s)[:, None]
         found: list[tuple[np.ndarray, ...]] = []
         for end in (0, 1):

@@ -116,7 +116,7 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
         if x is None:
             raise _stuck(model, limits, path, nodes)
         motion = _Motion(model, limits, path, x, friction, springs)
-        speed, rate, force = motion.excess(nodes.held)
+        speed, rate, force = motion.excess()
         settled = not nodes.friction_varies or abs(motion.duration / last - 1.0) <= SETTLED
         if settled and max(map(np.max, (speed, rate, force))) <= 1.0 + CLOSE:
             break
@@ -290,21 +290,16 @@ class _Motion:
         self._effort_at = partial(effort_of_pace, model, path.q, friction=friction,
                                   springs=springs)
 
-    def excess(self, held: np.ndarray | float = 0.0
-               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """
-        Return the largest shares of limits by interval: velocities, their rates, efforts.
-
-        The share of an effort is that of what is left of its limit beyond the share ``held``.
-
-        """
+    def excess(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the largest shares of limits by interval: velocities, their rates, efforts."""
         limits, v, a = self._limits, self._speeds, self._rates
         reverses = (np.min(v, axis=1) < 0.0) & (np.max(v, axis=1) > 0.0)
         most = limits.rates(v, a, reverses[:, None])
-        speed, rate = (np.max(np.abs(x) / limit, axis=(1, 2)) for x, limit in (
-            (np.concatenate((v, self._peaks()[:, None]), axis=1), limits.velocity), (a, most)))
-        largest = np.max(np.abs(self._efforts(1.0).reshape(v.shape)), axis=1) / limits.effort
-        return speed, rate, np.max((largest - held) / (1.0 - held), axis=1)
+        effort = self._efforts(1.0).reshape(v.shape)
+        speed, rate, force = (np.max(np.abs(x) / limit, axis=(1, 2)) for x, limit in (
+            (np.concatenate((v, self._peaks()[:, None]), axis=1), limits.velocity), (a, most),
+            (effort, limits.effort)))
+        return speed, rate, force
 
     def _peaks(self) -> np.ndarray:
         """Return the extreme velocities inside the intervals, where acceleration changes sign."""

@@ -133,11 +133,11 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
     if len(time) < 2:
         zero = np.zeros((len(time), model.nv))
         return zero if v is None else v, zero if a is None else a
-    from scipy.interpolate import Akima1DInterpolator, CubicSpline
-
     if v is not None:
-        # Of short and long intervals side by side, each has its own acceleration.
-        return v, Akima1DInterpolator(time, v)(time, 1)
+        # Parabolas through three points: a short interval has no effect on distant ones.
+        return v, np.gradient(v, time, axis=0, edge_order=1 if len(time) == 2 else 2)
+    from scipy.interpolate import CubicSpline
+
     spline = CubicSpline(time, q[:, independent_positions(model)], bc_type='clamped')
     return spline(time, 1), spline(time, 2) if a is None else a
 

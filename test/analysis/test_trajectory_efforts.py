@@ -62,6 +62,12 @@ def test_accelerations_at_uneven_times_are_those_between_the_velocities(arm):
     assert np.max(np.abs(found)) < 3.0
 
 
+def test_acceleration_of_two_points_is_constant(arm):
+    v = np.arange(2.0 * arm.nv).reshape(2, arm.nv)
+    found = trajectory_efforts(arm, [1.0, 1.5], np.zeros((2, arm.nv)), v).acceleration
+    assert np.allclose(found, 2.0 * arm.nv, rtol=1e-12)
+
+
 def test_springs_are_in_it_unless_left_out(arm):
     stiffness, reference = np.linspace(5.0, 30.0, 6), np.linspace(-1.0, 0.5, 6)
     sprung = with_springs(arm, stiffness=stiffness, spring_reference=reference)
