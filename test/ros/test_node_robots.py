@@ -395,6 +395,32 @@ def test_parameters_change_while_the_node_runs_where_that_is_safe(harness, arm):
     assert relative_error(got.coriolis_matrix, expected.ravel()) < AGREEMENT
 
 
+class SlowWorker:
+    """Keeps the work for later."""
+
+    def __init__(self):
+        self.jobs = []
+
+    def submit(self, work, done):
+        """Keep work, and what is done with its result."""
+        self.jobs.append((work, done))
+
+
+@pytest.mark.parametrize('first', [ARM.replace('</robot>', ''), ARM + '<!-- the same -->'])
+def test_only_the_newest_description_comes_into_use(harness, first):
+    current = harness(ARM).node.current
+    current._worker, newest = SlowWorker(), ARM.replace('<mass value="', '<mass value="1')
+    current.describe(first)
+    (work, done), = current._worker.jobs
+    made = work()
+    current.describe(newest)        # before the first is in use
+    done(made)
+    assert current.robot.text == ARM
+    work, done = current._worker.jobs[1]
+    done(work())
+    assert current.robot.text == newest
+
+
 def test_a_description_is_outdated_by_the_one_in_use(harness):
     node = harness(ARM)
     node.node.current.describe(ARM.replace('<mass value="', '<mass value="1'))

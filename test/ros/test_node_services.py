@@ -260,6 +260,6 @@ def test_fault_40_old_velocities_are_not_used_for_given_positions():
         harness.spin_until(lambda: monotonic() > end)
         answer = harness.call(InverseDynamics, 'inverse_dynamics', position=q.tolist())
         assert not answer.success
-        assert 'gives no velocity, and there is no recent state of' in answer.message
+        assert 'gives no velocity, and there is no recent one of' in answer.message
     finally:
         harness.close()

@@ -125,7 +125,7 @@ class EffortCommands:
         self._ramp_left: float | None = None
         self._pauses.clear()
         self._long_pauses.clear()
-        self._span = self._longest = 0.0
+        self._span = self._span_pause = 0.0
         self._last[:] = 0.0
 
     def configure(self, settings: CommandSettings) -> None:
@@ -204,7 +204,7 @@ class EffortCommands:
         self.disturb()
         self._computed += back
         if self._commanded is not None:
-            self._commanded += back
+            self._commanded = min(self._commanded + back, now)      # rounding could exceed now
         if self._unsubscribed is not None:
             self._unsubscribed += back
 
@@ -224,7 +224,7 @@ class EffortCommands:
         if self._commanded is None:
             self._left, self._disturbed = settings.blend_time, False
         else:
-            step = max(now - self._commanded, 0.0)      # after a jump back, but for rounding
+            step = now - self._commanded
             if step > MAX_STEP:
                 step = min(step, max(MAX_STEP, self._usual_pause()))
             self._disturbed |= self._is_gap(now)
@@ -265,7 +265,7 @@ class EffortCommands:
             return None
         if self._ended and (settings.on_stale == 'hold' or not self._last.any()):
             return None
-        step = min(max(now - self._commanded, 0.0), MAX_STEP)
+        step = min(now - self._commanded, MAX_STEP)
         if settings.on_stale == 'hold':
             self._move_towards(self._last, step, 0.0, now)
             return self._last
@@ -335,10 +335,10 @@ class EffortCommands:
     def _note_pause(self, pause: float) -> None:
         """Note a pause, s, and the longest one in each `MIN_GAP`: states may come in groups."""
         self._pauses.append(pause)
-        self._span, self._longest = self._span + pause, max(self._longest, pause)
+        self._span, self._span_pause = self._span + pause, max(self._span_pause, pause)
         if self._span >= MIN_GAP:
-            self._long_pauses.append(self._longest)
-            self._span = self._longest = 0.0
+            self._long_pauses.append(self._span_pause)
+            self._span = self._span_pause = 0.0
 
     def _usual_pause(self) -> float:
         return median(self._pauses) if self._pauses else 0.0

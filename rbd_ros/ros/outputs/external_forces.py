@@ -42,6 +42,7 @@ from rbd_ros.ros.state.joint_states import all_within
 MIN_THRESHOLD = 0.1    # N m or N, smallest threshold that a calibration finds
 NOT_IDENTIFIED = ('contact_thresholds is deviation, but the robot has no uncertainty: identify it '
                   'with rbd_ros identify, and load the URDF and the parameter file that it writes')
+SETTLING = 'the observer is settling'
 NO_CONTACT = 1e12    # N m or N, threshold of a floating base: support by the ground is no contact
 
 
@@ -91,7 +92,7 @@ class ExternalForces:
         self._lacking: tuple[Sequence[str], bytes] | None = None
         # Why there are no estimates; empty: there are.
         self.why_not = ''
-        self._start_again('the observer is settling')
+        self._start_again(SETTLING)
 
     def configure(self, settings: ForceSettings) -> None:
         """Replace the settings."""
@@ -131,7 +132,7 @@ class ExternalForces:
                     threshold=per_velocity(robot.model, settings.contact_threshold,
                                            settings.observer_joints, NO_CONTACT))
         self._start_again('the observer begins again with another robot' if before
-                          else 'the observer is settling')
+                          else SETTLING)
 
     def _by_deviation(self, robot: Robot) -> bool:
         """Return whether the detector counts deviations, rather than N m or N."""
@@ -196,7 +197,7 @@ class ExternalForces:
         self._torques = self._observer.update(t, q, v, torques)
         self._time, self._observed = t, self._observed + step
         if self._observed * self._slowest < SETTLED:
-            self.why_not = self.why_not or 'the observer is settling'
+            self.why_not = self.why_not or SETTLING
             return
         if self._detector is not None:
             was_calibrated = self._detector.threshold is not None
@@ -258,7 +259,7 @@ class ExternalForces:
         if robot is not self._robot or self._time is None or self.why_not:
             return self.why_not or 'the observer begins again with another robot'
         if not self._is_current:
-            return 'the observer is settling'
+            return SETTLING
         values: dict[str, Any] = {'external_torques': self._torques}
         if topic == EXTERNAL_WRENCH:
             values.update(convert.parts_of_wrench('external_wrench', external_wrench(

@@ -62,7 +62,7 @@ class CurrentRobot:
         if self._is_unwanted():
             return
         self._newest = text
-        self._worker.submit(lambda: self._make(text), self._take)
+        self._worker.submit(lambda: self._make(text), lambda made: self._take(text, made))
 
     def _is_unwanted(self) -> bool:
         """Return whether another description is rejected now, and report it."""
@@ -100,8 +100,9 @@ class CurrentRobot:
         self._prepare(robot)
         return robot
 
-    def _take(self, robot: Robot | str | None) -> None:
-        if robot is None or (isinstance(robot, Robot) and robot.text != self._newest):
+    def _take(self, text: str, robot: Robot | str | None) -> None:
+        """Use what `_make` returned, unless the description is outdated."""
+        if robot is None or text != self._newest:
             return
         self._newest = None
         if isinstance(robot, str):

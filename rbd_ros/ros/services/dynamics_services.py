@@ -120,20 +120,21 @@ class Services:
         robot.markers.show_wrenches(wrenches)
         return wrenches
 
-    def _measured_position(self, robot: Robot) -> np.ndarray:
+    def _require_recent(self, robot: Robot, left_out: str) -> None:
+        """Raise BadRequest if the measured state, of which a request leaves out a part, is old."""
         missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
         if robot.states.why_open:
-            raise BadRequest(f'the request gives no position, and {robot.states.why_open}')
+            raise BadRequest(f'the request gives no {left_out}, and {robot.states.why_open}')
         if missing:
             raise BadRequest(robot.why_missing(
-                missing, 'the request gives no position, and there is no recent one of'))
+                missing, f'the request gives no {left_out}, and there is no recent one of'))
+
+    def _measured_position(self, robot: Robot) -> np.ndarray:
+        self._require_recent(robot, 'position')
         return robot.states.q
 
     def _measured_velocity(self, robot: Robot) -> np.ndarray:
-        missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
-        if missing:
-            raise BadRequest(robot.why_missing(
-                missing, 'the request gives no velocity, and there is no recent state of'))
+        self._require_recent(robot, 'velocity')
         v = robot.velocity(self._settings.missing_velocity)
         if v is None:
             raise BadRequest('the request gives no velocity, and none was measured of '
