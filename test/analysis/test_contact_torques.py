@@ -219,3 +219,17 @@ def test_torsion_is_what_four_corners_with_friction_can_exert(talos):
         if in_pyramid and check.tilt_ratio <= 1.0:
             seen.append(check.torsion_ratio <= 1.0)
     assert 20 < sum(seen) < len(seen) - 20
+
+
+def test_surfaces_without_size_are_not_checked_for_torsion(talos):
+    q = talos.state(6)[0]
+    R = (rbd_ros.forward_kinematics(talos.model, q)[
+        talos.model.link_index('left_sole_link')] @ SOLE)[:3, :3]
+    for friction in (0.0, 0.5):
+        for size in (np.inf, 0.1):
+            sole = Contact('left_sole_link', 'surface', SOLE, friction=friction,
+                           half_size=(size, size))
+            check, = check_contacts(talos.model, q, [sole], [[0.0, 0.0, 0.0, *100.0 * R[:, 2]]])
+            assert check.torsion_ratio == pytest.approx(0.0, abs=1e-9)
+            # Without friction, rounding of the tangential force is too much.
+            assert check.holds or friction == 0.0

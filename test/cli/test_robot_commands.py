@@ -337,6 +337,9 @@ CHANGES = [
         'mass of the robot: 22.7 / 22.8 kg', "link 'elbow_link': mass: 2.7 / 2.8 kg",
         "gravity torque of 'shoulder_lift': differs by up to"]),
     ('velocity="2.4"', 'velocity="2.5"', ["joint 'upper_arm_roll': velocity limit: 2.4 / 2.5"]),
+    ('velocity="2.4"', 'velocity="2.4" acceleration="9" deceleration="8" jerk="70"', [
+        f"joint 'upper_arm_roll': {label} limit: inf / {x}" for label, x in (
+            ('acceleration', 9), ('deceleration', 8), ('jerk', 70))]),
     ('damping="0.3"', 'damping="0.31"', ["joint 'shoulder_pan': damping: 0.3 / 0.31"]),
     ('upper="2.3"', 'upper="2.2"', ["joint 'elbow': upper limit: 2.3 / 2.2"]),
     ('name="elbow" type="revolute"', 'name="elbow" type="continuous"', [

@@ -271,6 +271,15 @@ def test_wrenches_of_some_states_are_theirs():
         assert np.array_equal(picked_ones.of_chunk(now, now + 1)[1], pushed.of_chunk(k, k + 1)[1])
 
 
+def test_no_states_have_no_results_whatever_pushes():
+    model = random_tree(1, 6)
+    none, (first, second) = np.zeros((0, model.nv)), model.link_names[1:3]
+    pushes = {first: np.zeros((0, 6)), second: np.arange(6.0)}
+    for function in (batch.inverse_dynamics, batch.forward_dynamics):
+        found = function(model, np.zeros((0, model.nq)), none, none, external_wrenches=pushes)
+        assert found.shape == (0, model.nv)
+
+
 def test_wrenches_that_do_not_fit_are_refused():
     model = random_tree(1, 4)
     Q, V, A = np.zeros((3, 9, model.nv))

@@ -213,6 +213,15 @@ def test_what_urdf_1_2_has_is_written_and_read_again(tmp_path, with_source):
     assert (again.acceleration, again.deceleration, again.jerk) == ((5.0,), (6.0,), (70.0,))
 
 
+def test_braking_without_a_limit_is_written_and_read_again(tmp_path):
+    arm = (rbd_ros.ModelBuilder('r').link('a').link('b', mass=1.0)
+           .joint('j', 'revolute', 'a', 'b', lower=-1.0, upper=1.0, velocity=2.0, effort=5.0,
+                  acceleration=3.0).build())
+    save_urdf(arm, tmp_path / 'r.urdf')
+    again = load_urdf(tmp_path / 'r.urdf').joints[0]
+    assert (again.acceleration, again.deceleration) == ((3.0,), (np.inf,))
+
+
 def test_orientations_are_written_as_angles_that_all_versions_have(tmp_path):
     model = load_urdf_string(changed(('<axis', '<origin quat_xyzw="1 2 3 4"/><axis')))
     save_urdf(model, tmp_path / 'r.urdf')
