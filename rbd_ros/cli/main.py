@@ -70,6 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('default')
+            # Ctrl-C during an import leaves its file open, which is no concern of a user.
+            warnings.simplefilter('ignore', ResourceWarning)
             warnings.showwarning = _show_warning
             code = _run(arguments)
             sys.stdout.flush()

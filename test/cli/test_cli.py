@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import warnings
 
 from command_line import ARM, code_of, one_line, ROOT, running
 import pytest
@@ -140,6 +141,17 @@ def test_errors_while_a_command_runs_are_one_line(capsys, monkeypatch, error, co
     monkeypatch.setattr('rbd_ros.cli.check.run', run)
     assert main(['check', ARM]) == code
     assert re.search(message, one_line(capsys))
+
+
+def test_files_that_an_interrupt_leaves_open_are_not_reported(capsys, monkeypatch):
+    def run(options):
+        warnings.warn('unclosed file', ResourceWarning, stacklevel=1)
+        warnings.warn('look at this', UserWarning, stacklevel=1)
+        raise KeyboardInterrupt
+    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    assert main(['check', ARM]) == 130
+    assert capsys.readouterr().err == ('warning: look at this\n'
+                                       'interrupted; no file was changed\n')
 
 
 @pytest.mark.parametrize('error', [
