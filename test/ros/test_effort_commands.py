@@ -459,6 +459,21 @@ def test_what_a_guard_takes_off_respects_the_rate_limit():
     assert near(got[-1], np.zeros(2))
 
 
+@pytest.mark.parametrize('taken', [0.0, 0.1, 3.0])
+def test_commands_do_not_rise_in_a_blend_under_a_rate_limit_while_efforts_fall(taken):
+    one, k = commands(), 0
+    one.update(np.zeros(2), 1.0)
+    one._settings.effort_rate_limit = 10.0
+    one.disturb()
+    # The blend goes on to 100 N m much faster than the rate limit; then efforts are zero.
+    for efforts, steps in ((np.full(2, 100.0), 10), (np.zeros(2), 20)):
+        got = []
+        for _ in range(steps):
+            k += 1
+            got.append(one.update(efforts, 1.0 + PERIOD * k, lambda tau: tau - taken).copy())
+    assert np.max(np.diff(got, axis=0)) < ROUNDING
+
+
 def test_commands_are_complete_while_a_guard_acts_and_limits_come_after_it():
     one = commands(limits=np.array([5.0, 5.0]))
     one._settings.limit_efforts = True

@@ -46,7 +46,7 @@ class CommandMachine(RuleBasedStateMachine):
         super().__init__()
         self.settings = Settings()
         self.one, self.watch = EffortCommands(self.settings), CommandWatch()
-        self.now, self.heard, self.active = 10.0, True, True
+        self.now, self.heard, self.active, self.guard = 10.0, True, True, None
         self.efforts = dict.fromkeys('abcd', 40.0)
         self.follow(0, 1.0)
         self.one.begin()
@@ -72,7 +72,8 @@ class CommandMachine(RuleBasedStateMachine):
                 continue
             assert not self.watch.ended
             assert list(self.one.joints) == self.watch.joints
-            got = self.one.update(np.array([efforts[name] for name in self.one.joints]), self.now)
+            got = self.one.update(np.array([efforts[name] for name in self.one.joints]), self.now,
+                                  self.guard)
             self.watch.on_state(got, efforts, self.limits, self.now, self.settings)
 
     @rule(pause=PAUSES, times=st.sampled_from([1, 5, 60]), states_come=MOSTLY)
@@ -136,6 +137,11 @@ class CommandMachine(RuleBasedStateMachine):
         if not wanted:
             self.one.note_no_subscriber(self.now)
             self.watch.nobody_listens(self.now)
+
+    @rule(wanted=MOSTLY)
+    def watch_limits(self, wanted):
+        """Let a guard, which no joint needs, look at the commands."""
+        self.guard = (lambda tau: tau) if wanted else None
 
     @rule(change=st.sampled_from([
         ('on_stale', 'stop'), ('on_stale', 'hold'), ('on_stale', 'ramp_down'), ('blend_time', 0.0),

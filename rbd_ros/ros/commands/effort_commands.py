@@ -292,12 +292,14 @@ class EffortCommands:
         first = self._blended if guard else self._last
         blended = goal if blend >= left else first + blend / left * (goal - first)
         goal = guarded = guard(blended) if guard else blended
-        if settings.effort_rate_limit > 0.0:
-            reach = settings.effort_rate_limit * step
-            goal = np.clip(goal, self._last - reach, self._last + reach)
+        reach = settings.effort_rate_limit * step if settings.effort_rate_limit > 0.0 else inf
+        goal = np.clip(goal, self._last - reach, self._last + reach)
         self._last[:] = self._limited(goal)
-        # A blend does not continue from the temporary commands of a guard.
-        self._blended = np.where(guarded != blended, blended, self._last) if guard else self._last
+        # A blend continues from what it would have commanded without the guard, but at the rate
+        # limit: while efforts fall, it must not still rise to those of before.
+        self._blended = (np.where(guarded != blended, np.clip(blended, first - reach,
+                                                              first + reach), self._last)
+                         if guard else self._last)
         self._commanded = now
 
     def _limited(self, efforts: np.ndarray) -> np.ndarray:
