@@ -151,5 +151,5 @@ class ModelBuilder:
         """
         tree = build_tree(self._name, self._links, self._joints, gravity, strict)
         model = with_constraints(tree, self._constraints, independent)
-        warn_of(model)
+        warn_of(model, strict)
         return model

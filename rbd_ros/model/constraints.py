@@ -95,8 +95,9 @@ def closed_tree(tree: Model, constraints: Sequence[Constraint],
         names = [one.name for one in constraints]
         raise ModelError(f"the constraints of robot '{tree.name}' leave no degree of freedom: "
                          f'remove {"one of " * (len(names) > 1)}{listed(names)}')
-    own = (_chosen(tree, J, rank, tree.effort_limit == 0.0 if passive is None else np.array(
-        [name in passive for name in tree.velocity_names])) if independent is None
+    own = (_chosen(tree, J, rank, np.array(
+        [x == 0.0 for joint, _, _ in tree.moving_joints for x in joint.effort] if passive is None
+        else [name in passive for name in tree.velocity_names])) if independent is None
         else _given(tree, J, rank, independent))
     robot = _constrained(tree, replace(loops, neutral=q, condition_limit=condition_limit), own)
     if at_neutral == rank:

@@ -137,7 +137,7 @@ class Joint:
         Pitch of a helical joint, m/rad; the leader if the joint mimics another.
     lower, upper, velocity, effort : tuple of float
         For each velocity, the limits of the coordinate, rad or m, infinite if there is none, and
-        those of v, rad/s or m/s, and of tau, N m or N.
+        those of v, rad/s or m/s, and of tau, N m or N; 0: not stated, or that there is no motor.
     acceleration, deceleration, jerk : tuple of float
         For each velocity, the limits of its rates, SI units, infinite if there is none.
     damping, damping_asymmetry, friction, friction_asymmetry : tuple of float
@@ -154,6 +154,8 @@ class Joint:
         exerts no torque, rad or m; of ball and free joints, a rotation vector and a position.
     configurations : mapping of str to tuple of float
         Named positions (nq,), such as those of MJCF's keyframes.
+    has_motor : bool
+        False: an effort limit of 0 is a limit, because nothing drives the joint.
 
     """
 
@@ -184,6 +186,7 @@ class Joint:
     armature: tuple[float, ...] = ()
     configurations: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     mimic: Mimic | None = None
+    has_motor: bool = True
 
     @property
     def nq(self) -> int:

@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from math import inf
 from threading import local
 from typing import Any
 import warnings
@@ -231,17 +232,18 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
     gravity : array_like, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
     strict, notes : bool, sequence of str
-        Reject impossible inertias, mimics of unknown joints and empty robots, which otherwise
-        cause a ModelWarning; further warnings.
+        Reject everything that otherwise causes a ModelWarning; further warnings.
 
     """
     model = build_tree(name, links, joints, gravity, strict, notes)
-    warn_of(model)
+    warn_of(model, strict)
     return model
 
 
-def warn_of(model: Model) -> None:
-    """Issue a ModelWarning for each of the robot's warnings."""
+def warn_of(model: Model, strict: bool = False) -> None:
+    """Issue a ModelWarning for each of the robot's warnings; raise the first if ``strict``."""
+    if strict and model.warnings:
+        raise ModelError(model.warnings[0])
     for note in model.warnings:
         warnings.warn(note, ModelWarning, stacklevel=3)
 
@@ -274,8 +276,6 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
         violations.append('the robot has no links: there is nothing to compute')
     if strict and leaderless:
         raise ModelError(f'{leaderless[0]}: add that joint, or remove the mimic')
-    if strict and violations:
-        raise ModelError(violations[0])
     tree = assemble(links, joints, gravity)
     notes = tuple(dict.fromkeys(violations + notes + _missing_masses(links, joints, tree)
                                 + implausible(links, joints)))
@@ -297,7 +297,11 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
 
     drives: dict[str, Any] = map_drives(joints, coordinates)
     limits: dict[str, Any] = {f'{label}_limit': per_velocity(label)
-                              for label in ('velocity', 'effort', *NEW_LIMITS)}
+                              for label in NEW_LIMITS}
+    for label in ('velocity', 'effort'):
+        limits[f'{label}_limit'] = np.array([
+            x or inf if joint.has_motor or label == 'velocity' else x
+            for joint, _, _ in moving for x in getattr(joint, label)], float)
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
         position_names=position_names, velocity_names=velocity_names,

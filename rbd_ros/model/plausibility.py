@@ -3,11 +3,15 @@
 """Finds valid but suspicious values in a robot description, such as those in wrong units."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
+
+if TYPE_CHECKING:
+    from rbd_ros.model.model import Model
 
 # Mass of a link and of a robot, kg: the largest industrial arms weigh 5,000 kg.
 MAX_LINK_MASS, MAX_ROBOT_MASS = 2000.0, 5000.0
@@ -21,7 +25,7 @@ MIN_CHECKED_MASS = 0.01
 MAX_ANGLE = 4.0 * np.pi + 0.1
 # Gazebo writes limits beyond this, rad, for joints without limits.
 UNLIMITED = 1000.0
-NO_EFFORT = 'effort limit 0; with limit_efforts nothing is commanded there'
+NO_EFFORT = 'effort limit 0: taken as not stated; where a node needs it, set command_limits'
 
 
 def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
@@ -43,6 +47,8 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
              *_on_inertias(names, masses, inertias),
              *_note('joint', joint_names[np.array(wide, bool)],
                     'limits of more than two turns; are these degrees? URDF uses rad'),
+             *_note('joint', [joint.name for joint in joints if 0.0 in joint.velocity],
+                    'velocity limit 0: taken as not stated'),
              *without_effort(joints)]
     if masses.sum() > MAX_ROBOT_MASS:
         notes.append(f'the robot weighs {masses.sum():.6g} kg; is the unit kg?')
@@ -52,6 +58,29 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
 def without_effort(joints: Sequence[Joint]) -> list[str]:
     """Return a sentence for joints with an effort limit of 0, if there are any."""
     return _note('joint', [joint.name for joint in joints if 0.0 in joint.effort], NO_EFFORT)
+
+
+def point_masses(model: 'Model') -> list[str]:
+    """Return a sentence for moving links with a mass but no inertia, payloads apart."""
+    return _note('link', [
+        link.name for link, body in zip(model.links, model.tree.link_body)
+        if body and link.mass > 0.0 and not link.is_load and not np.any(link.inertia)],
+        'a mass without rotational inertia: its turning about its own centre costs no torque; '
+        'add its <inertia>')
+
+
+def nothing_to_compute(model: 'Model') -> list[str]:
+    """Return sentences about a robot some or all of whose torques are zero in every state."""
+    if not model.nv:
+        return [f"robot '{model.name}' has no moving joint: there is nothing to compute"]
+    if model.mass == 0.0:
+        return ['no link has a mass: every torque is zero; add the <inertial> elements']
+    carried = {link.name: link.mass for link in model.links}
+    for joint in reversed(model.joints):       # children after their parents
+        carried[joint.parent] += carried[joint.child]
+    return _note('joint', [joint.name for joint in model.joints
+                           if joint.nv and carried[joint.child] == 0.0],
+                 'moves no mass: its torque is zero unless others drive it; add <inertial>')
 
 
 def _note(kind: str, names: np.ndarray | list[str], what: str) -> list[str]:

@@ -48,8 +48,8 @@ def test_independent_joints_without_a_motor_cause_a_warning():
     model = load_urdf_string(FOUR_BAR)
     assert not model.warnings and not rbd_ros.with_payload(model, 'rocker_link', 1.0).warnings
     other = with_constraints(model, model.constraints, ['rocker'])
-    assert other.warnings == ('joint rocker: effort limit 0; with limit_efforts nothing is '
-                              'commanded there',)
+    assert other.warnings == ('joint rocker: effort limit 0: taken as not stated; where a node '
+                              'needs it, set command_limits',)
 
 
 def test_a_floating_base_moves_the_loop():

@@ -107,7 +107,7 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
         model = with_closed_keyframes(with_constraints(tree, loops))
     except ModelError as error:
         raise ModelError(f"{error}; ignore=['equality'] leaves out all loops") from None
-    warn_of(model)
+    warn_of(model, strict)
     return model
 
 
@@ -313,7 +313,7 @@ def _without_motors(m: Any, names: Names, joints: list[Joint]) -> list[Joint]:
     if not m.nu or sum(map(len, driven.values())) < m.nu:
         return joints       # no actuators, or some that act on several joints
     return [joint if joint.kind in ('free', 'fixed') or joint.mimic or joint.name in driven
-            else replace(joint, effort=(0.0,) * joint.nv) for joint in joints]
+            else replace(joint, effort=(0.0,) * joint.nv, has_motor=False) for joint in joints]
 
 
 def _rotors(m: Any, names: Names, refuse: Refuse) -> np.ndarray:

@@ -31,6 +31,7 @@ from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warn_of
 from rbd_ros.model.modifications import payload_name, with_floating_base
+from rbd_ros.model.plausibility import nothing_to_compute, point_masses
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 from urdf_parser_py import urdf as parser
 
@@ -42,7 +43,8 @@ def load_urdf(path: str | PathLike[str] | parser.URDF, *, floating_base: bool = 
     Read a robot from a URDF or xacro file, its joints in document order, depth-first.
 
     Suspicious values with which the dynamics can be computed cause a ModelWarning. Elements
-    <constraint> close loops; joints with an effort limit of 0 have no motor.
+    <constraint> close loops; there, joints with an effort limit
+    of 0 have no motor. Elsewhere limits of 0 of efforts and velocities are not stated: infinite.
 
     Parameters
     ----------
@@ -55,8 +57,7 @@ def load_urdf(path: str | PathLike[str] | parser.URDF, *, floating_base: bool = 
         Acceleration of gravity in the root link's frame, or in the world's with a floating base,
         m/s^2.
     strict : bool
-        Reject what otherwise causes warnings: inertias that no body can have, negative limits,
-        mimics of unknown joints, robots without links, contents that are not used.
+        Reject everything that otherwise causes warnings.
     max_joints, xacro_arguments : int, iterable of str, optional
         Reject robots with more joints, including fixed ones, before they are built; arguments of
         xacro, each ``name:=value``.
@@ -146,7 +147,9 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
         if floating_base and not _has_floating_base(model):
             model = with_floating_base(model)
         model = with_constraints(model, [Constraint(**one) for one in constraints_of(root)])
-        warn_of(model)
+        model = replace(model, warnings=(*model.warnings, *point_masses(model),
+                                         *nothing_to_compute(model)))
+        warn_of(model, strict)
         return model
     except ModelError as error:
         raise UrdfError(str(error)) from None

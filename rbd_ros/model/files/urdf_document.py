@@ -97,12 +97,12 @@ def placement(element: Element) -> np.ndarray:
     return pose(rotation_from_rpy(rpy) if R is None else R, origin.vector('xyz', _ZERO))
 
 
-def _named(element: etree._Element) -> tuple[Element, str]:
+def _named(element: etree._Element, notes: list[str]) -> tuple[Element, str]:
     """Return an element of the document that must have a name, and the name."""
     name = element.get('name')
     if not name:
         raise UrdfError(f'the <{element.tag}> on line {element.sourceline} has no name')
-    result = Element(element, f"{element.tag} '{name}'")
+    result = Element(element, f"{element.tag} '{name}'", notes)
     return result, result.text('name')
 
 
@@ -124,7 +124,7 @@ class _Reader:
                 and any(fields.intersection(more) for more in self.beyond.values())]
 
     def link(self, element: etree._Element) -> parser.Link:
-        link, name = _named(element)
+        link, name = _named(element, self._notes)
         inertial = link.child('inertial')
         if inertial is None:
             return parser.Link(name)
@@ -138,7 +138,7 @@ class _Reader:
         return parser.Link(name, inertial=found)
 
     def joint(self, element: etree._Element) -> parser.Joint:
-        joint, name = _named(element)
+        joint, name = _named(element, self._notes)
         kind = element.get('type', '')
         if kind not in URDF_KINDS:
             raise UrdfError(f"{joint.where}: its type is '{kind}', expected one of "

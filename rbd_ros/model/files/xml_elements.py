@@ -136,20 +136,24 @@ def xacro_leftovers(root: etree._Element) -> list[etree._Element]:
 class Element:
     """An XML element with typed attributes; ``where`` names its link or joint in errors."""
 
-    def __init__(self, element: etree._Element, where: str) -> None:
-        self._element, self.where = element, where
+    def __init__(self, element: etree._Element, where: str,
+                 notes: list[str] | None = None) -> None:
+        # Without `notes`, an element that must be alone may not be repeated.
+        self._element, self.where, self._notes = element, where, notes
         self._children: dict[str, etree._Element] | None = None
 
     def child(self, tag: str) -> 'Element | None':
-        """Return the only child with a tag, or None."""
+        """Return the child with a tag, the first one as other readers do, or None."""
         if self._children is None:
-            self._children = {child.tag: child for child in self._element}
+            self._children = {child.tag: child for child in reversed(self._element)}
         found = self._children.get(tag)
         if found is None:
             return None
         if len(self._children) < len(self._element) and len(self.children(tag)) > 1:
-            raise UrdfError(f'{self.where} has two <{tag}> elements')
-        return Element(found, self.where)
+            if self._notes is None:
+                raise UrdfError(f'{self.where} has two <{tag}> elements')
+            self._notes.append(f'{self.where}: it has several <{tag}> elements; the first is used')
+        return Element(found, self.where, self._notes)
 
     def children(self, tag: str) -> 'list[Element]':
         return [Element(found, self.where) for found in self._element.iterchildren(tag)]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rbd_ros._internal.text import listed
+from rbd_ros.model.plausibility import nothing_to_compute
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.control.compensation import Law
 from rbd_ros.ros.outputs.external_forces import ExternalForces
@@ -166,6 +167,8 @@ class Health:
                          + listed(beyond))
         if settings.friction and robot is not None and robot.lacks_friction():
             yield WARN, 'friction is true, but no joint of the robot has friction or damping'
+        for note in nothing_to_compute(robot.model) if robot is not None else ():
+            yield WARN, note
         if robot is not None and np.linalg.norm(robot.model.gravity) < NO_GRAVITY:
             yield WARN, 'gravity is zero'
 

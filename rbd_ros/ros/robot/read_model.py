@@ -3,6 +3,7 @@
 """Read the model of a robot from its description, changed by the parameters."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 import warnings
@@ -12,10 +13,12 @@ from rbd_ros import (
     Model, ModelError, ModelWarning, with_floating_base, with_locked_joints, with_payload)
 from rbd_ros._internal.text import listed
 from rbd_ros.model import load_constraints, with_free_joints
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import load_text
 from rbd_ros.model.files.drive_files import with_named_drives
 from rbd_ros.model.files.uncertainty_files import with_named_uncertainty
 from rbd_ros.model.joints import Joint, KINDS
+from rbd_ros.model.plausibility import NO_EFFORT
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 
@@ -58,6 +61,31 @@ def unlimited_efforts(model: Model) -> list[str]:
             if model.effort_limit[model.velocity_names.index(name)] == inf]
 
 
+def unstated_efforts(model: Model, joints: Sequence[str]) -> str:
+    """Return why commands of these joints cannot be clamped, empty if they can be."""
+    names = [name for joint, _, v in model.moving_joints
+             for name, x in zip(model.velocity_names[v], joint.effort)
+             if name in joints and x == 0.0 and joint.has_motor]
+    return '' if not names else (
+        'limit_efforts is true, but the description has effort limits of 0, which means not '
+        f'stated, for {listed(names)}: set command_limits (N m or N, one number, or one for each '
+        'of command_joints), or limit_efforts to false')
+
+
+def _with_command_limits(model: Model, limits: Sequence[float], joints: Sequence[str]) -> Model:
+    """Return the robot with these effort limits of the commanded joints."""
+    if not limits:
+        return model
+    joints = joints or driven_joints(model)
+    given = dict(zip(joints, limits if len(limits) > 1 else [*limits] * len(joints)))
+    changed = {joint.name: replace(joint, effort=tuple(
+        given.get(name, x) for name, x in zip(model.velocity_names[v], joint.effort)))
+        for joint, _, v in model.moving_joints}
+    known = replace(model, warnings=tuple(
+        note for note in model.warnings if not note.endswith(NO_EFFORT)))
+    return rebuild(known, joints=[changed.get(one.name, one) for one in model.joints])
+
+
 def per_velocity(model: Model, numbers: Sequence[float], joints: Sequence[str],
                  of_base: float = 0.0) -> np.ndarray:
     """Return one number per velocity, from one for all joints or one for each of `joints`."""
@@ -84,6 +112,8 @@ def read_model(text: str, settings: RobotSettings) -> Model:
         model = with_locked_joints(model, _locked_positions(model, settings))
     if settings.joints:
         model = with_free_joints(model, (*settings.joints, *([base.name] if base else [])))
+    _check_joint_names(model, settings)
+    model = _with_command_limits(model, settings.command_limits, settings.command_joints)
     model = with_named_uncertainty(model, settings.uncertainty)
     for joint, _, _ in model.moving_joints:
         if not KINDS[joint.kind].is_screws and joint is not base_joint(model):
@@ -94,7 +124,6 @@ def read_model(text: str, settings: RobotSettings) -> Model:
         raise ModelError(f"joint '{floating.name}' lets the robot float: set the "
                          'parameter floating_base, and publish its odometry')
     check_task_link(model, settings.task_link)
-    _check_joint_names(model, settings)
     if settings.payload_link:
         model = with_payload(model, settings.payload_link, settings.payload_mass,
                              settings.payload_com, settings.payload_inertia)

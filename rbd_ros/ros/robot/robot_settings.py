@@ -90,6 +90,10 @@ class RobotSettings(NamedTuple):
     command_joints: Annotated[tuple[str, ...], Setting(
         (), 'Joints of ~/effort_commands, in the order of the controller; empty: those of the '
         'model, without the coordinates of a floating base.', entry=str)]
+    command_limits: Annotated[tuple[float, ...], Setting(
+        (), 'Effort limits of the commanded joints, in place of those of the description; '
+        'required with limit_efforts where these are 0. Empty: those of the description.',
+        'N m or N', per='command_joints', condition='positive numbers')]
     task_link: Annotated[str, Setting(
         '', 'Link of the topics ~/task_* and ~/external_wrench, and of ~/task_space_dynamics '
         'requests without a link; empty: none.', changeable=True)]
