@@ -11,7 +11,7 @@ represent), ``identification.json`` and ``report.html`` into a directory, all of
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial as bound
 import json
@@ -41,7 +41,8 @@ from rbd_ros.identification.reduction import merge, Partial, partial
 from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.report import write_residuals
 from rbd_ros.identification.torque_uncertainty import leave_out, torque_uncertainty
-from rbd_ros.identification.verdicts import NOT_BELIEVABLE, Verdict, verdict
+from rbd_ros.identification.verdicts import (
+    MAX_HELD_OUT_ERROR, NOT_BELIEVABLE, Verdict, verdict)
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.drives import COLUMNS
 from rbd_ros.model.files.any_format import is_mjcf_file
@@ -249,7 +250,8 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
         return _Outcome(found.model, [
             Row(*row) for row in zip(found.names, _units(model, found), found.parameters.values,
                                      found.values, found.deviation)],
-            bound(verdict, model, part, found, excerpts),
+            bound(verdict, model, part, found, excerpts,
+                  efforts_are_torques=options.efforts_are_torques),
             {'base_parameters': [
                 {'name': name, 'value': value, 'deviation': deviation} for name, value, deviation
                 in zip(found.base.names, found.base_values, found.base_deviation)]}, found)
@@ -317,7 +319,10 @@ def _print_summary(result: dict[str, Any], output: str) -> int:
     print(f'relative error of the torques: {_percent(error["urdf"])} with the URDF, '
           f'{_percent(error["fit"])} identified')
     for path, value in error['validation'].items():
-        print(f'{path}: {_percent(value)}, validated')
+        failed = value is None or value > MAX_HELD_OUT_ERROR or any(
+            reason.startswith(f'{path} is not explained') for reason in result['reasons'])
+        print(f'{path}: {_percent(value)}, '
+              + ('NOT validated' if failed else 'validated'))
         shares = [f'{name} {_percent(one["coverage"][path])}' for name, one in
                   result['per_joint'].items() if one['coverage'].get(path) is not None]
         if shares:
@@ -329,10 +334,30 @@ def _print_summary(result: dict[str, Any], output: str) -> int:
         print(f"load on '{load['link']}': {load['mass']:.4g} kg, within "
               f'{2.0 * load["mass_deviation"]:.2g} kg (95 %), centre of mass at {com} m, within '
               f'{within} m')
+    _print_parameters(result['parameters'])
     print(f'{", ".join(FILES)} are in {output}')
+    print(f'verdict: {result["verdict"]}')
     for reason in result['reasons']:
         print(f'{result["verdict"]}: {reason}')
     return EXIT_NOT_BELIEVABLE if result['verdict'] == NOT_BELIEVABLE else 0
+
+
+def _print_parameters(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print masses, centres of mass and friction before and after."""
+    of_body: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        name = row['name'].rpartition('/' if '/' in row['name'] else '.')[0]
+        of_body.setdefault(name, []).append(row)
+    for name, some in of_body.items():
+        lines = [row for row in some if not row['name'].endswith('.armature')]
+        if len(some) == len(BODY_UNITS) and some[0]['unit'] == 'kg':
+            lines = some[:1]
+            centres = [' '.join('?' if not some[0][key] else f'{x[key] / some[0][key]:.3g}'
+                                for x in some[1:4]) for key in ('urdf', 'value')]
+            print(printable(f'{name + " centre of mass":40s} {centres[0]} -> {centres[1]} m'))
+        for row in lines:
+            print(printable(f'{row["name"]:40s} {row["urdf"]:.4g} -> {row["value"]:.4g} '
+                            f'{row["unit"]}'))
 
 
 def _percent(share: float | None) -> str:

@@ -22,6 +22,7 @@ from rbd_ros.control.contact import (
     contact_deviation, contact_deviations, detectable_forces, external_deviations)
 from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.momentum_observer import GAIN, MomentumObserver
+from rbd_ros.identification.effort_factors import effort_doubts
 from rbd_ros.identification.model_torques import model_torques
 from rbd_ros.identification.pipeline import read_for_robot
 from rbd_ros.identification.report import replay_report
@@ -32,6 +33,7 @@ from rbd_ros.recordings.samples import Samples
 from rbd_ros.recordings.tables import SUFFIXES, write_table
 
 MATRICES, VECTORS = ('M', 'C'), ('g', 'Cv', 'friction')
+EXIT_DOUBTFUL = 2
 PROGRESS_PERIOD = 500  # Samples between two updates of the progress.
 
 
@@ -110,7 +112,10 @@ def run(options: argparse.Namespace) -> int:
     code = _print_summary(model, samples, replay, units)
     if model.uncertainty is not None:
         _print_contacts(model, samples, recording, gain)
-    return code
+    doubts = [] if options.efforts_are_torques else effort_doubts(model, samples)
+    for doubt in doubts:
+        print(printable(f'doubtful: {doubt}', 2000), file=sys.stderr)
+    return EXIT_DOUBTFUL if doubts else code
 
 
 def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: Replay) -> str:
@@ -209,4 +214,4 @@ def _print_summary(model: Model, samples: Samples, replay: Replay, units: list[s
         return 0
     print('doubtful: the model explains nothing of the efforts; check their sign and unit, the '
           'joint names and gravity', file=sys.stderr)
-    return 2
+    return EXIT_DOUBTFUL

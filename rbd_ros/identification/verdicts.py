@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import listed
+from rbd_ros.identification.effort_factors import effort_doubts
 from rbd_ros.identification.least_squares import body_size, fit, Identification
 from rbd_ros.identification.parameters import RobotParameters, States
 from rbd_ros.identification.payload import Payload
@@ -82,7 +83,8 @@ class Verdict(NamedTuple):
 
 def verdict(model: Model, part: Partial, found: Identification | Payload,
             samples: Samples | Sequence[Samples] = (),
-            held_out: Mapping[str, tuple[float, float]] | None = None) -> Verdict:
+            held_out: Mapping[str, tuple[float, float]] | None = None, *,
+            efforts_are_torques: bool = False) -> Verdict:
     """
     Judge an identification: is it believable, why not, and what to do.
 
@@ -97,6 +99,9 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
     held_out : mapping of str to (float, float), optional
         For each held-out recording, the relative errors of its torques (see `torque_errors`) with
         the original and with the identified robot.
+    efforts_are_torques : bool
+        Whether the owner confirms that efforts are torques although they are multiples of those
+        of the URDF or exceed its limits: its masses or limits are wrong.
 
     """
     samples = (samples,) if isinstance(samples, Samples) else tuple(samples)
@@ -118,7 +123,8 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         uncertainty = _torque_uncertainty(part, found)
         figures |= _figures(found, uncertainty)
         reasons = (_check_delay(samples) or _check_mistakes(found.parameters, samples)
-                   or _check_limits(model, samples) or _check_signs(part, free))
+                   or _check_limits(model, samples) or _check_signs(part, free)
+                   or ([] if efforts_are_torques else _check_efforts(model, samples)))
         if standing:
             reasons += not_finite or [f'{listed(standing)} hardly moved: move them for several '
                                       'seconds in both directions, or lock them']
@@ -207,6 +213,10 @@ def _check_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
 def _check_mistakes(parameters: RobotParameters, samples: tuple[Samples, ...]) -> list[str]:
     found = [find_mistake(parameters, one) for one in samples if np.any(one.usable)]
     return list(dict.fromkeys(sentence for sentence in found if sentence))
+
+
+def _check_efforts(model: Model, samples: tuple[Samples, ...]) -> list[str]:
+    return list(dict.fromkeys(text for one in samples for text in effort_doubts(model, one)))
 
 
 def _check_signs(part: Partial, free: Identification) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.plausibility import check_publishers, check_time_unit, unwrapped
 from rbd_ros.recordings.recording import Recording
 
 # A gap is longer than both of these: multiples of the median period; s (arms hardly move in it).
@@ -46,6 +47,8 @@ def resample(model: Model, recording: Recording) -> tuple[list[Segment], float, 
     if len(recording) < 2:
         raise RecordingError(f'{recording.name}: it has {len(recording)} states; a motion needs '
                              'hundreds')
+    check_time_unit(recording)
+    check_publishers(recording)
     time, notes = recording.time, []
     steps = np.diff(time)
     median = np.median(steps)
@@ -55,10 +58,8 @@ def resample(model: Model, recording: Recording) -> tuple[list[Segment], float, 
                      f'{1e3 * MIN_STEP * median:.3g} ms after another')
     steps, gap = np.diff(time[kept]), max(MIN_GAP_PERIODS * median, MIN_GAP)
     period = np.mean(steps[steps <= gap])
-    position = np.array(recording.position)
-    for joint, _, v in model.moving_joints:
-        if joint.kind == 'continuous':
-            position[:, v] = np.unwrap(position[:, v], axis=0)
+    position, unwrapping = unwrapped(model, time, recording.position)
+    notes += unwrapping
     saturated = np.stack([_saturated(x, limit) for x, limit in zip(
         effort.T, model.effort_limit)], axis=1)
     breaks = np.flatnonzero(steps > gap) + 1

@@ -77,7 +77,11 @@ def _read_csv(path: Path) -> tuple[list[str], np.ndarray]:
     numbers = array('d')
     try:
         with open(path, newline='', encoding='utf-8-sig') as file:
-            reader = csv.reader(file)
+            first = file.readline()
+            file.seek(0)
+            # Spreadsheets with decimal commas separate cells by semicolons.
+            delimiter = max(',;\t', key=first.count)
+            reader = csv.reader(file, delimiter=delimiter)
             names = [name.strip() for name in next(reader, [])]
             if not names:
                 raise RecordingError(f'{path}: the file is empty')
@@ -88,6 +92,8 @@ def _read_csv(path: Path) -> tuple[list[str], np.ndarray]:
                     raise RecordingError(
                         f'{path}: line {reader.line_num} has {len(row)} cells, and the first line '
                         f'{len(names)} names; is the file cut off?')
+                if delimiter != ',':
+                    row = [cell.replace(',', '.') for cell in row]
                 try:
                     numbers.extend(map(float, row))
                 except ValueError:
