@@ -40,7 +40,7 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
             '~/coriolis_matrix_rate': ('C_dot', None, None),
             '~/task_jacobian': ('J', TWIST, None), '~/task_inertia': ('Lambda', TWIST, TWIST)}
 # Whose content is in the axes of the task link.
-OF_THE_LINK = ('~/task_jacobian', '~/task_bias', '~/external_wrench')
+OF_THE_LINK = ('~/task_jacobian', '~/task_bias', '~/task_inertia', '~/external_wrench')
 # The parts of named six numbers, by key.
 PARTS = {'pose.position': (3,), 'pose.orientation': (4,), 'twist.angular': (3,),
          'twist.linear': (3,), 'bias.angular': (3,), 'bias.linear': (3,), 'eta.torque': (3,),

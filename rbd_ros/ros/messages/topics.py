@@ -56,7 +56,7 @@ RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS,
                    TASK_DYNAMICS, TASK_BIAS, TORQUE_DEVIATION)
 # Topics in the axes of the task link, which their header names.
-LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, EXTERNAL_WRENCH)
+LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA, EXTERNAL_WRENCH)
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')    # The rows and columns of task-space matrices
 # Topics with one number per joint, and their terms.
 VECTORS = {'~/gravity_torques': 'holding', '~/coriolis_torques': 'coriolis_torques',

@@ -25,6 +25,7 @@ from rbd_ros.ros.messages.topics import COMMANDS
 from rbd_ros.ros.outputs.diagnostics import Health, HealthSettings
 from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.outputs.publishing import Publishing, PublishingSettings
+from rbd_ros.ros.outputs.refusal import Refusal
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import (
     declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
@@ -68,6 +69,9 @@ class NodeSettings(NamedTuple):
         'events', "rclpy's executor; single is older and takes twice the CPU time.",
         choices=('events', 'single'))]
     autostart: Annotated[bool, Setting(True, 'Configure and activate the node when it starts.')]
+    exit_unless_configured: Annotated[bool, Setting(
+        False, 'End the process with exit code 1 if autostart cannot configure the node; the '
+        'launch files set it.')]
 
     def check(self) -> None:
         """Raise if gravity is rejected."""
@@ -96,6 +100,10 @@ def transition(callback: Transition) -> Transition:
     return wrapper
 
 
+class NotConfigured(Exception):
+    """The node could not be configured; the message contains the reason."""
+
+
 class DynamicsNode(LifecycleNode):
     """Publishes the dynamics of the robot in /robot_description; see doc/interfaces.md."""
 
@@ -106,9 +114,10 @@ class DynamicsNode(LifecycleNode):
     commands: EffortCommands
 
     # Exceptions of which only the message is shown to a user.
-    errors: tuple[type[Exception], ...] = ()
+    errors: tuple[type[Exception], ...] = (NotConfigured,)
     # Names of the node and of its executable, the settings of its parts, and their parameters.
     title: ClassVar[tuple[str, str]] = 'dynamics', 'dynamics_node'
+    program: ClassVar[str] = title[1]
     kinds: ClassVar[tuple[type, ...]] = (
         NodeSettings, RobotSettings, ChangeSettings, ListeningSettings, CommandSettings,
         CompensationSettings, PublishingSettings, ForceSettings, ServiceSettings,
@@ -118,6 +127,7 @@ class DynamicsNode(LifecycleNode):
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         self._parts: list[Callable[[], object]] = []
+        self._refusal: Refusal | None = None
         super().__init__(self.title[0], **options)
         self._log, self.report = Log(self.get_logger()), Report()
         self._report = self.report
@@ -130,9 +140,12 @@ class DynamicsNode(LifecycleNode):
         if alone:       # the node has the process to itself, and may tune the interpreter
             # A request that another thread answers must not delay states.
             sys.setswitchinterval(SWITCH_INTERVAL)
-        if (self.get_parameter('autostart').value is True
-                and self.trigger_configure() == TransitionCallbackReturn.SUCCESS):
-            self.trigger_activate()
+        if self.get_parameter('autostart').value is True:
+            if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+                self.trigger_activate()
+            elif (alone and self.get_parameter('exit_unless_configured').value is True
+                    and self.context.ok()):
+                raise NotConfigured(self.report.last_error)
         guard_services(self, self._log, self.report)
 
     @property
@@ -162,15 +175,16 @@ class DynamicsNode(LifecycleNode):
     @transition
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, compile the kernels and create all topics and services."""
+        self._end_refusal()
         try:
             self.parameters = self._read()
         except BadParameter as error:
             self.report.fail('errors', f'not configured: {error}')
             self._log.error(f'not configured: {error}')
-            return TransitionCallbackReturn.FAILURE
+            return self._refuse()
         if not self.kernels.make(warm_up(floating_base=self.parameters.floating_base,
                                          analysis=False), self.context.ok):
-            return TransitionCallbackReturn.FAILURE
+            return self._refuse()
         self._make_parts()
         if self.parameters.robot_description:
             self.current.describe(self.parameters.robot_description)
@@ -178,6 +192,17 @@ class DynamicsNode(LifecycleNode):
             self._log.info('ready: waiting for a robot description')
         self.kernels.never_wait()
         return super().on_configure(state)
+
+    def _refuse(self) -> TransitionCallbackReturn:
+        """Publish the last error until the next transition."""
+        if self.context.ok():
+            self._refusal = Refusal(self, self.report, self._log)
+        return TransitionCallbackReturn.FAILURE
+
+    def _end_refusal(self) -> None:
+        if self._refusal is not None:
+            self._refusal.close()
+            self._refusal = None
 
     def _read(self, changes: Sequence[Parameter] = ()) -> Parameters:
         return read(self, self.kinds, self.settings, changes, self._refused)
@@ -287,6 +312,7 @@ class DynamicsNode(LifecycleNode):
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Destroy all parts: the node is then unconfigured and can be configured again."""
         self._take_down()
+        self._refuse()
         return TransitionCallbackReturn.SUCCESS
 
     def finish(self) -> None:
@@ -295,6 +321,7 @@ class DynamicsNode(LifecycleNode):
             self.publishing.finish()
 
     def _take_down(self) -> None:
+        self._end_refusal()
         while self._parts:
             self._parts.pop()()
 
@@ -351,6 +378,9 @@ class DynamicsNode(LifecycleNode):
 
     def _enable_commands(self, request: SetBool.Request,
                          response: SetBool.Response) -> SetBool.Response:
+        if not self.configured:     # the request waited while the node was cleaned up
+            response.message = 'the node is not configured'
+            return response
         self.current.enable_commands(request.data)
         response.success = True
         response.message = 'commands are ' + ('enabled' if request.data else 'disabled')

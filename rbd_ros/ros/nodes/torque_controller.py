@@ -41,6 +41,7 @@ class TorqueController(DynamicsNode):
     """A dynamics node whose ~/effort_commands are those of a control law, `modes`."""
 
     title = 'torque_controller', 'torque_controller'
+    program = title[1]
     kinds = *DynamicsNode.kinds, ControlSettings
     settings: ClassVar[dict[str, Setting]] = {
         **DynamicsNode.settings, **settings_of((ControlSettings,)),

@@ -132,6 +132,7 @@ class Publishing:
 
     def close(self) -> None:
         """Destroy timers and publishers."""
+        self.active = False
         self._stop_timers()
         self._commands.note_no_subscriber(self._clocks.age_time())
         for publisher in self.publishers():

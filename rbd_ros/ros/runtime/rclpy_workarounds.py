@@ -75,6 +75,16 @@ def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
     for service in node.services:
         if not getattr(service.callback, 'is_guarded', False):
             service.callback = _answering(service, service.callback, log, report)
+            service.send_response = _sending(  # type: ignore[method-assign]
+                service.send_response)
+
+
+def _sending(send: Callable[[Any, Any], Any]) -> Callable[[Any, Any], None]:
+    def respond(response: Any, header: Any) -> None:
+        # A transition may have destroyed the service since the request arrived.
+        with suppress(InvalidHandle):
+            send(response, header)
+    return respond
 
 
 def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,

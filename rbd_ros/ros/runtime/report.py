@@ -15,6 +15,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from rbd_ros._internal.text import printable
 import rclpy
+from rclpy.exceptions import InvalidHandle
 
 T = TypeVar('T')
 
@@ -123,6 +124,8 @@ def guarded(callback: Callable[..., T]) -> Callable[..., T | None]:
     def wrapper(self: Any, *arguments: Any) -> T | None:
         try:
             return callback(self, *arguments)
+        except InvalidHandle:
+            return None     # a transition has destroyed its publisher while the callback waited
         except Exception as error:
             if rclpy.ok():       # otherwise ROS was shut down during the callback
                 text = f'{callback.__name__}: {type(error).__name__}: {error}'

@@ -73,7 +73,8 @@ class Worker:
             with foreground():
                 result = work()
         except Exception as error:
-            self._failed(error)
+            if not self._closed:        # otherwise its node was cleaned up meanwhile
+                self._failed(error)
             return
         if then is not None:
             hand_over(self._finish, then, result)

@@ -48,7 +48,7 @@ class BackgroundService:
     def __init__(self, node: Node, kind: type, name: str, method: Method, worker: Worker,
                  report: Report, log: Log, show: Callable[[Any], str] | None = None) -> None:
         self._method, self._worker, self._report, self._log = method, worker, report, log
-        self._show = show
+        self._show, self._label = show, name
         self._request = None
         self.service = node.create_service(kind, name, self._take, qos_profile=SERVICE_QOS)
         # The executor calls this right after _take, with the same response.
@@ -102,16 +102,16 @@ class BackgroundService:
     def _refuse(self, request: Any, response: Any, error: Exception) -> None:
         text = str(error)
         if isinstance(error, Busy):
-            text = (f'{self.service.srv_name} is busy: {MAX_WAITING} requests are already '
+            text = (f'{self._label} is busy: {MAX_WAITING} requests are already '
                     'waiting; try again later')
         elif not isinstance(error, (BadRequest, RbdError)):
             text = f'{type(error).__name__}: {error}'
             self._report.fail('errors', text)
             self._log.error(f'a request failed: {text}', 'request')
         if self._show is not None:
-            name = self.service.srv_name.rpartition('/')[2]
-            self._log.warning(f'~/{name} refused, {self._show(request)}: {text}', name,
-                              MAX_REASONS)
+            # Not that of the service, which may have been destroyed meanwhile.
+            self._log.warning(f'{self._label} refused, {self._show(request)}: {text}',
+                              self._label, MAX_REASONS)
         response.success, response.message = False, printable(text)
 
 

@@ -1,0 +1,132 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Transitions of the life cycle while states stream, requests run and callbacks wait."""
+
+from time import monotonic
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from harness import joint_state
+import numpy as np
+import pytest
+from rbd_msgs.srv import DynamicsTerms, InverseDynamics
+from rbd_ros.ros.nodes import dynamics_node
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode, NotConfigured
+from rbd_ros.ros.nodes.torque_controller import TorqueController
+from rbd_ros.ros.runtime.rclpy_workarounds import make_executor
+from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
+from rclpy.task import Future
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+pytestmark = pytest.mark.usefixtures('domain')
+KINDS = pytest.mark.parametrize('kind', [DynamicsNode, TorqueController])
+TRANSITIONS = ('configure', 'activate', 'deactivate', 'cleanup')
+
+
+def change(node, transition):
+    """Trigger a transition, if it is possible now."""
+    try:
+        getattr(node, f'trigger_{transition}')()
+    except RuntimeError:        # before rclpy 8.0, where it is impossible
+        pass
+
+
+@KINDS
+def test_callbacks_that_wait_while_the_node_is_cleaned_up_do_nothing(kind, state, harness):
+    node = (one := harness(kind=kind)).node
+    one.send(*state)
+    raw = serialize_message(joint_state(*state))
+    listening, publishing = node.listening, node.publishing
+    waiting = [node.health._publish, publishing._on_timer, publishing._on_silence,
+               lambda: listening._on_joint_state(raw),
+               lambda: node._enable_commands(SetBool.Request(), SetBool.Response()),
+               lambda: node._calibrate_contact(Trigger.Request(), Trigger.Response())]
+    if kind is TorqueController:
+        waiting.append(lambda: node.modes.on_joint_trajectory(JointTrajectory()))
+        waiting.append(lambda: node.modes.on_pose_target(PoseStamped()))
+    call = node.calls['~/inverse_dynamics']
+    before = node.report.counts['errors']
+    change(node, 'deactivate')
+    change(node, 'cleanup')
+    for callback in waiting:
+        callback()
+    call._begin(call._take(InverseDynamics.Request(), InverseDynamics.Response()), None)
+    call._refuse(InverseDynamics.Request(), InverseDynamics.Response(), ValueError('too late'))
+    assert node.report.counts['errors'] - before == 1
+    assert 'too late' in node.report.last_error
+
+
+@KINDS
+def test_a_response_to_a_service_that_is_gone_is_dropped(kind, harness):
+    node = harness(kind=kind).node
+    services = [one for one in node.services if one.service_name.endswith(
+        ('enable_commands', 'calibrate_contact', 'set_mode'))]
+    change(node, 'deactivate')
+    change(node, 'cleanup')
+    for one in services:
+        one.send_response(one.srv_type.Response(), None)
+
+
+@KINDS
+@pytest.mark.parametrize('events', [True, False])
+@pytest.mark.parametrize('seed', [0, 1])
+def test_transitions_at_any_moment_raise_nothing(kind, events, seed, state, harness):
+    one = harness(kind=kind)
+    rng, executor = np.random.default_rng(seed), make_executor(events)
+    one.executor.remove_node(one.node)
+    one.executor.remove_node(one.peer)
+    executor.add_node(one.node)
+    executor.add_node(one.peer)
+    clients = [one.peer.create_client(kind_of, f'{one.name}/{name}') for kind_of, name in (
+        (InverseDynamics, 'inverse_dynamics'), (DynamicsTerms, 'dynamics_terms'),
+        (SetBool, 'enable_commands'), (Trigger, 'calibrate_contact'))]
+    for _ in range(60):
+        for _ in range(rng.integers(1, 6)):
+            one.send(*state)
+        for client in clients:
+            if client.service_is_ready():
+                client.call_async(client.srv_type.Request())
+        if rng.random() < 0.2:
+            one.describe('<robot name="none">' if rng.random() < 0.5 else '')
+        executor.create_task(change, one.node, TRANSITIONS[rng.integers(4)])
+        executor.spin_until_future_complete(Future(), rng.choice([0.0, 0.003, 0.03]))
+    assert one.node.report.counts['errors'] == 0, one.node.report.last_error
+    change(one.node, 'configure')
+    change(one.node, 'activate')
+    assert one.node.active
+    executor.remove_node(one.node)
+    executor.remove_node(one.peer)
+    executor.shutdown()
+
+
+@KINDS
+def test_a_node_that_cannot_be_configured_repeats_its_reason_until_it_can(kind, harness):
+    one = harness(None, kind=kind, gravity=[1.0])
+    for _ in range(2):
+        level, message, _ = one.diagnosis()
+        assert level == DiagnosticStatus.ERROR and 'gravity must be three' in message
+    one.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, -9.81])])
+    change(one.node, 'configure')
+    assert one.node.configured and one.node._refusal is None
+    end = monotonic() + 1.0
+    one.spin_until(lambda: monotonic() > end)
+    assert 'gravity must be' not in one.diagnosis()[1]
+
+
+def test_an_error_during_a_transition_is_repeated_too(harness, monkeypatch):
+    def fail(*arguments, **options):
+        raise ValueError('no such part')
+    monkeypatch.setattr(dynamics_node, 'Health', fail)
+    level, message, _ = harness(None).diagnosis()
+    assert level == DiagnosticStatus.ERROR and 'ValueError: no such part' in message
+
+
+def test_a_launched_node_that_cannot_be_configured_ends(monkeypatch):
+    monkeypatch.setattr(dynamics_node.sys, 'setswitchinterval', lambda seconds: None)
+    with pytest.raises(NotConfigured, match='gravity must be three'):
+        DynamicsNode(alone=True, parameter_overrides=[
+            Parameter('gravity', value=[1.0]), Parameter('exit_unless_configured', value=True)])
+    assert NotConfigured in DynamicsNode.errors and DynamicsNode.program == 'dynamics_node'
+    assert TorqueController.program == 'torque_controller'
