@@ -15,7 +15,7 @@ ARM = """<robot name="arm"><link name="stand"/><link name="rod"><inertial>
 </link><joint name="hinge" type="continuous"><parent link="stand"/><child link="rod"/></joint>
 </robot>"""
 XACRO = ARM.replace('name="arm">', 'name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
-                    '<xacro:arg name="mass" default="1"/>').format(mass='$(arg mass)')
+                    '<xacro:arg name="mass" default="1"/><xacro:arg name="side" default=""/>').format(mass='$(arg mass)')
 
 
 def everything(package, executable):
@@ -33,7 +33,11 @@ def start(**values):
 
 def parameters(process):
     """Return the values of a process's parameters that are not in a file."""
-    return process.parameters[-1]
+    values = dict(process.parameters[-1])
+    # A node that cannot be configured ends the launch.
+    assert values.pop('exit_unless_configured', False) == (
+        process.executable in ('dynamics_node', 'torque_controller'))
+    return values
 
 
 @pytest.fixture
@@ -428,3 +432,32 @@ def test_every_argument_is_on_the_page():
     page = page.partition('### dynamics.launch.py')[2].partition('\n##')[0]
     for name in ARGUMENTS:
         assert f'`{name}`' in page
+
+
+@pytest.mark.parametrize(('content', 'values', 'expected'), [
+    ('gravity: [1.0]', {}, 'gravity must be'),
+    ('gravity: [0.0, 0.0, -98.1]', {}, 'gravity_limit'),
+    ('gravity: down', {}, 'gravity must be a list'),
+    ('mode: cartesian_impedance', {'mode': ''}, None),
+    ('friction: true', {'mode': 'cartesian_impedance'}, 'needs the parameter task_link'),
+    ('task_link: nowhere', {'mode': 'cartesian_impedance'}, "no link 'nowhere'"),
+    ('task_link: rod', {'mode': 'cartesian_impedance'}, None),
+    ('friction: true', {'mode': 'cartesian_impedance', 'task_link': 'rod'}, None)])
+def test_parameters_that_the_node_would_refuse_are_refused_before_anything_starts(
+        content, values, expected, arm, tmp_path):
+    path = tmp_path / 'own.yaml'
+    path.write_text('/**:\n  ros__parameters:\n    ' + content)
+    values = {'model': str(arm), 'params': str(path), **values}
+    if expected is None:
+        assert plan(values, everything)
+        return
+    with pytest.raises(LaunchError, match=expected):
+        plan(values, everything)
+
+
+def test_a_misspelt_argument_of_a_xacro_file_is_refused(tmp_path):
+    path = tmp_path / 'arm.urdf.xacro'
+    path.write_text(XACRO)
+    assert plan({'model': str(path), 'xacro_args': 'mass:=2'}, everything)
+    with pytest.raises(LaunchError, match="no xacro argument 'mas', did you mean 'mass'"):
+        plan({'model': str(path), 'xacro_args': 'mas:=2'}, everything)

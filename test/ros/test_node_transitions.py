@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transitions of the life cycle while states stream, requests run and callbacks wait."""
 
+import contextlib
 from time import monotonic
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -27,10 +28,9 @@ TRANSITIONS = ('configure', 'activate', 'deactivate', 'cleanup')
 
 def change(node, transition):
     """Trigger a transition, if it is possible now."""
-    try:
+    # Before 8.0, rclpy raises where a transition is impossible.
+    with contextlib.suppress(RuntimeError):
         getattr(node, f'trigger_{transition}')()
-    except RuntimeError:        # before rclpy 8.0, where it is impossible
-        pass
 
 
 @KINDS

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files named in launch arguments: the robot and parameters."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 import re
 import shlex
@@ -52,24 +52,48 @@ def check_parameters(path: Path, node: str) -> None:
         raise LaunchError(f'params: {path} has no parameters: they belong below the name of the '
                           f'node, and below that ros__parameters, as in  {node}: '
                           '{ros__parameters: {publish_rate: 100.0}}')
-    for name in names:
-        # ** matches any number of parts of a name, * matches one part.
-        pattern = re.escape(name).replace(r'/\*\*', '(/[^/]+)*').replace(r'\*', '[^/]+')
-        if re.fullmatch(pattern, node):
-            return
+    if any(_matches(name, node) for name in names):
+        return
     raise LaunchError(f'params: {path} has no parameters for the node {node}, only for '
                       f"{listed(names)}: did you mean '{node}'? '/**' is for every node")
 
 
-def nodes_with_parameters(content: Mapping[str, Any], namespace: str = '') -> Iterator[str]:
-    """Yield the full names of nodes, or their patterns, in a parameter file."""
+def _matches(name: str, node: str) -> bool:
+    # ** matches any number of parts of a name, * matches one part.
+    pattern = re.escape(name).replace(r'/\*\*', '(/[^/]+)*').replace(r'\*', '[^/]+')
+    return re.fullmatch(pattern, node) is not None
+
+
+def values_for(parameters: Iterable[Any], node: str) -> dict[str, Any]:
+    """Return the parameters of a node from files and mappings; later ones override earlier."""
+    def flat(values: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
+        for key, value in values.items():
+            if isinstance(value, dict):
+                yield from flat(value, f'{prefix}{key}.')
+            else:
+                yield f'{prefix}{key}', value
+
+    result: dict[str, Any] = {}
+    for one in parameters:
+        sections = [one] if isinstance(one, dict) else [
+            section for name, section in nodes_with_parameters(read_parameters(Path(one))).items()
+            if _matches(name, node) and isinstance(section, dict)]
+        for section in sections:
+            result.update(flat(section))
+    return result
+
+
+def nodes_with_parameters(content: Mapping[str, Any], namespace: str = '') -> dict[str, Any]:
+    """Return the parameters in a file, by the full names or patterns of their nodes."""
+    found = {}
     for key, section in content.items():
         name = f"{namespace}/{str(key).strip('/')}"
         if isinstance(section, dict):
             if 'ros__parameters' in section:
-                yield name
+                found[name] = section['ros__parameters']
             else:
-                yield from nodes_with_parameters(section, name)
+                found.update(nodes_with_parameters(section, name))
+    return found
 
 
 def read_parameters(path: Path) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from rbd_ros._internal.text import did_you_mean, listed
+from rbd_ros.control import PoseReference
 from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import RbdError
 from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.model import Model
 from rbd_ros.ros.launch.launch_files import (
-    check_parameters, description, existing_file, LaunchError)
+    check_parameters, description, existing_file, LaunchError, values_for)
 from rbd_ros.ros.nodes.simulated_control import ROBOT, write
 from rbd_ros.ros.runtime.share_directory import share
 
@@ -101,7 +102,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     if values['model'] == NONE and values['xacro_args']:
         raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
     is_demo = not values['model']
-    text, root = None, ''
+    text, root, robot = None, '', None
     if values['model'] != NONE:
         text, robot = description(values['model'], values['xacro_args'])
         root = robot.link_names[0]
@@ -139,6 +140,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         own.update(given)
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
     processes = [own_node(values, own, (states, *commands), tuned)]
+    _check_own(processes[0], full_name(values, str(processes[0].name)), robot)
     if publisher:
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
@@ -152,7 +154,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
                               'adds none by itself: leave robot out, or sim:=false')
         processes.append(Process(
             'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
-            ({**given, **common, **start},), (states, (
+            ({**given, **common, **start, 'publish_description': not publisher},), (states, (
                 '~/commands', values['commands'] or f'{processes[0].name}/effort_commands'))))
     processes += _displays(values, processes[0], common, {} if publisher else given, root)
     check_installed(processes, find)
@@ -236,7 +238,7 @@ def already_described(publisher: str, published: str, text: str, model: str) -> 
 def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
              remappings: tuple[tuple[str, str], ...], defaults: tuple[Path, ...] = ()) -> Process:
     """Return the dynamics node, or with a mode the torque controller."""
-    given = dict(parameters)
+    given = {**parameters, 'exit_unless_configured': True}
     executable, name = 'dynamics_node', 'dynamics'
     if values['mode']:
         executable = name = 'torque_controller'
@@ -245,6 +247,25 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
         given['task_link'] = values['task_link']
     files = parameter_files(values, full_name(values, name), defaults)
     return Process('rbd_ros', executable, name, (*files, given), remappings)
+
+
+def _check_own(process: Process, name: str, robot: Model | None) -> None:
+    """Raise LaunchError if the node would reject its parameters, or lacks a task link."""
+    # Imported lazily: ROS is slow to import.
+    from rbd_ros.ros.nodes.torque_controller import TorqueController
+    from rbd_ros.ros.parameters.parameter_checks import BadParameter
+    from rbd_ros.ros.parameters.parameters import check, check_values
+    settings, given = TorqueController.settings, values_for(process.parameters, name)
+    try:
+        used = check(TorqueController.kinds, check_values(settings, {
+            label: given.get(label, one.default) for label, one in settings.items()}))
+    except BadParameter as error:
+        raise LaunchError(f'params: {error}') from None
+    if (process.executable == 'torque_controller' and not used.task_link
+            and control_laws()[used.mode].reference_type is PoseReference):
+        raise LaunchError(f'mode {used.mode} needs the parameter task_link: task_link:=LINK')
+    if robot is not None:
+        check_link(used.task_link, robot)
 
 
 def truth(values: Mapping[str, str], name: str, empty: bool | None = None,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros import Model, random_configuration, RbdError, StateError
+from rbd_ros import Model, random_configuration, RbdError, StateError, with_gravity
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros._internal.text import listed
 from rbd_ros.model import load_constraints
@@ -53,6 +53,9 @@ _PARAMETERS = {
     'drives': Setting('', 'Path of a parameter file with drives, as rbd_ros.model.save_drives '
                       'writes it; empty: friction and damping of the URDF.'),
     'constraints': settings_of((RobotSettings,))['constraints'],
+    'gravity': Setting((), 'Acceleration of gravity in the axes of the root link; empty: that of '
+                       'the description.', 'm/s^2', sizes=(0, 3)),
+    'publish_description': Setting(True, 'Publish the robot description if no other node does.'),
     'rate': Setting(500.0, 'Rate of the joint states.', 'Hz', 1.0, 5000.0),
     'step': Setting(0.001, 'Step of the integration.', 's', 1e-6, 0.1),
     'initial_positions': Setting((), 'Initial joint positions in the order of the model; empty: '
@@ -117,11 +120,14 @@ class SimulatedRobot(Node):
         self._log = Log(self.get_logger())
         guard_services(self, self._log)
         given = fixed_values(self, self.parameters, self._log)
+        self._describes = given['publish_description']
         self._text = given['robot_description'] or read_description(
             given['urdf'] or share('urdf', 'demo_arm.urdf'))
         model = load_quietly(self._text)
         if given['constraints']:
             model = load_constraints(model, given['constraints'])
+        if given['gravity']:
+            model = with_gravity(model, given['gravity'])
         if given['drives']:
             model = load_drives(model, given['drives'])
         names, start, order = (list(model.velocity_names), given['initial_positions'],
@@ -174,7 +180,7 @@ class SimulatedRobot(Node):
     def _describe(self) -> None:
         """Publish the robot description if no other node does."""
         self.destroy_timer(self._discovery)
-        if self.count_publishers('robot_description') == 0:
+        if self._describes and self.count_publishers('robot_description') == 0:
             self._description_publisher = self.create_publisher(
                 String, 'robot_description', DESCRIPTION_QOS)
             self._description_publisher.publish(String(data=self._text))

@@ -118,7 +118,12 @@ def read(node: Node, kinds: tuple[type, ...], settings: Mapping[str, Setting],
          changes: Sequence[Parameter] = (), refused: Mapping[str, str] | None = None
          ) -> Parameters:
     """Return the checked values of declared parameters, with changes; or raise BadParameter."""
-    result = assemble(kinds, _values(node, settings, changes, refused or {}))
+    return check(kinds, _values(node, settings, changes, refused or {}))
+
+
+def check(kinds: tuple[type, ...], values: Mapping[str, Any]) -> Parameters:
+    """Return the fields of `assemble`, or raise BadParameter if they do not fit together."""
+    result = assemble(kinds, values)
     for kind in kinds:
         if hasattr(kind, 'check'):
             result.select(kind).check()
@@ -140,7 +145,11 @@ def _values(node: Node, settings: Mapping[str, Setting], changes: Sequence[Param
     for name, reason in refused.items():
         if name in values and name not in new:
             raise BadParameter(reason)
-    result = {name: checked_value(name, settings[name], value)
-              for name, value in {**values, **new}.items()}
+    return check_values(settings, {**values, **new})
+
+
+def check_values(settings: Mapping[str, Setting], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values converted to the types of their settings, or raise BadParameter."""
+    result = {name: checked_value(name, settings[name], value) for name, value in values.items()}
     check_lengths(settings, result)
     return result
