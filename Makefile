@@ -19,11 +19,13 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 STAMPS := $(VENV)/stamps
 SYSTEM_PACKAGES := g++ python3-dev python3-venv
 
-# While a command takes its time, seconds count up on a terminal; a log has nothing of them.
-COUNTING = if [ -t 1 ]; then \
-	( t=0; while sleep 1 && kill -0 $$$$ 2> /dev/null; do \
-		t=$$((t + 1)); printf '\r      %d s ' $$t; done ) & \
-	trap "kill $$!; printf '\r\033[K'" EXIT; trap 'exit 130' INT TERM; fi;
+# While a command runs, seconds count up on a terminal; at its end the time it took is printed.
+COUNTING = began=$$(date +%s); counter=; \
+	took() { [ -z "$$counter" ] || { kill $$counter; printf '\r\033[K'; }; \
+		echo "      took $$(($$(date +%s) - began)) s"; }; \
+	trap took EXIT; trap 'exit 130' INT TERM; \
+	if [ -t 1 ]; then ( trap - EXIT; t=0; while sleep 1 && kill -0 $$$$ 2> /dev/null; do \
+		t=$$((t + 1)); printf '\r      %d s ' $$t; done ) & counter=$$!; fi;
 
 # The environment is alone in the world: an installed ROS would get in its way.
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH
@@ -54,10 +56,10 @@ demo: $(STAMPS)/package $(if $(VIEW),$(STAMPS)/view) ## a simulated arm, moved b
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 # What tests need that are not of ROS: those run under the newest distribution.
 ALL_TESTS := $(STAMPS)/test $(if $(filter $(NEWEST),$(DISTRO)),$(STAMPS)/frameworks)
-test: $(STAMPS)/package $(ALL_TESTS) ## the tests, three files at a time; PYTEST_ARGS=
+test: $(STAMPS)/kernels $(ALL_TESTS) ## the tests, three files at a time; PYTEST_ARGS=
 	$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
-test-long: $(STAMPS)/package $(ALL_TESTS) ## longer forms of the tests; PYTEST_ARGS=
+test-long: $(STAMPS)/kernels $(ALL_TESTS) ## longer forms of the tests; PYTEST_ARGS=
 	$(PYTEST) -m long $(PYTEST_ARGS)
 
 # In environments of its own, build/matrix; it needs none of .venv.
@@ -86,16 +88,16 @@ docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, in build/docs
 docs-links: $(STAMPS)/package $(STAMPS)/docs ## whether links to other sites work; needs a network
 	$(BIN)/python -m sphinx -q -b linkcheck doc build/docs-links
 
-bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md, in 15 minutes; QUICK=1: prints the speed of kernels; PARTS='node start'
+bench: $(STAMPS)/kernels $(STAMPS)/bench ## benchmark/RESULTS.md, in 15 minutes; QUICK=1: prints the speed of kernels; PARTS='node start'
 	$(BIN)/python benchmark/run.py $(if $(QUICK),--quick) $(PARTS)
 
 trust: $(STAMPS)/package $(STAMPS)/test ## recordings of real robots, a part held out; DATA=folder
 	@$(BIN)/python benchmark/trust.py "$(DATA)"
 
-trust-control: $(STAMPS)/package $(STAMPS)/bench ## control laws against MuJoCo; TRUST_ARGS=--quick
+trust-control: $(STAMPS)/kernels $(STAMPS)/bench ## control laws against MuJoCo; TRUST_ARGS=--quick
 	@$(BIN)/python benchmark/trust_control.py $(TRUST_ARGS)
 
-soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
+soak: $(STAMPS)/kernels $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
 	$(BIN)/python test/soak.py $(SOAK_ARGS)
 
 # The commands of doc/getting_started_ros.md make ws in this folder; a release tree is built where it is.
@@ -113,7 +115,7 @@ $(STAMPS)/colcon-packages: rbd_msgs/pyproject.toml $(STAMPS)/colcon
 	@$(COUNTING) $(PIP) install -r $(STAMPS)/message-requirements.txt
 	@touch $@
 
-colcon-test: colcon $(STAMPS)/test ## the tests as colcon runs them; PYTEST_ARGS='test/model ...'
+colcon-test: colcon $(STAMPS)/kernels $(STAMPS)/test ## the tests as colcon runs them; PYTEST_ARGS='test/model ...'
 	cd $(WORKSPACE)/ws && $(COLCON) test --packages-select rbd_ros --event-handlers console_direct+ \
 	--return-code-on-test-failure $(if $(PYTEST_ARGS),--pytest-args $(PYTEST_ARGS))
 
@@ -143,15 +145,22 @@ $(STAMPS)/ros: $(ROS_PACKAGES) | $(STAMPS)/system
 	@touch $@
 
 $(STAMPS)/messages: $(MESSAGE_FILES) | $(STAMPS)/ros
-	@echo "[3/4] rbd_msgs, compiled against it (a minute)"
+	@echo "[3/4] rbd_msgs, compiled against it (half a minute)"
 	@$(COUNTING) ROS_DISTRO=$(DISTRO) $(PIP) install --force-reinstall --no-deps ./rbd_msgs
 	@touch $@
 
 $(STAMPS)/package: $(PACKAGE_FILES) $(STAMPS)/ros $(STAMPS)/messages
-	@echo "[4/4] rbd_ros, and its kernels (one to two minutes the first time)"
+	@echo "[4/4] rbd_ros, and the kernels of its nodes (a minute the first time)"
 	@$(COUNTING) flock setup.py sh -c 'rm -rf build/lib build/bdist.* *.egg-info && \
 	$(PIP) install --force-reinstall --no-deps .' && \
-	$(PIP) install "rbd_ros[demo]" && $(BIN)/rbd_ros warmup > /dev/null
+	$(PIP) install "rbd_ros[demo]" && $(BIN)/python -c \
+	"from rbd_ros.workspace.warmup import warm_up; list(warm_up(analysis=False))"
+	@touch $@
+
+# All others are compiled when they are needed, but not while tests or benchmarks run.
+$(STAMPS)/kernels: $(STAMPS)/package
+	@echo "All kernels (a minute and a half the first time)"
+	@$(COUNTING) $(BIN)/rbd_ros warmup > /dev/null
 	@touch $@
 
 $(STAMPS)/%: setup.py | $(STAMPS)/package
