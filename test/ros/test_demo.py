@@ -245,6 +245,7 @@ def test_setting_a_mode_is_retried_while_its_kernels_are_compiled(monkeypatch, r
 
     one = Session.__new__(Session)
     one._node, one._controller, one._processes = 'node', 'controller', {}
+    one._changed = {}
     monkeypatch.setattr(session, 'AsyncParameterClient', Client)
     monkeypatch.setattr(Session, '_wait', lambda self, what, arrived: waits.append(what))
     if refused:
@@ -252,5 +253,30 @@ def test_setting_a_mode_is_retried_while_its_kernels_are_compiled(monkeypatch, r
             one.set_parameters(mode='hybrid')
     else:
         one.set_parameters(mode='hybrid')
+    assert one._changed == ({} if refused else {'mode': 'hybrid'})
     assert calls == [[('mode', 'hybrid')]] * attempts
     assert waits.count('its kernels') == attempts - 1
+
+
+def test_a_restart_resets_the_robot_and_keeps_the_parameters_of_the_controller(monkeypatch):
+    done = []
+    one = Session.__new__(Session)
+    one._processes = {'mujoco_robot': None, 'torque_controller': None}
+    one._node = SimpleNamespace(destroy_subscription=lambda one: done.append('no torques'))
+    one._launched = 'torque_controller', {'push_link': 'tip'}, {'mode': 'pd_gravity'}
+    one._torques, one._changed = 'torques', {'mode': 'hybrid', 'hybrid__kp': [100.0]}
+    monkeypatch.setattr(Session, 'stop', lambda self, name: done.append(f'stop {name}'))
+
+    def launch(self, controller, *, robot, parameters):
+        # Old messages must not be taken for those of the new nodes.
+        assert self._state is None and not self._torques_known
+        self._changed = {}
+        done.append((controller, robot, parameters))
+
+    monkeypatch.setattr(Session, 'launch', launch)
+    monkeypatch.setattr(Session, 'set_parameters', lambda self, **given: done.append(given))
+    one.restart()
+    assert done == [
+        'stop mujoco_robot', 'stop torque_controller', 'no torques',
+        ('torque_controller', {'push_link': 'tip'}, {'mode': 'pd_gravity'}),
+        {'mode': 'hybrid', 'hybrid__kp': [100.0]}]

@@ -19,6 +19,7 @@ from rbd_ros.ros.control.law_factory import make_controller
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
 from rbd_ros.ros.demo.command import MODES, prepare
 from rbd_ros.ros.demo.motions import LEAD
+from rbd_ros.ros.demo.robots import DemoFailed
 from rbd_ros.ros.demo.session import Phase, Sample, Session
 from rbd_ros.ros.parameters.parameters import assemble
 from rbd_ros.ros.runtime.share_directory import share
@@ -179,7 +180,9 @@ def test_no_error_is_printed_as_zero():
     assert 'drift at most 1e-09 rad' in checks[0].text
 
 
-def test_an_action_disturbed_by_a_pause_is_repeated(capsys):
+def test_an_action_disturbed_by_a_pause_is_repeated_from_the_start(capsys, monkeypatch):
+    restarts = []
+    monkeypatch.setattr(Lockstep, 'restart', lambda self: restarts.append(len(self.samples)))
     _, session, _ = run('gravity')
     first, pauses = len(session.samples), iter([0.3, 0.12, 0.05, 0.2])
 
@@ -191,7 +194,25 @@ def test_an_action_disturbed_by_a_pause_is_repeated(capsys):
     assert session.samples[first:] == samples and len(samples) == 50
     assert [phase.name for phase in session.phases].count('again') == 1
     assert next(pauses) == 0.2
+    # Each starts with the samples of the disturbed attempt dropped.
+    assert restarts == [first, first]
     assert capsys.readouterr().out.count('The machine paused for') == 2
+
+
+def test_a_machine_that_always_pauses_is_too_busy_in_numbers(monkeypatch):
+    restarts = []
+    monkeypatch.setattr(Lockstep, 'restart', lambda self: restarts.append(self.now))
+    _, session, _ = run('gravity')
+    pauses = iter([0.3, 0.12, 0.25, 0.2, 0.41])
+
+    def action():
+        session._delays.append(next(pauses))
+        return session.watch('again', 0.1)
+
+    with pytest.raises(DemoFailed, match='the machine is too busy: in 5 attempts it paused for '
+                                         r'0\.12 s to 0\.41 s, .* after 0\.1 s'):
+        session.repeat_after_pause(action)
+    assert len(restarts) == 4
 
 
 def test_pauses_between_states_are_found():

@@ -86,6 +86,8 @@ class Session:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._state: JointState | None = None
         self._torques_known = False
+        # Parameters of the controller that were set since it was launched.
+        self._changed: dict[str, Any] = {}
         # s: latencies of torques in the current phase or repeatable action.
         self._delays: list[float] = []
         # Time of the first sample, s since the epoch.
@@ -103,6 +105,7 @@ class Session:
         """Start both nodes with parameters; wait until the robot follows its controller."""
         name = controller.removesuffix('_node')
         self.commands = f'/{name}/effort_commands'
+        self._launched, self._changed = (controller, robot, parameters), {}
         drives = Path(self._folder.name) / 'drives.yaml'
         save_drives(self.model, drives)
         self._start(self.robot, {
@@ -119,6 +122,17 @@ class Session:
             self._wait('the robot to follow',
                        lambda: self._state is not None and any(self._state.effort))
         self._delays.clear()
+
+    def restart(self) -> None:
+        """Restart both nodes with their current parameters, the robot at rest at the start."""
+        (controller, robot, parameters), changed = self._launched, self._changed
+        for name in list(self._processes):
+            self.stop(name)
+        self._node.destroy_subscription(self._torques)
+        self._state, self._torques_known = None, False
+        self.launch(controller, robot=robot, parameters=parameters)
+        if changed:
+            self.set_parameters(**changed)
 
     def _start(self, name: str, parameters: dict[str, Any], *arguments: str) -> None:
         path = Path(self._folder.name) / f'{name}.yaml'
@@ -168,6 +182,7 @@ class Session:
             reasons = [result.reason for result in getattr(answer.result(), 'results', ())
                        if not result.successful]
             if not reasons:
+                self._changed.update(parameters)
                 return
             # At the first start, kernels of some modes are still being compiled.
             if BEING_COMPILED not in reasons[0] or monotonic() > end:
@@ -238,19 +253,23 @@ class Session:
                           accurate=accurate)
 
     def repeat_after_pause(self, action: Callable[[], list[Sample]]) -> list[Sample]:
-        """Return the samples of an action; repeat it if a pause aborted the motion."""
-        for left in reversed(range(ATTEMPTS)):
-            first, phases = len(self.samples), len(self.phases)
+        """Return the samples of an action; after a pause, restart and repeat it."""
+        first, phases, pauses = len(self.samples), len(self.phases), []
+        while True:
             self._delays.clear()
             result = action()
-            pause = self.longest_pause(first)
-            if pause < MAX_PAUSE:
-                break
-            print(f'The machine paused for {pause:.2f} s, so the controller aborted its motion.',
-                  flush=True)
-            if left:
-                del self.samples[first:], self.phases[phases:]
-        return result
+            pauses.append(self.longest_pause(first))
+            if pauses[-1] < MAX_PAUSE:
+                return result
+            if len(pauses) == ATTEMPTS:
+                raise DemoFailed(
+                    f'the machine is too busy: in {ATTEMPTS} attempts it paused for '
+                    f'{min(pauses):.2f} s to {max(pauses):.2f} s, and the controller aborts a '
+                    f'motion after {MAX_PAUSE:g} s')
+            print(f'The machine paused for {pauses[-1]:.2f} s, so the controller aborted its '
+                  'motion. It is repeated from the start.', flush=True)
+            del self.samples[first:], self.phases[phases:]
+            self.restart()
 
     def push(self, force: np.ndarray) -> None:
         """Push the robot from now on with a force, N, in the axes of the root."""
