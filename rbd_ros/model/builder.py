@@ -11,7 +11,7 @@ from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import inertia_matrix, Link, numbers
 from rbd_ros.model.joints import DRIVE, Joint, KINDS, Mimic, NEW_LIMITS, X, Y
 from rbd_ros.model.loops import Constraint
-from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warn_of
+from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warned
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 # Limits and drive coefficients of a joint, see `rbd_ros.model.joints.Joint`.
@@ -149,7 +149,5 @@ class ModelBuilder:
             As for `rbd_ros.model.with_constraints`, if there are constraints.
 
         """
-        tree = build_tree(self._name, self._links, self._joints, gravity, strict)
-        model = with_constraints(tree, self._constraints, independent)
-        warn_of(model, strict)
-        return model
+        tree = build_tree(self._name, self._links, self._joints, gravity)
+        return warned(with_constraints(tree, self._constraints, independent), strict)

@@ -8,7 +8,7 @@ from math import inf, isfinite, isnan, sqrt
 from typing import Any
 
 import numpy as np
-from rbd_ros._internal.arrays import real_array
+from rbd_ros._internal.arrays import ByValue, real_array
 from rbd_ros.errors import ModelError
 from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS
 
@@ -22,8 +22,8 @@ _SIGNED = {'damping_asymmetry': 'damping', 'friction_asymmetry': 'friction', 'ef
 LARGEST = 1e30
 
 
-@dataclass(frozen=True)
-class Link:
+@dataclass(frozen=True, eq=False)
+class Link(ByValue):
     """
     One link of a robot's description.
 
@@ -136,11 +136,11 @@ def _impossible(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             small + middle < large * (1.0 - INERTIA_TOLERANCE) - ZERO_INERTIA_TOLERANCE)
 
 
-def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
+def check_joint(joint: Joint) -> tuple[Joint, list[str]]:
     """
     Return a joint with unit axes and one entry per velocity in all limits and coefficients.
 
-    Also return notes on suspicious limits and on invalid ones, which are ignored.
+    Also return notes on invalid limits, which are ignored.
 
     """
     where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
@@ -164,12 +164,12 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
             raise ModelError(f'{where}: its {label} is not a number')
         return values
 
-    suspicious, ignored = [], []
+    notes = []
     lower = per_velocity('lower limit', joint.lower, -inf)
     upper = per_velocity('upper limit', joint.upper, inf)
     if any(a > b for a, b in zip(lower, upper)):
-        suspicious.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; '
-                          'both ignored')
+        notes.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; '
+                     'both ignored')
         lower, upper = (-inf,) * nv, (inf,) * nv
     limits: dict[str, Any] = {'lower': lower, 'upper': upper}
     negative: dict[str, float] = {}
@@ -181,8 +181,8 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
         limits[label] = values
     if negative:
         limit, it = ('limit is', 'it is') if len(negative) == 1 else ('limits are', 'they are')
-        ignored.append(f'{where}: its {" and ".join(negative)} {limit} negative, '
-                       f'{" and ".join(f"{x:g}" for x in negative.values())}; {it} ignored')
+        notes.append(f'{where}: its {" and ".join(negative)} {limit} negative, '
+                     f'{" and ".join(f"{x:g}" for x in negative.values())}; {it} ignored')
     limits.update(zip(('axis', 'second_axis'), axes))
     drive: dict[str, Any] = dict.fromkeys(DRIVE, (0.0,) * nv)
     given = {label: per_velocity(label, values, 0.0) for label in DRIVE
@@ -190,7 +190,7 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     drive.update(given)
     if any(map(any, given.values())):
         check_drive(where, drive)
-    return replace(joint, **limits, **drive), suspicious, ignored
+    return replace(joint, **limits, **drive), notes
 
 
 def check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:

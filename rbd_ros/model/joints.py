@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros._internal.arrays import ByValue
 from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose
 
 X, Y, Z = np.eye(3)
@@ -119,8 +120,8 @@ class Mimic:
     offset: float = 0.0
 
 
-@dataclass(frozen=True)
-class Joint:
+@dataclass(frozen=True, eq=False)
+class Joint(ByValue):
     """
     One joint of a robot's description.
 

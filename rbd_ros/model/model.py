@@ -235,33 +235,28 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
         Reject everything that otherwise causes a ModelWarning; further warnings.
 
     """
-    model = build_tree(name, links, joints, gravity, strict, notes)
-    warn_of(model, strict)
-    return model
+    return warned(build_tree(name, links, joints, gravity, notes), strict)
 
 
-def warn_of(model: Model, strict: bool = False) -> None:
-    """Issue a ModelWarning for each of the robot's warnings; raise the first if ``strict``."""
+def warned(model: Model, strict: bool, notes: Sequence[str] = ()) -> Model:
+    """Return the robot with more warnings; issue all of them, or raise the first if ``strict``."""
+    model = replace(model, warnings=(*model.warnings, *notes))
     if strict and model.warnings:
         raise ModelError(model.warnings[0])
     for note in model.warnings:
         warnings.warn(note, ModelWarning, stacklevel=3)
+    return model
 
 
 def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: npt.ArrayLike,
-               strict: bool = False, notes: Sequence[str] = ()) -> Model:
+               notes: Sequence[str] = ()) -> Model:
     """Return the robot as `build_model` does, without warnings."""
     given, gravity = gravity, real_array(gravity)
     if gravity is None or gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
         raise ModelError(f'gravity must be three finite numbers, m/s^2, got {shown(given)}')
-    notes = list(notes)
-    impossible, checked = check_links(links), []
-    for joint in joints:
-        joint, suspicious, ignored = check_joint(joint)
-        checked.append(joint)
-        notes += suspicious
-        impossible += ignored
-    links, joints = order_tree(links, checked)
+    impossible, checked = check_links(links), [check_joint(joint) for joint in joints]
+    impossible += [note for _, found in checked for note in found]
+    links, joints = order_tree(links, [joint for joint, _ in checked])
     mimics, unknown = resolve_mimics(joints)
     joints, fixed = _fix_mimics_of_fixed(joints, mimics)
     for array in (*(array for link in links for array in (link.com, link.inertia)),
@@ -269,16 +264,15 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
                     for array in (joint.placement, joint.axis, joint.second_axis))):
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
-    leaderless = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
+    leaderless = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there: it "
+                  'moves on its own; add that joint, or remove the mimic'
                   for joint in unknown if joint.mimic]
-    violations = [f'{note}; it moves on its own' for note in leaderless] + fixed + impossible
     if not links:
-        violations.append('the robot has no links: there is nothing to compute')
-    if strict and leaderless:
-        raise ModelError(f'{leaderless[0]}: add that joint, or remove the mimic')
+        impossible.append('the robot has no links: there is nothing to compute')
     tree = assemble(links, joints, gravity)
-    notes = tuple(dict.fromkeys(violations + notes + _missing_masses(links, joints, tree)
-                                + implausible(links, joints)))
+    notes = tuple(dict.fromkeys((
+        *leaderless, *fixed, *impossible, *notes, *_missing_masses(links, joints, tree),
+        *implausible(links, joints))))
 
     moving, q, v = [], 0, 0
     for joint in joints:

@@ -3,15 +3,11 @@
 """Finds valid but suspicious values in a robot description, such as those in wrong units."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
-
-if TYPE_CHECKING:
-    from rbd_ros.model.model import Model
 
 # Mass of a link and of a robot, kg: the largest industrial arms weigh 5,000 kg.
 MAX_LINK_MASS, MAX_ROBOT_MASS = 2000.0, 5000.0
@@ -60,26 +56,28 @@ def without_effort(joints: Sequence[Joint]) -> list[str]:
     return _note('joint', [joint.name for joint in joints if 0.0 in joint.effort], NO_EFFORT)
 
 
-def point_masses(model: 'Model') -> list[str]:
-    """Return a sentence for moving links with a mass but no inertia, payloads apart."""
-    return _note('link', [
-        link.name for link, body in zip(model.links, model.tree.link_body)
-        if body and link.mass > 0.0 and not link.is_load and not np.any(link.inertia)],
-        'a mass without rotational inertia: its turning about its own centre costs no torque; '
-        'add its <inertia>')
+def point_masses(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
+    """Return a sentence for moving links with a mass but no inertia, except payloads."""
+    moved: set[str] = set()
+    for joint in joints:        # parents before their children
+        if joint.nv or joint.parent in moved:
+            moved.add(joint.child)
+    return _note('link', [link.name for link in links if link.name in moved and link.mass > 0.0
+                          and not link.is_load and not np.any(link.inertia)],
+                 'a mass without rotational inertia: turning it about its own centre costs no '
+                 'torque; add its <inertia>')
 
 
-def nothing_to_compute(model: 'Model') -> list[str]:
-    """Return sentences about a robot some or all of whose torques are zero in every state."""
-    if not model.nv:
-        return [f"robot '{model.name}' has no moving joint: there is nothing to compute"]
-    if model.mass == 0.0:
-        return ['no link has a mass: every torque is zero; add the <inertial> elements']
-    carried = {link.name: link.mass for link in model.links}
-    for joint in reversed(model.joints):       # children after their parents
+def nothing_to_compute(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
+    """Return a sentence about torques that are zero in every state, if there are any."""
+    if not any(joint.nv for joint in joints):
+        return ['the robot has no moving joint: there is nothing to compute']
+    carried = {link.name: link.mass for link in links}
+    for joint in reversed(joints):      # children before their parents
         carried[joint.parent] += carried[joint.child]
-    return _note('joint', [joint.name for joint in model.joints
-                           if joint.nv and carried[joint.child] == 0.0],
+    if not carried[links[0].name]:
+        return ['no link has a mass: every torque is zero; add the <inertial> elements']
+    return _note('joint', [one.name for one in joints if one.nv and not carried[one.child]],
                  'moves no mass: its torque is zero unless others drive it; add <inertial>')
 
 

@@ -30,7 +30,8 @@ from rbd_ros.model.files.urdf import read_file
 from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.joints import Joint, Mimic, quaternion_matrix
 from rbd_ros.model.loops import Constraint
-from rbd_ros.model.model import build_tree, fix, Model, warn_of
+from rbd_ros.model.model import build_tree, fix, Model, warned
+from rbd_ros.model.plausibility import nothing_to_compute
 from rbd_ros.model.se3 import exp, pose
 from rbd_ros.model.steps import quaternion_of_matrix
 
@@ -78,8 +79,8 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
     gravity : array_like, shape (3,), optional
         Acceleration of gravity in the world, m/s^2; default: that of the document.
     strict : bool
-        Reject inertias that no body can have, robots without links, and what is otherwise left
-        out with a warning: ``gravcomp``, and ranges of ball joints and tendons.
+        Reject everything that otherwise causes a ModelWarning, such as ``gravcomp`` and ranges of
+        ball joints and tendons, which are left out, and what ``ignore`` leaves out.
     ignore : collection of str
         Kinds of elements to leave out, although they act on the robot: some of ``'actuator'``
         (rotors of actuators that act on no single joint), ``'equality'`` (loops too), ``'flex'``,
@@ -99,16 +100,13 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
                          f'{ignore!r}')
     compiled = compile_mjcf(source)
     name, links, joints, loops, notes, omissions = read_mjcf(compiled, ignore)
-    if strict and omissions:
-        raise ModelError(omissions[0])
     tree = build_tree(name, links, joints, compiled.opt.gravity.copy() if gravity is None
-                      else gravity, strict, notes + omissions)
+                      else gravity, notes + omissions)
     try:
         model = with_closed_keyframes(with_constraints(tree, loops))
     except ModelError as error:
         raise ModelError(f"{error}; ignore=['equality'] leaves out all loops") from None
-    warn_of(model, strict)
-    return model
+    return warned(model, strict, nothing_to_compute(model.links, model.joints))
 
 
 def is_mjcf(text: str | bytes) -> bool:

@@ -29,7 +29,7 @@ from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.model.files.xml_elements import decode, LARGEST_TEXT, parse
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.loops import Constraint
-from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warn_of
+from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warned
 from rbd_ros.model.modifications import payload_name, with_floating_base
 from rbd_ros.model.plausibility import nothing_to_compute, point_masses
 from rbd_ros.model.se3 import pose, rotation_from_rpy
@@ -129,8 +129,6 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
     notes: list[str] = []
     urdf, beyond = describe(root, notes)
     ignored = ignored_contents(root) + read_rotors(root, beyond)
-    if strict and ignored:
-        raise UrdfError(ignored[0])
     # Overflowing numbers are rejected later, with the name of the link.
     with np.errstate(over='ignore', invalid='ignore'):
         links = [_link(link, **beyond.get(('link', link.name), {})) for link in urdf.links]
@@ -143,14 +141,12 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
         raise UrdfError(f"joint '{joint}' names link 'world', which is not there: add "
                         '<link name="world"/>')
     try:
-        model = build_tree(urdf.name, links, joints, gravity, strict, ignored + notes)
+        model = build_tree(urdf.name, links, joints, gravity, ignored + notes)
         if floating_base and not _has_floating_base(model):
             model = with_floating_base(model)
         model = with_constraints(model, [Constraint(**one) for one in constraints_of(root)])
-        model = replace(model, warnings=(*model.warnings, *point_masses(model),
-                                         *nothing_to_compute(model)))
-        warn_of(model, strict)
-        return model
+        return warned(model, strict, [*point_masses(model.links, model.joints),
+                                      *nothing_to_compute(model.links, model.joints)])
     except ModelError as error:
         raise UrdfError(str(error)) from None
 

@@ -167,8 +167,9 @@ class Health:
                          + listed(beyond))
         if settings.friction and robot is not None and robot.lacks_friction():
             yield WARN, 'friction is true, but no joint of the robot has friction or damping'
-        for note in nothing_to_compute(robot.model) if robot is not None else ():
-            yield WARN, note
+        if robot is not None:
+            yield from ((WARN, note) for note in nothing_to_compute(robot.model.links,
+                                                                    robot.model.joints))
         if robot is not None and np.linalg.norm(robot.model.gravity) < NO_GRAVITY:
             yield WARN, 'gravity is zero'
 
