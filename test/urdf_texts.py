@@ -18,3 +18,109 @@ def changed(*pairs):
         assert old in text
         text = text.replace(old, new, 1)
     return text
+
+
+def two_joint_arm(upper='<mass value="1.2"/><inertia ixx="0.01" iyy="0.01" izz="0.002" ixy="0" '
+                  'ixz="0" iyz="0"/>', limit='effort="20" velocity="3" lower="-2" upper="2"',
+                  shoulder='type="revolute"', inside='', more='', version=''):
+    """Return a plausible arm, with parts of its first link and joint, or other elements."""
+    inertial = f'<inertial><origin xyz="0 0 0.1"/>{upper}</inertial>' if upper else ''
+    return f"""<robot name="arm"{version}><link name="base"/><link name="upper">{inertial}</link>
+<link name="lower"><inertial><origin xyz="0 0 0.1"/><mass value="0.6"/><inertia ixx="0.004"
+iyy="0.004" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder" {shoulder}><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+<limit {limit}/>{inside}</joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
+<origin xyz="0 0 0.3"/><axis xyz="0 1 0"/><limit effort="9" velocity="3" lower="-2" upper="2"/>
+</joint>{more}</robot>"""
+
+
+_MASS, _INERTIA = '<mass value="1.2"/>', ('<inertia ixx="0.01" iyy="0.01" izz="0.002" ixy="0" '
+                                          'ixz="0" iyz="0"/>')
+_ONE = '<link name="more">{}</link><joint name="j" {}><parent link="lower"/><child link="more"/>{}'
+_LIMIT = '<limit effort="9" velocity="3" lower="-2" upper="2"/>'
+_SMALL = ('<inertial><mass value="0.1"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" '
+          'iyz="0"/></inertial>')
+
+
+def _with_joint(attributes, inside, inertial=_SMALL):
+    """Return the arm with a third joint."""
+    return two_joint_arm(more=_ONE.format(inertial, attributes, inside) + '</joint>')
+
+
+# Robots that readers take with warnings: the text, and how each of its warnings begins.
+DOUBTFUL = {
+    'effort 0': (two_joint_arm(limit='effort="0" velocity="3" lower="-2" upper="2"'), [
+        'joint shoulder: effort limit 0: taken as not stated; where a node needs it, set '
+        'command_limits']),
+    'velocity 0': (two_joint_arm(limit='effort="20" velocity="0" lower="-2" upper="2"'), [
+        'joint shoulder: velocity limit 0: taken as not stated']),
+    'two inertias': (two_joint_arm(_MASS + _INERTIA + _INERTIA.replace('0.0', '0.1')), [
+        "link 'upper': it has several <inertia> elements; the first is used"]),
+    'two masses': (two_joint_arm(_MASS + '<mass value="7"/>' + _INERTIA), [
+        "link 'upper': it has several <mass> elements; the first is used"]),
+    'two axes': (two_joint_arm(inside='<axis xyz="1 0 0"/>'), [
+        "joint 'shoulder': it has several <axis> elements; the first is used"]),
+    'two limits': (two_joint_arm(inside='<limit effort="1" velocity="1"/>'), [
+        "joint 'shoulder': it has several <limit> elements; the first is used"]),
+    'two parents': (two_joint_arm(inside='<parent link="lower"/>'), [
+        "joint 'shoulder': it has several <parent> elements; the first is used"]),
+    'mass without inertia': (two_joint_arm(_MASS + _INERTIA.replace('0.01', '0').replace(
+        '0.002', '0')), ['link upper: a mass without rotational inertia: turning it about its '
+                         'own centre costs no torque; add its <inertia>']),
+    'mass without an element': (two_joint_arm(_MASS), [
+        'link upper: a mass without rotational inertia']),
+    'no moving joint': (
+        '<robot name="table"><link name="base"/><link name="plate"><inertial><mass value="1"/>'
+        '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="bolt" type="fixed"><parent link="base"/><child link="plate"/></joint>'
+        '</robot>', ['the robot has no moving joint: there is nothing to compute']),
+    'no inertials': (
+        '<robot name="picture"><link name="base"/><link name="upper"/><joint name="shoulder" '
+        'type="revolute"><parent link="base"/><child link="upper"/>'
+        f'<axis xyz="0 1 0"/>{_LIMIT}</joint></robot>', [
+            'these links move but have no mass (is their inertial missing?): upper',
+            'no link has a mass: every torque is zero; add the <inertial> elements']),
+    'a joint moves no mass': (_with_joint('type="revolute"', _LIMIT, ''), [
+        'these links move but have no mass (is their inertial missing?): more',
+        'joint j: moves no mass: its torque is zero unless others drive it; add <inertial>']),
+    'reversed limits': (two_joint_arm(limit='effort="20" velocity="3" lower="2" upper="-2"'), [
+        "joint 'shoulder': its lower limit (2.0,) lies above its upper limit (-2.0,); both "
+        'ignored']),
+    'negative limits': (two_joint_arm(limit='effort="-20" velocity="-3" lower="-2" upper="2"'), [
+        "joint 'shoulder': its velocity and effort limits are negative, -3 and -20; they are "
+        'ignored']),
+    'no limit': (_with_joint('type="revolute"', ''), [
+        "joint 'j': it has no <limit>; no limits are assumed"]),
+    'no effort': (two_joint_arm(limit='velocity="3" lower="-2" upper="2"'), [
+        "joint 'shoulder': its <limit> has no effort; no limit is assumed"]),
+    'no upper limit': (two_joint_arm(limit='effort="20" velocity="3" lower="-2"',
+                                     version=' version="1.2"'), [
+        "joint 'shoulder': its <limit> has no upper; no limit is assumed"]),
+    'degrees': (two_joint_arm(limit='effort="20" velocity="3" lower="-90" upper="90"'), [
+        'joint shoulder: limits of more than two turns; are these degrees? URDF uses rad']),
+    'degrees of an origin': (_with_joint('type="revolute"', _LIMIT + '<origin rpy="0 90 0"/>'), [
+        "joint 'j': rpy=\"0 90 0\" is more than a full turn; are these degrees? URDF uses rad"]),
+    'grams': (two_joint_arm('<mass value="2500"/><inertia ixx="300" iyy="300" izz="200" ixy="0" '
+                            'ixz="0" iyz="0"/>'), [
+        'link upper: more than 2000 kg; is the unit kg?']),
+    'impossible inertia': (two_joint_arm(_MASS + _INERTIA.replace('0.002', '0.03')), [
+        "link 'upper': its principal moments 0.01, 0.01, 0.03 kg m^2 break the triangle"]),
+    'mimic of nothing': (_with_joint('type="revolute"', _LIMIT + '<mimic joint="gone"/>'), [
+        "joint 'j' mimics 'gone', which is not there: it moves on its own; add that joint, or "
+        'remove the mimic']),
+    'mimic of a fixed joint': (two_joint_arm(more=(
+        '<link name="plate"/><joint name="bolt" type="fixed"><parent link="lower"/>'
+        '<child link="plate"/></joint>' + _ONE.format(_SMALL, 'type="revolute"', _LIMIT)
+        + '<mimic joint="bolt" offset="0.5"/></joint>')), [
+        "joint 'j' mimics 'bolt', which is fixed; it is fixed too, at its offset, 0.5"]),
+    'unknown element': (two_joint_arm(more='<bogus/>'), [
+        "robot 'arm': <bogus> in <robot> is not used: it is not known"]),
+    'new limits of an old version': (two_joint_arm(
+        limit='effort="20" velocity="3" lower="-2" upper="2" jerk="9"'), [
+        'the robot has limits of acceleration, deceleration or jerk, which other programs '
+        'ignore before <robot version="1.2">']),
+    'no links': ('<robot name="nothing"/>', [
+        'the robot has no links: there is nothing to compute',
+        'the robot has no moving joint: there is nothing to compute']),
+}

@@ -29,7 +29,7 @@ PRIOR_WEIGHT = 0.1
 MIN_MASS_RATIO = 0.1  # Smallest prior mass of a body, as a fraction of the mean.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Identification:
     """
     Result of `fit` and `identify`.

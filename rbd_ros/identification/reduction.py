@@ -34,7 +34,7 @@ BLOCKS, MIN_BLOCK_LENGTH = 32, 0.5
 MAX_REGRESSOR_SIZE = 2 ** 22  # Most numbers of a regressor held in memory: 32 MB.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partial:
     """
     Information of recordings about parameters; see `partial` and `merge`.

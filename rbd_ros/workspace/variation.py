@@ -10,7 +10,7 @@ from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import shown, Wrenches
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variation:
     """
     Derivatives with respect to a scalar p of all that dynamics depends on; default: constant.

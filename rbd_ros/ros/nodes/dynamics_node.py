@@ -31,7 +31,7 @@ from rbd_ros.ros.parameters.parameters import (
     declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
 from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.robot.effort_check import EffortCheck
-from rbd_ros.ros.robot.read_model import check_task_link, unstated_efforts
+from rbd_ros.ros.robot.read_model import check_task_link, require_stated_efforts
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
@@ -342,9 +342,8 @@ class DynamicsNode(LifecycleNode):
                     'intended, call ~/set_gravity with allow_zero')
             if self.robot is not None and new.task_link != self.parameters.task_link:
                 check_task_link(self.robot.model, new.task_link)
-            if self.robot is not None and new.limit_efforts and (reason := unstated_efforts(
-                    self.robot.model, self.robot.possible_commands)):
-                raise BadParameter(reason)
+            if self.robot is not None and new.limit_efforts:
+                require_stated_efforts(self.robot.model, self.robot.possible_commands)
         except (BadParameter, ModelError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

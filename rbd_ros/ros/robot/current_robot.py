@@ -15,7 +15,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
 from rbd_ros.ros.robot.read_model import (
-    gravity_in_root, read_model, RobotSettings, unstated_efforts)
+    gravity_in_root, read_model, require_stated_efforts, RobotSettings)
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.report import Log, Report
 from rbd_ros.ros.runtime.worker import Worker
@@ -92,9 +92,8 @@ class CurrentRobot:
         try:
             model = read_model(text, settings)
             robot = Robot(text, model, settings)
-            if self._settings.limit_efforts and (
-                    reason := unstated_efforts(model, robot.possible_commands)):
-                return f'robot description refused: {reason}'
+            if self._settings.limit_efforts:
+                require_stated_efforts(model, robot.possible_commands)
             # Compile now what every state needs.
             for workspace in (robot.workspace, robot.service_workspace):
                 with suppress(SingularError):       # the robot may be in another configuration

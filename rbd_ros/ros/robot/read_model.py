@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle
 from math import inf
 from typing import Any
 import warnings
@@ -61,29 +62,30 @@ def unlimited_efforts(model: Model) -> list[str]:
             if model.effort_limit[model.velocity_names.index(name)] == inf]
 
 
-def unstated_efforts(model: Model, joints: Sequence[str]) -> str:
-    """Return why commands of these joints cannot be clamped, empty if they can be."""
+def require_stated_efforts(model: Model, joints: Sequence[str]) -> None:
+    """Raise ModelError if commands of these joints cannot be clamped: limits of 0 state none."""
     names = [name for joint, _, v in model.moving_joints
              for name, x in zip(model.velocity_names[v], joint.effort)
              if name in joints and x == 0.0 and joint.has_motor]
-    return '' if not names else (
-        'limit_efforts is true, but the description has effort limits of 0, which means not '
-        f'stated, for {listed(names)}: set command_limits (N m or N, one number, or one for each '
-        'of command_joints), or limit_efforts to false')
+    if names:
+        raise ModelError(
+            'limit_efforts is true, but the description has effort limits of 0, which means not '
+            f'stated, for {listed(names)}: set command_limits (N m or N, one number, or one for '
+            'each of command_joints), or limit_efforts to false')
 
 
-def _with_command_limits(model: Model, limits: Sequence[float], joints: Sequence[str]) -> Model:
-    """Return the robot with these effort limits of the commanded joints."""
-    if not limits:
+def _with_command_limits(model: Model, settings: RobotSettings) -> Model:
+    """Return the robot with the effort limits that the parameters give its commanded joints."""
+    given = dict(zip(settings.command_joints or driven_joints(model),
+                     cycle(settings.command_limits)))
+    if not given:
         return model
-    joints = joints or driven_joints(model)
-    given = dict(zip(joints, limits if len(limits) > 1 else [*limits] * len(joints)))
-    changed = {joint.name: replace(joint, effort=tuple(
-        given.get(name, x) for name, x in zip(model.velocity_names[v], joint.effort)))
+    limited = {joint.name: replace(joint, effort=(*map(
+        given.get, model.velocity_names[v], joint.effort),))
         for joint, _, v in model.moving_joints}
-    known = replace(model, warnings=tuple(
-        note for note in model.warnings if not note.endswith(NO_EFFORT)))
-    return rebuild(known, joints=[changed.get(one.name, one) for one in model.joints])
+    notes = tuple(note for note in model.warnings if not note.endswith(NO_EFFORT))
+    return rebuild(replace(model, warnings=notes),
+                   joints=[limited.get(one.name, one) for one in model.joints])
 
 
 def per_velocity(model: Model, numbers: Sequence[float], joints: Sequence[str],
@@ -99,8 +101,7 @@ def per_velocity(model: Model, numbers: Sequence[float], joints: Sequence[str],
 def read_model(text: str, settings: RobotSettings) -> Model:
     """Return the robot of a description, changed as the parameters ask, or raise ModelError."""
     model = load_quietly(text, gravity=gravity_in_root(settings.gravity, settings.mounting_rpy),
-                         strict=settings.strict_urdf, max_joints=settings.max_joints,
-                         ignore=settings.ignore)
+                         max_joints=settings.max_joints, ignore=settings.ignore)
     if settings.floating_base and base_joint(model) is None:
         model = with_floating_base(model)
     if settings.constraints:
@@ -113,7 +114,9 @@ def read_model(text: str, settings: RobotSettings) -> Model:
     if settings.joints:
         model = with_free_joints(model, (*settings.joints, *([base.name] if base else [])))
     _check_joint_names(model, settings)
-    model = _with_command_limits(model, settings.command_limits, settings.command_joints)
+    model = _with_command_limits(model, settings)
+    if settings.strict_urdf and model.warnings:
+        raise ModelError(model.warnings[0])
     model = with_named_uncertainty(model, settings.uncertainty)
     for joint, _, _ in model.moving_joints:
         if not KINDS[joint.kind].is_screws and joint is not base_joint(model):

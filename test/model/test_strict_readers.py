@@ -1,0 +1,122 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Strict readers refuse exactly the descriptions that others warn of, with the same sentences."""
+
+from command_line import code_of
+import numpy as np
+import pytest
+from rbd_ros import load_urdf, load_urdf_string, ModelBuilder, ModelError, ModelWarning, UrdfError
+from rbd_ros.model import build_model
+from rbd_ros.model.description import Link
+from rbd_ros.model.files.mjcf import load_mjcf
+from rbd_ros.model.joints import Joint, Mimic
+from urdf_texts import DOUBTFUL, two_joint_arm
+
+
+def warnings_of(read):
+    """Return the sentences with which a reader warns, and the robot that it returns."""
+    with pytest.warns(ModelWarning) as caught:
+        model = read()
+    said = [str(one.message) for one in caught]
+    assert said == list(model.warnings)
+    return said, model
+
+
+@pytest.mark.parametrize('name', DOUBTFUL)
+def test_doubtful_robots_have_these_warnings_alone_and_are_refused_if_strict(name):
+    text, expected = DOUBTFUL[name]
+    said, _ = warnings_of(lambda: load_urdf_string(text))
+    assert len(said) == len(expected)
+    assert all(a.startswith(b) for a, b in zip(said, expected)), said
+    with pytest.raises(UrdfError) as refused:
+        load_urdf_string(text, strict=True)
+    assert str(refused.value) == said[0]
+
+
+def test_a_robot_without_warnings_is_read_if_strict(recwarn):
+    assert load_urdf_string(two_joint_arm(), strict=True).nv == 2
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize('name', DOUBTFUL)
+def test_check_prints_every_warning_and_refuses_them_if_strict(name, tmp_path, capsys):
+    text, expected = DOUBTFUL[name]
+    path = tmp_path / 'robot.urdf'
+    path.write_text(text)
+    # What has no mass is refused after the report.
+    assert code_of('check', str(path)) == (1 if name == 'no inertials' else 0)
+    printed = capsys.readouterr().out
+    assert f'\nWarnings ({len(expected)}):\n' in printed
+    assert all(f'\n  {one}' in printed for one in expected)
+    assert code_of('check', '--strict', str(path)) == 1
+    assert expected[0] in capsys.readouterr().err
+
+
+BALL = '<mujoco><worldbody><body name="a"><joint name="j"/><geom size=".1"/>{}</body></worldbody>'
+MJCF = {
+    'gravcomp': (BALL.format('').replace('<body ', '<body gravcomp="1" '), ()),
+    'a ball': (BALL.format('<body><joint name="b" type="ball" range="0 1" limited="true"/>'
+                           '<geom size=".1"/></body>'), ()),
+    'what is ignored': (BALL.format('') + '<option density="2"/>', ['fluid']),
+    'no moving joint': ('<mujoco><worldbody><body><geom size=".1"/></body></worldbody>', ())}
+
+
+@pytest.mark.parametrize('name', MJCF)
+def test_strict_readers_of_mjcf_refuse_what_others_warn_of(name):
+    pytest.importorskip('mujoco')
+    text, ignore = MJCF[name]
+    said, _ = warnings_of(lambda: load_mjcf(f'{text}</mujoco>', ignore=ignore))
+    assert len(said) == 1
+    with pytest.raises(ModelError) as refused:
+        load_mjcf(f'{text}</mujoco>', ignore=ignore, strict=True)
+    assert str(refused.value) == said[0]
+
+
+LINKS = [Link('a'), Link('b', 1.0, inertia=0.01 * np.eye(3))]
+JOINTS = {
+    'reversed limits': {'lower': (1.0,), 'upper': (-1.0,)},
+    'a negative limit': {'effort': (-1.0,)},
+    'a limit of 0': {'velocity': (0.0,)}, 'a mimic of nothing': {'mimic': Mimic('gone')}}
+
+
+@pytest.mark.parametrize('name', JOINTS)
+def test_strict_builders_refuse_what_others_warn_of(name):
+    joint = Joint('j', 'revolute', 'a', 'b', **JOINTS[name])
+    said, _ = warnings_of(lambda: build_model('r', LINKS, [joint]))
+    assert len(said) == 1
+    with pytest.raises(ModelError) as refused:
+        build_model('r', LINKS, [joint], strict=True)
+    assert str(refused.value) == said[0]
+
+
+def test_a_strict_model_builder_refuses_what_it_warns_of():
+    builder = ModelBuilder('r').link('a').link('b', mass=1.0)
+    builder.joint('j', 'revolute', 'a', 'b', lower=1.0, upper=-1.0)
+    said, _ = warnings_of(builder.build)
+    with pytest.raises(ModelError) as refused:
+        builder.build(strict=True)
+    assert str(refused.value) == said[0]
+
+
+# -- The numbers of doubtful robots. --------------------------------------------------------------
+
+def test_effort_and_velocity_limits_of_0_are_infinite():
+    text = two_joint_arm(limit='effort="0" velocity="0" lower="-2" upper="2"')
+    with pytest.warns(ModelWarning):
+        model = load_urdf_string(text)
+    assert model.effort_limit.tolist() == [np.inf, 9.0]
+    assert model.velocity_limit.tolist() == [np.inf, 3.0]
+
+
+@pytest.mark.parametrize('name', ['two inertias', 'two masses', 'two axes', 'two limits',
+                                  'two parents'])
+def test_of_elements_given_twice_the_first_is_used_as_urdf_parser_py_does(name, tmp_path, capfd):
+    from urdf_parser_py import urdf as parser
+    with pytest.warns(ModelWarning):
+        model = load_urdf_string(DOUBTFUL[name][0])
+    plain, other = (load_urdf(one) for one in (
+        parser.URDF.from_xml_string(two_joint_arm()),
+        parser.URDF.from_xml_string(DOUBTFUL[name][0])))
+    assert model.links == plain.links == other.links
+    assert model.joints == plain.joints == other.joints
+    assert 'multiple' in capfd.readouterr().err
