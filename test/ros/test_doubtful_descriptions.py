@@ -1,0 +1,114 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes take doubtful descriptions as the library does, and never command zeros for efforts."""
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from harness import Harness, said
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros._internal.setting import declared, Group
+from rbd_ros.ros.nodes.torque_controller import TorqueController
+from rbd_ros.ros.robot.read_model import load_quietly, read_model
+from rbd_ros.ros.robot.robot_settings import RobotSettings
+from rclpy.parameter import Parameter
+from urdf_texts import DOUBTFUL, two_joint_arm
+
+NOT_STATED = two_joint_arm(limit='effort="0" velocity="0" lower="-2" upper="2"')
+WARN = DiagnosticStatus.WARN
+# What diagnostics repeat at WARN for as long as the robot is in use.
+REPEATED = {
+    'no moving joint': 'the robot has no moving joint: there is nothing to compute',
+    'no inertials': 'no link has a mass: every torque is zero',
+    'a joint moves no mass': 'joint j: moves no mass: its torque is zero'}
+
+
+def settings(**changes):
+    """Return the default settings of a robot, with changes."""
+    defaults = {name: one.make({label: part.default for label, part in one.settings.items()})
+                if isinstance(one, Group) else one.default
+                for name, one in declared(RobotSettings).items()}
+    return RobotSettings(**{**defaults, **changes})
+
+
+@pytest.mark.parametrize('name', DOUBTFUL)
+def test_nodes_read_doubtful_robots_with_the_warnings_of_the_library(name):
+    text, expected = DOUBTFUL[name]
+    notes = read_model(text, settings()).warnings
+    assert len(notes) == len(expected)
+    assert all(a.startswith(b) for a, b in zip(notes, expected)), notes
+    with pytest.raises(rbd_ros.ModelError) as refused:
+        read_model(text, settings(strict_urdf=True))
+    assert str(refused.value) == notes[0]
+
+
+@pytest.mark.parametrize('given, expected', [
+    ({'command_limits': (4.0,)}, [4.0, 4.0]),
+    ({'command_limits': (4.0, 5.0), 'command_joints': ('elbow', 'shoulder')}, [5.0, 4.0]),
+    ({'command_limits': (4.0,), 'command_joints': ('shoulder',)}, [4.0, 9.0]),
+    ({'command_limits': (4.0,), 'command_joints': ('elbow',)}, [np.inf, 4.0]),
+    ({}, [np.inf, 9.0])])
+def test_limits_of_commands_replace_those_of_the_description(given, expected):
+    for more in ({}, {'payload_link': 'lower', 'payload_mass': 1.0}):
+        model = read_model(NOT_STATED, settings(**given, **more))
+        assert model.effort_limit.tolist() == expected
+        assert model.velocity_limit.tolist() == [np.inf, 3.0]
+        # What is stated now is warned of no longer.
+        assert any('effort limit 0' in note for note in model.warnings) is (expected[0] == np.inf)
+
+
+def test_a_strict_node_takes_a_robot_whose_only_doubt_its_limits_of_commands_remove():
+    text = DOUBTFUL['effort 0'][0]
+    model = read_model(text, settings(strict_urdf=True, command_limits=(7.0,)))
+    assert model.effort_limit.tolist() == [7.0, 7.0]
+
+
+@pytest.mark.parametrize('name', REPEATED)
+def test_diagnostics_repeat_that_there_is_nothing_to_compute(name, domain):
+    node = Harness(DOUBTFUL[name][0])
+    try:
+        said(node, REPEATED[name], WARN)
+    finally:
+        node.close()
+
+
+def test_diagnostics_of_a_plausible_robot_do_not(domain):
+    node = Harness(two_joint_arm(), state_timeout=60.0)
+    try:
+        node.answer(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0])
+        assert not any(text in node.diagnosis()[1] for text in REPEATED.values())
+    finally:
+        node.close()
+
+
+def test_limits_of_0_stop_a_node_that_clamps_until_limits_are_given(domain):
+    node = Harness(kind=TorqueController, mode='gravity', state_timeout=60.0)
+    try:
+        node.describe(NOT_STATED)
+        said(node, 'for shoulder: set command_limits', DiagnosticStatus.ERROR)
+        assert node.node.robot is None
+        node.send(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0])
+        node.settle()
+        assert not node.heard['~/effort_commands']
+    finally:
+        node.close()
+
+
+@pytest.mark.parametrize('given, limit', [
+    ({'limit_efforts': False}, np.inf), ({'command_limits': [0.5]}, 0.5),
+    ({'command_limits': [20.0]}, 20.0)])
+def test_efforts_of_a_robot_with_limits_of_0_are_those_asked_for_and_not_zeros(
+        given, limit, domain):
+    node = Harness(NOT_STATED, kind=TorqueController, mode='gravity', state_timeout=60.0,
+                   ramp_time=0.0, **given)
+    try:
+        got = node.answer(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0],
+                          topic='~/effort_commands')
+        g = rbd_ros.gravity_torques(load_quietly(NOT_STATED), [0.3, 0.4])
+        assert np.min(np.abs(g)) > 0.4 and np.max(np.abs(g)) > 0.5
+        assert np.allclose(got.data, np.clip(g, -limit, limit))
+        change, = node.node.set_parameters([Parameter('limit_efforts', value=True)])
+        assert change.successful is (limit < np.inf)
+        assert change.successful or 'set command_limits' in change.reason
+    finally:
+        node.close()
