@@ -65,8 +65,10 @@ def test_a_strict_node_takes_a_robot_whose_only_doubt_its_limits_of_commands_rem
 
 @pytest.mark.parametrize('name', REPEATED)
 def test_diagnostics_repeat_that_there_is_nothing_to_compute(name, domain):
-    node = Harness(DOUBTFUL[name][0])
+    node = Harness(DOUBTFUL[name][0], state_timeout=60.0)
     try:
+        names = node.node.robot.model.velocity_names
+        node.send(names, [0.1] * len(names), [0.0] * len(names))
         said(node, REPEATED[name], WARN)
     finally:
         node.close()
@@ -85,7 +87,7 @@ def test_limits_of_0_stop_a_node_that_clamps_until_limits_are_given(domain):
     node = Harness(kind=TorqueController, mode='gravity', state_timeout=60.0)
     try:
         node.describe(NOT_STATED)
-        said(node, 'for shoulder: set command_limits', DiagnosticStatus.ERROR)
+        said(node, 'for shoulder: set command_limits', WARN)
         assert node.node.robot is None
         node.send(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0])
         node.settle()
@@ -105,7 +107,7 @@ def test_efforts_of_a_robot_with_limits_of_0_are_those_asked_for_and_not_zeros(
         got = node.answer(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0],
                           topic='~/effort_commands')
         g = rbd_ros.gravity_torques(load_quietly(NOT_STATED), [0.3, 0.4])
-        assert np.min(np.abs(g)) > 0.4 and np.max(np.abs(g)) > 0.5
+        assert np.min(np.abs(g)) > 0.3 and np.max(np.abs(g)) > 0.5
         assert np.allclose(got.data, np.clip(g, -limit, limit))
         change, = node.node.set_parameters([Parameter('limit_efforts', value=True)])
         assert change.successful is (limit < np.inf)

@@ -108,7 +108,8 @@ class Health:
             yield WARN, ('use_sim_time is set, but nothing arrives on /clock: stamps are not '
                          'checked')
         if robot is None:
-            yield WARN, 'waiting for a robot description'
+            reason = f'; {self._report.last_error}' if self._report.last_error else ''
+            yield WARN, f'waiting for a robot description{reason}'
         else:
             now = self._clocks.age_time()
             missing = robot.missing(now, self._settings.state_timeout)
@@ -167,9 +168,8 @@ class Health:
                          + listed(beyond))
         if settings.friction and robot is not None and robot.lacks_friction():
             yield WARN, 'friction is true, but no joint of the robot has friction or damping'
-        if robot is not None:
-            yield from ((WARN, note) for note in nothing_to_compute(robot.model.links,
-                                                                    robot.model.joints))
+        for note in nothing_to_compute(robot.model.links, robot.model.joints) if robot else ():
+            yield WARN, note
         if robot is not None and np.linalg.norm(robot.model.gravity) < NO_GRAVITY:
             yield WARN, 'gravity is zero'
 
