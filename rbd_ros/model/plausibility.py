@@ -21,7 +21,9 @@ MIN_CHECKED_MASS = 0.01
 MAX_ANGLE = 4.0 * np.pi + 0.1
 # Gazebo writes limits beyond this, rad, for joints without limits.
 UNLIMITED = 1000.0
-NO_EFFORT = 'effort limit 0: taken as not stated; where a node needs it, set command_limits'
+# Why an effort limit is 0, of joints with and without a motor.
+NO_EFFORT = ('effort limit 0: taken as not stated; where a node needs it, set command_limits',
+             'no motor drives it; with limit_efforts nothing is commanded there')
 
 
 def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
@@ -52,8 +54,9 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
 
 
 def without_effort(joints: Sequence[Joint]) -> list[str]:
-    """Return a sentence for joints with an effort limit of 0, if there are any."""
-    return _note('joint', [joint.name for joint in joints if 0.0 in joint.effort], NO_EFFORT)
+    """Return sentences for joints with an effort limit of 0, if there are any."""
+    return [note for has_motor, what in zip((True, False), NO_EFFORT) for note in _note('joint', [
+        one.name for one in joints if 0.0 in one.effort and one.has_motor is has_motor], what)]
 
 
 def point_masses(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:

@@ -3,6 +3,7 @@
 """Models read from MJCF have the dynamics that MuJoCo computes for the same document."""
 
 import io
+from itertools import product
 import json
 from pathlib import Path
 import sys
@@ -82,6 +83,97 @@ def test_limits_friction_and_names_are_read():
     # 9 times the rotor of the actuator, whose gear ratio is 3.
     assert np.isclose(model.armature[k['h4']], 9 * 0.02)
     assert 'still' in model.link_names and 'c' in model.link_names
+
+
+LIMITS = {      # Attributes of the joint, its actuators, and the largest effort.
+    'none': ('', '', np.inf),
+    'of the joint': ('actuatorfrcrange="-4 4"', '<motor joint="one"/>', 4.0),
+    'of the joint, below': ('actuatorfrcrange="-5 4"', '<motor joint="one"/>', 5.0),
+    'of the joint, above': ('actuatorfrcrange="-3 8"', '<motor joint="one"/>', 8.0),
+    'of the joint alone': ('actuatorfrcrange="-3 8"', '', 8.0),
+    'of force': ('', '<motor joint="one" forcerange="-5 4"/>', 5.0),
+    'of force, above': ('', '<motor joint="one" forcerange="-5 6"/>', 6.0),
+    'of force, with a gear': ('', '<motor joint="one" gear="-3" forcerange="-5 4"/>', 15.0),
+    'of control': ('', '<motor joint="one" ctrlrange="-7 2"/>', 7.0),
+    'of control, with a gear': ('', '<motor joint="one" gear="2" ctrlrange="-6 7"/>', 14.0),
+    'of control, with a gain': ('', '<general joint="one" gainprm="-5" ctrlrange="-1 2"/>', 10.0),
+    'force below control': ('', '<motor joint="one" gear="2" ctrlrange="-7 2" forcerange="-3 1"/>',
+                            6.0),
+    'control below force': ('', '<motor joint="one" gear="2" ctrlrange="-1 2" '
+                            'forcerange="-9 10"/>', 4.0),
+    'joint below control': ('actuatorfrcrange="-3 2"', '<motor joint="one" ctrlrange="-7 7"/>',
+                            3.0),
+    'control below joint': ('actuatorfrcrange="-9 9"', '<motor joint="one" ctrlrange="-7 7"/>',
+                            7.0),
+    'two': ('', '<motor joint="one" gear="2" ctrlrange="-7 7"/>'
+            '<motor joint="one" gear="3" forcerange="-1 2"/>', 20.0),
+    'two, beyond the joint': ('actuatorfrcrange="-4 5"', '<motor joint="one" ctrlrange="-3 3"/>'
+                              '<motor joint="one" ctrlrange="-3 3"/>', 5.0),
+    'two, one without': ('', '<motor joint="one" ctrlrange="-3 3"/><motor joint="one"/>', np.inf),
+    'two, one of them idle': ('', '<motor joint="one" ctrlrange="-3 3"/>'
+                              '<motor joint="one" gear="0"/>', 3.0),
+    'a position servo': ('', '<position joint="one" kp="10" forcerange="-6 2"/>', 6.0),
+    'of another joint': ('', '<motor joint="two" ctrlrange="-3 3"/>', np.inf),
+    'in the axes of the parent': ('', '<motor jointinparent="one" ctrlrange="-1 2"/>', 2.0)}
+
+
+@pytest.mark.parametrize('name', LIMITS)
+def test_effort_limits_are_the_largest_that_mujoco_exerts(name):
+    import mujoco
+    joint, actuators, expected = LIMITS[name]
+    text = mjcf(hinge('one', joint, hinge('two')), f'<actuator>{actuators}</actuator>')
+    model = load_mjcf(text)
+    assert model.effort_limit.tolist()[model.velocity_names.index('one')] == expected
+    compiled = compile_mjcf(text)
+    data, found = mujoco.MjData(compiled), [0.0]
+    for signs in product((-1e9, 1e9), repeat=compiled.nu):
+        data.ctrl[:] = signs
+        mujoco.mj_forward(compiled, data)
+        found.append(abs(data.qfrc_actuator[0]))
+    # Without an actuator, the joint's own limit is what others may exert.
+    if 'joint="one"' in actuators or 'jointinparent="one"' in actuators:
+        assert (max(found) if max(found) < 1e8 else np.inf) == expected
+
+
+FLAGS = {       # Properties that a flag switches off.
+    None: (), 'gravity': ('gravity',), 'spring': ('stiffness',), 'damper': ('damping',),
+    'equality': ('coupling',), 'frictionloss': ('friction',), 'limit': ('range',),
+    'constraint': ('coupling', 'friction', 'range'), 'contact': (), 'actuation': ()}
+
+
+@pytest.mark.parametrize('flag', FLAGS)
+def test_flags_switch_off_what_they_do_in_mujoco(flag):
+    import mujoco
+    text = mjcf(hinge('one', 'stiffness="3" springref="1" damping=".4" frictionloss=".5" '
+                      'range="-1 1" limited="true"', hinge('two') + hinge('three')),
+                '<equality><joint joint1="two" joint2="three"/></equality>'
+                '<tendon><fixed name="cord" {}><joint joint="one" coef="2"/></fixed></tendon>'
+                + (f'<option><flag {flag}="disable"/></option>' if flag else ''))
+    model, off = load_mjcf(text.format('')), FLAGS[flag]
+    found = {'gravity': model.gravity.any(), 'stiffness': model.stiffness.any(),
+             'damping': model.damping.any(), 'friction': model.friction.any(),
+             'coupling': model.nv == 2, 'range': np.isfinite(model.upper).any()}
+    assert found == {name: name not in off for name in found}
+    # MuJoCo's own forces and constraints, beyond the limit.
+    compiled = mujoco.MjModel.from_xml_string(text.format(''))
+    data = mujoco.MjData(compiled)
+    data.qpos[0], data.qvel[0] = 1.5, 1.0
+    mujoco.mj_forward(compiled, data)
+    still = mujoco.MjData(compiled)
+    mujoco.mj_forward(compiled, still)
+    assert found == {'gravity': still.qfrc_bias.any(), 'stiffness': data.qfrc_spring.any(),
+                     'damping': data.qfrc_damper.any(), 'friction': data.nf > 0,
+                     'coupling': data.ne > 0, 'range': data.nl > 0}
+    # The same of tendons: what acts is refused, or named as left out.
+    for part, attributes in (('stiffness', 'stiffness="3"'), ('damping', 'damping="3"'),
+                             ('friction', 'frictionloss="3"')):
+        if part in off:
+            load_mjcf(text.format(attributes))
+        else:
+            with pytest.raises(rbd_ros.ModelError, match="tendon 'cord'"):
+                load_mjcf(text.format(attributes))
+    notes = load_mjcf(text.format('range="0 1" limited="true"')).warnings
+    assert any('the ranges of the tendons cord' in note for note in notes) is ('range' not in off)
 
 
 def test_keyframes_are_named_configurations():

@@ -233,12 +233,42 @@ def test_the_urdf_of_a_robot_without_limits_of_velocity_is_valid(tmp_path):
     assert np.array_equal(again.unconstrained.velocity_limit, [np.inf] * 3)
 
 
+ONE_MOTOR = {   # The motor's elements, and the limits of crank, coupler and rocker.
+    'no limit': ('<motor joint="crank"/>', [np.inf, 0.0, 0.0]),
+    'a limit': ('<motor joint="crank" ctrlrange="-2 3"/>', [3.0, 0.0, 0.0]),
+    'two motors': ('<motor joint="crank" forcerange="-2 2"/><motor joint="rocker"/>',
+                   [2.0, 0.0, np.inf]),
+    'no motors': ('', [np.inf, np.inf, np.inf])}
+
+
+@pytest.mark.parametrize('name', ONE_MOTOR)
+def test_joints_without_an_actuator_have_a_real_limit_of_0(name):
+    motors, limits = ONE_MOTOR[name]
+    text = FOUR_BAR.format(PIN).replace('<motor joint="crank"/>', motors)
+    model = load_mjcf(text)
+    assert model.unconstrained.effort_limit.tolist() == limits
+    assert model.effort_limit[0] == limits[model.position_names.index(model.velocity_names[0])] > 0
+    assert not model.warnings
+    for k, joint in enumerate(model.position_names):
+        other = rbd_ros.model.with_constraints(model, model.constraints, [joint])
+        assert other.effort_limit.tolist() == [limits[k]]
+        assert other.warnings == () if limits[k] else (
+            f'joint {joint}: no motor drives it; with limit_efforts nothing is commanded there',)
+        # Also with another payload.
+        heavy = rbd_ros.with_payload(other, 'rocker_link', 1.0)
+        assert heavy.effort_limit.tolist() == [limits[k]] and heavy.warnings == other.warnings
+
+
 # -- Bad input. -----------------------------------------------------------------------------------
 @pytest.mark.parametrize('equality, message', [
     (PIN + '<weld name="bond" body1="coupler_link" body2="rocker_link"/>',
      r"no degree of freedom: remove one of pin, bond; ignore=\['equality'\] leaves out all loops"),
     ('<weld name="grip" body1="hand" body2="coupler_link"/>',
      r"equality 'grip', which follows the mocap body 'hand', .*ignore=\['equality'\]"),
+    ('<weld name="grip" body1="finger" body2="coupler_link"/>',
+     r"equality 'grip', which follows the mocap body 'finger', .*ignore=\['equality'\]"),
+    ('<connect name="grip" body1="rocker_link" body2="finger" anchor="0 0 0"/>',
+     r"equality 'grip', which follows the mocap body 'finger', .*ignore=\['equality'\]"),
     ('<connect name="pin" site1="tip" site2="far"/>',
      "'four_bar' cannot be closed: constraint 'pin' is open by .* mm"),
     ('<connect name="pin" body1="hand" body2="hand2" anchor="0 0 0"/>',
@@ -246,7 +276,8 @@ def test_the_urdf_of_a_robot_without_limits_of_velocity_is_valid(tmp_path):
 ])
 def test_loops_that_cannot_be_are_refused_by_name(equality, message):
     text = FOUR_BAR.format(equality).replace(
-        '</worldbody>', '<body name="hand" mocap="true"/><body name="hand2"/>'
+        '</worldbody>', '<body name="hand" mocap="true"><body name="finger" pos="0 0 .1"/></body>'
+        '<body name="hand2"/>'
         '<site name="far" pos="9 0 0"/></worldbody>').replace(
             '<inertial mass="0.6"', '<site name="tip"/><inertial mass="0.6"')
     if 'hand2' in equality:

@@ -163,6 +163,18 @@ def test_a_missing_limit_means_what_the_version_says(version, name):
         assert (getattr(joint, name), notes) == ((0.0,), [])
 
 
+@pytest.mark.parametrize('version', ['', ' version="1.0"', ' version="1.1"', ' version="1.2"'])
+@pytest.mark.parametrize('given, expected', [
+    ('acceleration="5"', (5.0, 5.0, np.inf)), ('deceleration="5"', (np.inf, 5.0, np.inf)),
+    ('jerk="5"', (np.inf, np.inf, 5.0)), ('acceleration="5" deceleration="6"', (5.0, 6.0, np.inf)),
+    ('', (np.inf, np.inf, np.inf))])
+def test_braking_is_as_strong_as_accelerating_unless_it_has_its_own_limit(
+        version, given, expected):
+    joint = notes_on(changed(('velocity="2"', f'velocity="2" {given}'),
+                             (' version="1.2"', version)))[0].joints[0]
+    assert (*joint.acceleration, *joint.deceleration, *joint.jerk) == expected
+
+
 @pytest.mark.parametrize('name', ['acceleration', 'deceleration', 'jerk'])
 def test_limits_that_older_versions_lack_are_read_with_a_warning(name):
     for version in ('1.0', '1.1', '1.2'):
@@ -184,8 +196,6 @@ def test_limits_of_acceleration_deceleration_and_jerk_are_read():
     joint = load_urdf_string(changed(
         ('velocity="2"', 'velocity="2" acceleration="5" deceleration="6" jerk="70"'))).joints[0]
     assert (joint.acceleration, joint.deceleration, joint.jerk) == ((5.0,), (6.0,), (70.0,))
-    joint = load_urdf_string(changed(('velocity="2"', 'velocity="2" acceleration="5"'))).joints[0]
-    assert (joint.acceleration, joint.deceleration, joint.jerk) == ((5.0,), (5.0,), (np.inf,))
     with pytest.warns(ModelWarning, match="joint 'j': its jerk limit is negative, -1"):
         load_urdf_string(changed(('velocity="2"', 'velocity="2" jerk="-1"')))
 

@@ -33,6 +33,7 @@ BAD = {
     'an alias of nothing': (b'a: *b', "'\\*b' refers to nothing before it"),
     'a long number': (b'a: 1\nb: ' + b'9' * 5000, "line 2: .*'9+ ... .* has more than 64 bits"),
     'a number of 65 bits': (b'a: 18446744073709551616', 'has more than 64 bits'),
+    'a negative number of 65 bits': (b'a: -9223372036854775809', 'has more than 64 bits'),
     'a number of base 60': (b'a: 1' + b':59' * 5000, 'has more than 64 bits'),
     'a float of base 60': (b'a: 1' + b':59' * 5000 + b'.5', 'is no float'),
     'no date': (b'a:\n- 2001-02-30', "line 2: .*'2001-02-30' is no timestamp"),
@@ -100,13 +101,14 @@ def test_files_that_cannot_be_opened_are_rejected(tmp_path):
 
 
 def test_good_yaml_is_what_it_was(tmp_path):
-    text = ('a: &a [1, -9223372036854775808, 18446744073709551615, 1.5, .inf, 1:30, 0x1f]\n'
+    text = ('a: &a [1, -9223372036854775808, 18446744073709551615, 1.5, .inf, 1:30, 0x1f, '
+            f'0x{"0" * 97}7]\n'
             'b: *a\nc: {<<: {d: &d yes}, e: *d, f: null}\n"g": 2001-01-01\nh: !!str 1\n')
     for encoding in 'utf-8', 'utf-8-sig', 'utf-16':
         (tmp_path / 'a.yaml').write_text(text, encoding=encoding)
         read = read_yaml(tmp_path / 'a.yaml', ModelError)
         assert read == yaml.safe_load(text)
-        assert read['b'] == [1, -2 ** 63, 2 ** 64 - 1, 1.5, float('inf'), 90, 31]
+        assert read['b'] == [1, -2 ** 63, 2 ** 64 - 1, 1.5, float('inf'), 90, 31, 7]
     (tmp_path / 'a.yaml').write_text('')
     assert read_yaml(tmp_path / 'a.yaml', ModelError) is None
     # Just within the limits.

@@ -301,7 +301,8 @@ def _effort_limit(m: Any, j: int) -> float:
                 and m.actuator_dyntype[k] == mjtDyn.mjDYN_NONE):
             force = min(force, abs(m.actuator_gainprm[k, 0])
                         * max(map(abs, m.actuator_ctrlrange[k])))
-        total += abs(m.actuator_gear[k, 0]) * force
+        gear = abs(m.actuator_gear[k, 0])
+        total += gear * force if gear else 0.0
     return float(min(limit, total)) if total else limit
 
 
