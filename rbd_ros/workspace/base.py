@@ -98,6 +98,7 @@ class WorkspaceBase:
         """Raise the error for accelerations that articulated bodies could not compute."""
         a, tau, _ = self._given(a, tau, prescribed)
         self.check(q=q, v=v)
+        normalize(self.model, q)
         column = int(self.robot[LANES * PSI_])
         if column > 0:
             self._refuse(column - 1, q)

@@ -81,25 +81,23 @@ class JointMotion(CoupledMethods):
         if not closed_loops.loop_map(*self._table, self._positions(q)):
             self._explain(q=q)
 
-    def _move(self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> None:
-        """Find G, V, A and gamma."""
+    def _move(self, q: ArrayLike, v: ArrayLike, *a: ArrayLike) -> None:
+        """Find G, V, A, where a is zero unless it is given, and gamma."""
         if not closed_loops.loop_motion(*self._table, self._positions(q), v,
-                                        self._zeros if a is None else a):
-            self._explain(q=q, v=v, **({} if a is None else {'a': a}))
+                                        *(a or (self._zeros,))):
+            self._explain(**dict(zip(('q', 'v', 'a'), (q, v, *a))))
 
-    def _in_tree(self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None,
-                 v_r: ArrayLike | None = None,
-                 a_r: ArrayLike | None = None) -> list[ArrayLike]:
+    def _in_tree(self, q: ArrayLike, **vectors: ArrayLike) -> list[ArrayLike]:
         """Return the configuration, velocities and accelerations of the tree."""
-        if v is None:
+        if not vectors:
             self._at(q)
             return [q]
-        self._move(q, v, a)
+        self._move(q, *(vectors[label] for label in ('v', 'a') if label in vectors))
         found: list[ArrayLike] = [q, self._V]
-        if a is not None:
+        if 'a' in vectors:
             found.append(self._A)
-        if v_r is not None and a_r is not None:
-            v_r, a_r = self.check(v=v_r, a=a_r)
+        if 'v_r' in vectors:
+            v_r, a_r = self.check(v_r=vectors['v_r'], a_r=vectors['a_r'])
             rate = self._rate_of_G(q, self._V)
             found += [self._G @ v_r, self._G @ a_r + rate @ v_r]
         return found

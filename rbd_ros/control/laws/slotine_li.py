@@ -145,7 +145,7 @@ class SlotineLi(Controller):
         workspace = self._workspace
         if not isinstance(workspace, ClosedWorkspace):
             return self.model.armature * a_ref
-        of_joints = np.asarray(workspace._in_tree(q, v, None, v_ref, a_ref)[-1])
+        of_joints = np.asarray(workspace._in_tree(q, v=v, v_r=v_ref, a_r=a_ref)[-1])
         return workspace._torques(self.model.unconstrained.armature * of_joints)
 
     def _adapt(self, step: float) -> None:
