@@ -110,10 +110,8 @@ def workspace_stub():
         '    _A: np.ndarray',
         '    _G: np.ndarray',
         '    def _at(self, q: ArrayLike) -> None: ...',
-        '    def _move(self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None) -> None: ...',
-        '    def _in_tree(self, q: ArrayLike, v: ArrayLike | None = None,',
-        '                 a: ArrayLike | None = None, v_r: ArrayLike | None = None,',
-        '                 a_r: ArrayLike | None = None) -> list[Any]: ...',
+        '    def _move(self, q: ArrayLike, v: ArrayLike, *a: ArrayLike) -> None: ...',
+        '    def _in_tree(self, q: ArrayLike, **vectors: ArrayLike) -> list[Any]: ...',
         '    def _torques(self, tau: np.ndarray) -> np.ndarray: ...', '',
         'def workspace_of(model: Model) -> Workspace: ...', ''])
 

@@ -72,7 +72,7 @@ with pytest.warns(UserWarning, match='singular in the neutral'):
 REGULAR = {
     'tree': np.array([0.5, 0.1, 0.3, -0.2]), 'quaternion': np.array([0.5, 0.1, 0.3, -0.2, 0.9]),
     'mimics': np.array([0.5, 0.1, 0.3, -0.2]), 'loops': closed(0.5, 0.3)}
-IN_LINE = 'axes of the joint \'gimbal\' are in line here'
+IN_LINE = "axes of the joint 'gimbal' are in line here"
 # Configurations at which all methods fail, or only those that compute accelerations.
 BAD_Q = {
     'tree': [('in line', np.array([0.5, 0.1, HALF, -0.2]), ACCELERATE, SingularError, IN_LINE)],
