@@ -110,7 +110,7 @@ def test_effort_and_velocity_limits_of_0_are_infinite():
 
 @pytest.mark.parametrize('name', ['two inertias', 'two masses', 'two axes', 'two limits',
                                   'two parents'])
-def test_of_elements_given_twice_the_first_is_used_as_urdf_parser_py_does(name, tmp_path, capfd):
+def test_fault_86_of_elements_given_twice_the_first_is_used_as_urdf_parser_py_does(name, tmp_path, capfd):
     from urdf_parser_py import urdf as parser
     with pytest.warns(ModelWarning):
         model = load_urdf_string(DOUBTFUL[name][0])

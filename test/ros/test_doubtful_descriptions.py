@@ -64,7 +64,7 @@ def test_a_strict_node_takes_a_robot_whose_only_doubt_its_limits_of_commands_rem
 
 
 @pytest.mark.parametrize('name', REPEATED)
-def test_diagnostics_repeat_that_there_is_nothing_to_compute(name, domain):
+def test_fault_85_diagnostics_repeat_that_there_is_nothing_to_compute(name, domain):
     node = Harness(DOUBTFUL[name][0], state_timeout=60.0)
     try:
         names = node.node.robot.model.velocity_names
@@ -83,7 +83,7 @@ def test_diagnostics_of_a_plausible_robot_do_not(domain):
         node.close()
 
 
-def test_limits_of_0_stop_a_node_that_clamps_until_limits_are_given(domain):
+def test_fault_84_limits_of_0_stop_a_node_that_clamps_until_limits_are_given(domain):
     node = Harness(kind=TorqueController, mode='gravity', state_timeout=60.0)
     try:
         node.describe(NOT_STATED)
