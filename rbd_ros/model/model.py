@@ -290,12 +290,11 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
         return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
 
     drives: dict[str, Any] = map_drives(joints, coordinates)
-    limits: dict[str, Any] = {f'{label}_limit': per_velocity(label)
-                              for label in NEW_LIMITS}
-    for label in ('velocity', 'effort'):
-        limits[f'{label}_limit'] = np.array([
-            x or inf if joint.has_motor or label == 'velocity' else x
-            for joint, _, _ in moving for x in getattr(joint, label)], float)
+    # Limits of 0 are not stated, except that nothing drives a joint without a motor.
+    limits: dict[str, Any] = {f'{label}_limit': np.array([
+        x or (inf if joint.has_motor or label != 'effort' else 0.0)
+        for joint, _, _ in moving for x in getattr(joint, label)], float)
+        for label in ('velocity', 'effort', *NEW_LIMITS)}
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
         position_names=position_names, velocity_names=velocity_names,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.model.description import Link
-from rbd_ros.model.joints import Joint
+from rbd_ros.model.joints import Joint, NEW_LIMITS
 
 # Mass of a link and of a robot, kg: the largest industrial arms weigh 5,000 kg.
 MAX_LINK_MASS, MAX_ROBOT_MASS = 2000.0, 5000.0
@@ -45,8 +45,9 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
              *_on_inertias(names, masses, inertias),
              *_note('joint', joint_names[np.array(wide, bool)],
                     'limits of more than two turns; are these degrees? URDF uses rad'),
-             *_note('joint', [joint.name for joint in joints if 0.0 in joint.velocity],
-                    'velocity limit 0: taken as not stated'),
+             *(note for label in ('velocity', *NEW_LIMITS) for note in _note(
+                 'joint', [joint.name for joint in joints if 0.0 in getattr(joint, label)],
+                 f'{label} limit 0: taken as not stated')),
              *without_effort(joints)]
     if masses.sum() > MAX_ROBOT_MASS:
         notes.append(f'the robot weighs {masses.sum():.6g} kg; is the unit kg?')

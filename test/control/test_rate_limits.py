@@ -161,8 +161,10 @@ def test_excitation_uses_the_limits_of_the_robot():
     assert excitation_limits(arm(), share=1.0).acceleration == 99.0 / 0.5
     assert excitation_limits(arm(jerk=8), share=0.5).jerk == 4.0
     assert excitation_limits(arm(jerk=8), share=1.0).reduced(0.25).jerk == 2.0
-    with pytest.raises(StateError, match="the jerk limit of 'j' must be positive, got 0"):
-        excitation_limits(arm(jerk=0.0))
+    # 0 is not stated.
+    assert excitation_limits(arm(jerk=0.0)).jerk == excitation_limits(arm()).jerk > 0.0
+    with pytest.raises(StateError, match="acceleration limit of 'j' must be positive, got 0"):
+        excitation_limits(arm(), acceleration=[0.0])
 
 
 def test_excitation_keeps_to_the_jerk_and_uses_a_good_part_of_it():

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict readers refuse exactly the descriptions that others warn of, with the same sentences."""
 
+import warnings
+
 from command_line import code_of
 import numpy as np
 import pytest
-from rbd_ros import load_urdf, load_urdf_string, ModelBuilder, ModelError, ModelWarning, UrdfError
-from rbd_ros.model import build_model
+from rbd_ros import (
+    load_urdf, load_urdf_string, ModelBuilder, ModelError, ModelWarning, save_urdf, UrdfError,
+    with_gravity)
+from rbd_ros.model import build_model, inertial_parameters, with_inertial_parameters
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.mjcf import load_mjcf
 from rbd_ros.model.joints import Joint, Mimic
@@ -98,19 +102,44 @@ def test_a_strict_model_builder_refuses_what_it_warns_of():
     assert str(refused.value) == said[0]
 
 
+@pytest.mark.filterwarnings('ignore::rbd_ros.ModelWarning')
+@pytest.mark.parametrize('name', DOUBTFUL)
+def test_doubtful_robots_are_saved_with_their_source_as_they_were_read(name, tmp_path):
+    text = DOUBTFUL[name][0]
+    model = load_urdf_string(text)
+    for robot in (model, with_gravity(model, (0.0, 0.0, -1.0)),
+                  with_inertial_parameters(model, 1.5 * inertial_parameters(model))):
+        save_urdf(robot, tmp_path / 'robot.urdf', source=text)
+        again = load_urdf(tmp_path / 'robot.urdf')
+        assert again.joints == robot.joints
+        for one, other in zip(again.links, robot.links):
+            for label in ('mass', 'com', 'inertia'):
+                assert np.allclose(getattr(one, label), getattr(other, label), atol=1e-15)
+
+
 # -- The numbers of doubtful robots. --------------------------------------------------------------
 
-def test_effort_and_velocity_limits_of_0_are_infinite():
-    text = two_joint_arm(limit='effort="0" velocity="0" lower="-2" upper="2"')
-    with pytest.warns(ModelWarning):
+@pytest.mark.parametrize('label', ['velocity', 'effort', 'acceleration', 'deceleration', 'jerk'])
+@pytest.mark.parametrize('value', [0.0, 3.0])
+def test_limits_of_0_are_infinite_with_a_warning(label, value):
+    limits = {'effort': 20.0, 'velocity': 3.0, label: value}
+    text = two_joint_arm(version=' version="1.2"', limit='lower="-2" upper="2" ' + ' '.join(
+        f'{name}="{x}"' for name, x in limits.items()))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
         model = load_urdf_string(text)
-    assert model.effort_limit.tolist() == [np.inf, 9.0]
-    assert model.velocity_limit.tolist() == [np.inf, 3.0]
+    assert getattr(model, f'{label}_limit')[0] == (value or np.inf)
+    # Braking is as strong as accelerating unless it has a limit of its own.
+    labels = [label, 'deceleration'] if label == 'acceleration' else [label]
+    said = [str(one.message) for one in caught]
+    assert len(said) == (0 if value else len(labels))
+    assert all(a.startswith(f'joint shoulder: {b} limit 0: taken as not stated')
+               for a, b in zip(said, labels))
 
 
 @pytest.mark.parametrize('name', ['two inertias', 'two masses', 'two axes', 'two limits',
                                   'two parents'])
-def test_fault_86_of_elements_given_twice_the_first_is_used_as_urdf_parser_py_does(name, tmp_path, capfd):
+def test_fault_86_of_elements_given_twice_the_first_is_used_as_elsewhere(name, capfd):
     from urdf_parser_py import urdf as parser
     with pytest.warns(ModelWarning):
         model = load_urdf_string(DOUBTFUL[name][0])

@@ -208,6 +208,8 @@ def write_joint(element: etree._Element, joint: Joint, before: Joint | None = No
     if joint.kind not in _TYPES:
         raise ModelError(f"joint '{joint.name}' is {joint.kind}: URDF has no such joint; its "
                          'types are ' + ', '.join(_TYPES.values()))
+    if before is not None and element.get('type') != _TYPES[before.kind]:
+        before = None       # the reader fixed it: a mimic of a fixed joint
     element.set('type', _TYPES[joint.kind])
     for tag, (attributes, labels) in _PARTS.items():
         if before is None or any(not np.array_equal(getattr(joint, label), getattr(before, label))
