@@ -70,6 +70,11 @@ DOUBTFUL = {
                          'own centre costs no torque; add its <inertia>']),
     'mass without an element': (two_joint_arm(_MASS), [
         'link upper: a mass without rotational inertia']),
+    'a fixed mass without inertia': (two_joint_arm(more=_ONE.format(
+        '<inertial><mass value="0.1"/></inertial>', 'type="fixed"', '</joint>')), [
+            'link more: a mass without rotational inertia']),
+    'no mass between masses': (two_joint_arm(''), [
+        'these links move but have no mass (is their inertial missing?): upper']),
     'no moving joint': (
         '<robot name="table"><link name="base"/><link name="plate"><inertial><mass value="1"/>'
         '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'

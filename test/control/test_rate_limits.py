@@ -163,7 +163,7 @@ def test_excitation_uses_the_limits_of_the_robot():
     assert excitation_limits(arm(jerk=8), share=1.0).reduced(0.25).jerk == 2.0
     # 0 is not stated.
     assert excitation_limits(arm(jerk=0.0)).jerk == excitation_limits(arm()).jerk > 0.0
-    with pytest.raises(StateError, match="acceleration limit of 'j' must be positive, got 0"):
+    with pytest.raises(StateError, match="of 'j' must be positive and finite, got 0"):
         excitation_limits(arm(), acceleration=[0.0])
 
 

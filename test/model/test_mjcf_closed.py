@@ -252,8 +252,8 @@ def test_joints_without_an_actuator_have_a_real_limit_of_0(name):
     for k, joint in enumerate(model.position_names):
         other = rbd_ros.model.with_constraints(model, model.constraints, [joint])
         assert other.effort_limit.tolist() == [limits[k]]
-        assert other.warnings == () if limits[k] else (
-            f'joint {joint}: no motor drives it; with limit_efforts nothing is commanded there',)
+        assert other.warnings == (() if limits[k] else (
+            f'joint {joint}: no motor drives it; with limit_efforts nothing is commanded there',))
         # Also with another payload.
         heavy = rbd_ros.with_payload(other, 'rocker_link', 1.0)
         assert heavy.effort_limit.tolist() == [limits[k]] and heavy.warnings == other.warnings

@@ -39,6 +39,10 @@ def test_doubtful_robots_have_these_warnings_alone_and_are_refused_if_strict(nam
 
 def test_a_robot_without_warnings_is_read_if_strict(recwarn):
     assert load_urdf_string(two_joint_arm(), strict=True).nv == 2
+    # What does not move needs no inertia.
+    assert load_urdf_string(two_joint_arm().replace(
+        '<link name="base"/>', '<link name="base"><inertial><mass value="3"/></inertial></link>'),
+        strict=True).mass == 1.2 + 0.6 + 3.0
     assert not recwarn.list
 
 
