@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from rbd_ros._internal.text import listed
@@ -20,6 +21,7 @@ from rbd_ros.model.files.xacro_files import SUFFIX
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
+from rbd_ros.model.steps import without_turns
 
 # Smallest scale of a comparison, SI units: rounding errors of zeros would count as 100 %.
 MIN_SCALE = 1e-6
@@ -77,7 +79,8 @@ def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
     joints = {joint.name: joint for joint in b.joints}
     for joint in a.joints:
         if other := joints.get(joint.name):
-            for label, x, y in zip(JOINT_FIELDS, _joint_fields(joint), _joint_fields(other)):
+            for label, x, y in zip(JOINT_FIELDS, _joint_fields(joint),
+                                   _joint_fields(_less_turns(joint, other))):
                 yield from compare(f"joint '{joint.name}': {label}", x, y)
     yield from _unmatched('constraint', *(tuple(one.name for one in model.constraints)
                                           for model in (a, b)))
@@ -106,6 +109,14 @@ def _joint_fields(joint: Joint) -> tuple[object, ...]:
             joint.lower, joint.upper, joint.velocity, joint.effort, joint.acceleration,
             joint.deceleration, joint.jerk, joint.damping, joint.friction, joint.armature,
             joint.stiffness, joint.spring_reference)
+
+
+def _less_turns(joint: Joint, other: Joint) -> Joint:
+    """Return the other joint; if it is a continuous mimic, with the offset nearest the first's."""
+    if not (joint.mimic and other.mimic and joint.kind == other.kind == 'continuous'):
+        return other
+    apart = without_turns(np.float64(other.mimic.offset - joint.mimic.offset), True)
+    return replace(other, mimic=replace(other.mimic, offset=joint.mimic.offset + float(apart)))
 
 
 CONSTRAINT_FIELDS = ('kind', 'link a', 'link b', 'position in link a, m',

@@ -14,6 +14,7 @@ from rbd_ros.model.arguments import check_model, finite_vector, number, shown
 from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.plausibility import unwrapped
 from rbd_ros.recordings.recording import Recording
 
 # Fewest deviations of external torques that are a contact, and by how much these exceed the
@@ -48,6 +49,7 @@ def external_deviations(model: Model, recording: Recording, gain: npt.ArrayLike 
     motion = recording.for_robot(model)
     if motion.effort is None or np.any(np.isnan(motion.effort)):
         raise RecordingError(f'{recording.name}: external torques need the efforts of all joints')
+    motion = replace(motion, position=unwrapped(model, motion.time, motion.position)[0])
     time, q = motion.time, closed_along(model, motion.position)
     v = motion.velocities()
     observer = MomentumObserver(model, gain, longest_gap=LONGEST_GAP)

@@ -19,6 +19,7 @@ from rbd_ros.model.arguments import finite_array, number, shown
 from rbd_ros.model.configurations import difference
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
+from rbd_ros.model.steps import turning, without_turns
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import passive_friction
 
@@ -76,6 +77,8 @@ class Controller(ABC):
 
     so this compensation only damps the error and never feeds energy to it.
 
+    The error q_r - q of a continuous joint is the shortest way, at most half a turn.
+
     Parameters
     ----------
     model : Model
@@ -104,7 +107,7 @@ class Controller(ABC):
     takes_torques: ClassVar[bool] = False
 
     def __init__(self, model: Model, *, friction_speed: float | None = None) -> None:
-        self._workspace, self.model = Workspace(model), model
+        self._workspace, self.model, self._turns = Workspace(model), model, turning(model)
         self.compensates_springs = False
         self._friction_speed = None if friction_speed is None else number(
             'friction_speed', friction_speed, 0.0)
@@ -159,11 +162,11 @@ class Controller(ABC):
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: Any) -> np.ndarray:
         """Return the torques for checked arguments."""
 
-    def _error(self, q: np.ndarray, reference: JointReference) -> np.ndarray:
-        """Return the difference from the measured to the desired configuration, rad or m."""
-        if self.model.nq == self.model.nv:
-            return reference.q - q
-        return difference(self.model, q, reference.q)
+    def error(self, q: np.ndarray, reference: JointReference) -> np.ndarray:
+        """Return the shortest step from the measured to the desired configuration, rad or m."""
+        way = (reference.q - q if self.model.nq == self.model.nv
+               else difference(self.model, q, reference.q))
+        return without_turns(way, self._turns)
 
     def _friction(self, q: np.ndarray, v: np.ndarray) -> np.ndarray | float:
         """Return the compensation of friction at the measured q and the desired velocity v."""

@@ -16,6 +16,7 @@ from rbd_ros.model.configurations import normalize
 from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
+from rbd_ros.model.steps import turning, without_turns
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import passive_friction, velocity_map
 
@@ -113,7 +114,8 @@ class JointTrajectory:
         """Raise StateError if passive joints do not move from each point to the next."""
         for k, step in enumerate(np.diff(x, axis=0)):
             there = moved_closed(self._model, self._points[k], step)
-            apart = np.abs(there - self._points[k + 1])
+            apart = np.abs(without_turns(there - self._points[k + 1],
+                                         turning(self._model.unconstrained)))
             if np.max(apart) > SAME_BRANCH:
                 name = self._model.position_names[int(np.argmax(apart))]
                 raise StateError(

@@ -17,6 +17,8 @@ from rbd_ros.model.model import Model
 CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])  # Signs that invert a unit quaternion.
 SMALL_ANGLE = 1e-2  # Below this angle, rad, series are more accurate than quotients.
 TINY = np.finfo(float).tiny
+FULL_TURN = 2.0 * np.pi  # rad
+HALF = 0.5 + 1e-9   # Steps of half a turn keep their direction, up to rounding.
 
 
 def quaternion_joints(model: Model) -> list[tuple[Joint, slice, slice]]:
@@ -120,6 +122,27 @@ def step_between(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
             across = cross(turn, shift)
             step[..., k.start + 3:k.stop] = shift - 0.5 * across + d * cross(turn, across)
     return step
+
+
+def turning(model: Model) -> np.ndarray:
+    """Return which velocities (nv,) are of continuous joints, whose full turns change no pose."""
+    tree = model.unconstrained
+    kinds = [joint.kind for joint in tree.joints for _ in range(joint.nv)]
+    own = [joint.kind == 'continuous' for joint, _, _ in tree.moving_joints
+           for _ in range(joint.nv)]
+    turns = np.array(own, bool)
+    for kind, (column, ratio) in zip(kinds, tree.coordinates.columns):
+        # A mimic need not return after a full turn of its leader.
+        turns[int(column)] &= kind in ('revolute', 'continuous') and ratio % 1.0 == 0.0
+    return turns if model.loops is None else turns[model.loops.own]
+
+
+def without_turns(step: np.ndarray, turns: np.ndarray | bool) -> np.ndarray:
+    """Return steps (..., n), rad or m, by at most half a turn where ``turns``, see `turning`."""
+    if not np.any(turns):
+        return step
+    x = step / FULL_TURN
+    return step - np.where(turns, FULL_TURN * np.sign(x) * np.ceil(np.abs(x) - HALF), 0.0)
 
 
 def quaternion_of_turn(rotation: np.ndarray) -> np.ndarray:

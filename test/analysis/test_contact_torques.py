@@ -122,6 +122,26 @@ def test_impossible_accelerations_are_refused(anymal):
         constrained_inverse_dynamics(anymal.model, rbd_ros.neutral(anymal.model), zero, zero, [])
 
 
+@pytest.mark.parametrize('gravity', [(0.0, 0.0, 0.0), (0.0, 0.0, -9.81)], ids=['none', 'earth'])
+@pytest.mark.parametrize('falls', [False, True])
+def test_rounding_is_no_imbalance_where_all_torques_or_all_biases_vanish(anymal, gravity, falls):
+    # At rest without gravity there is no bias, and in free fall there are no torques.
+    model = rbd_ros.with_gravity(anymal.model, gravity)
+    q, _, tau = anymal.state(9)
+    zero = np.zeros(model.nv)
+    if falls:
+        a = rbd_ros.forward_dynamics(model, q, zero, zero)
+    else:
+        a = constrained_dynamics(model, q, zero, tau, anymal.contacts[::3]).a
+    got = constrained_inverse_dynamics(model, q, zero, a, anymal.contacts[::3])
+    assert balance(model, q, zero, a, anymal.contacts[::3], got) < EXACT if not falls else (
+        np.abs(got.tau).max() < 1e-9)
+    # An impossible acceleration is one, however small torques and biases are.
+    a = 1e-6 * np.eye(model.nv)[3] + (a if falls else 0.0)
+    with pytest.raises(rbd_ros.StateError, match='cannot produce'):
+        constrained_inverse_dynamics(model, q, zero, a, [])
+
+
 # -- What contacts can exert. --------------------------------------------------------------------
 
 MASS, HEIGHT, HALF = 5.0, 0.3, (0.2, 0.1)

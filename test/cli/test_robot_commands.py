@@ -376,6 +376,20 @@ def test_compare_takes_limits_that_are_both_infinite_for_equal(tmp_path):
     assert main(['compare', path, path]) == 0
 
 
+def test_compare_takes_full_turns_of_a_continuous_mimic_for_equal(capsys, tmp_path):
+    text = Path(ARM).read_text().replace('name="elbow" type="revolute"', 'name="elbow" '
+                                         'type="continuous"')
+    joint = text.index('name="elbow" type')
+    for name, offset in (('a', 3.0), ('b', 3.0 - 2.0 * np.pi), ('c', 3.5 - 2.0 * np.pi)):
+        end = text.index('</joint>', joint)
+        (tmp_path / f'{name}.urdf').write_text(
+            text[:end] + f'<mimic joint="shoulder_lift" offset="{offset!r}"/>' + text[end:])
+    first, *others = (str(tmp_path / f'{name}.urdf') for name in 'abc')
+    assert main(['compare', first, others[0]]) == 0
+    assert main(['compare', first, others[1]]) == 2
+    assert "'elbow': multiplier and offset: 1 3 / 1 3.5" in capsys.readouterr().out
+
+
 def test_compare_measures_gravity_torques_at_configurations_within_limits(capsys, tmp_path):
     # A slide that lifts one kilogram, and then three: 2 * 9.81 N everywhere.
     for name, mass in (('a', 1), ('b', 3)):

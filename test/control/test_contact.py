@@ -129,6 +129,17 @@ def test_a_quiet_recording_shows_what_the_observer_makes_of_errors(gain, velocit
     assert np.array_equal(found.uncertainty.noise, arm.uncertainty.noise)
 
 
+def test_wrapped_positions_without_velocities_are_no_external_torques():
+    # The first axis is vertical, so that torques are the same half a turn further.
+    arm = known_arm()
+    one = recorded(arm, velocity=False)
+    pan = np.array(one.position)
+    pan[:, 0] = np.remainder(pan[:, 0] + 2.0 * np.pi, 2.0 * np.pi) - np.pi
+    assert np.ptp(pan[:, 0]) > 6.2
+    turned = with_contact_calibration(arm, replace(one, position=pan)).uncertainty.external
+    assert np.allclose(turned, with_contact_calibration(arm, one).uncertainty.external, rtol=1e-6)
+
+
 def test_the_largest_of_several_recordings_counts_by_joint():
     arm = known_arm()
 

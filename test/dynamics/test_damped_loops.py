@@ -176,6 +176,42 @@ def test_functions_agree_with_each_other_at_the_singular_position(case):
     assert np.array_equal(one, tau)
 
 
+def four_bars(cranks, limit):
+    """Return damped four-bars beside each other, whose cranks have these lengths, m."""
+    quarter, y = (np.pi / 2.0, 0.0, 0.0), (0.0, -1.0, 0.0)
+    build = rbd_ros.ModelBuilder('bars').link('base')
+    for k, crank in enumerate(cranks):
+        for link, mass, com in (('crank', 0.3, (0.0, 0.0, 0.1)), ('coupler', 0.75, (0.25, 0, 0)),
+                                ('rocker', 0.6, (0.0, 0.0, 0.2))):
+            build.link(f'{link}{k}', mass=mass + 0.1 * crank, com=com, inertia=(8e-3, 8e-3, 7e-3))
+        build.joint(f'crank{k}', 'continuous', 'base', f'crank{k}', axis=y)
+        build.joint(f'coupler{k}', 'continuous', f'crank{k}', f'coupler{k}', xyz=(0, 0, crank),
+                    axis=y)
+        build.joint(f'rocker{k}', 'continuous', 'base', f'rocker{k}', xyz=(0.5, 0, -0.2), axis=y)
+        build.constraint(f'pin{k}', 'revolute', f'coupler{k}', f'rocker{k}', xyz_a=(0.5, 0, 0),
+                         rpy_a=quarter, xyz_b=(0, 0, 0.4), rpy_b=quarter)
+    model = build.build()
+    return with_constraints(model, model.constraints, [f'rocker{k}' for k in range(len(cranks))],
+                            condition_limit=limit)
+
+
+@pytest.mark.parametrize('limit', [LIMIT, 2.0])     # The condition number is 5 to 8.
+def test_damped_loops_beside_each_other_are_as_each_one_alone(limit):
+    cranks, rng = (0.2, 0.21, 0.19, 0.22), np.random.default_rng(3)
+    alone, model = [four_bars([crank], limit) for crank in cranks], four_bars(cranks, limit)
+    parts = [rbd_ros.integrate(one, rbd_ros.neutral(one), [x], 1.0)
+             for one, x in zip(alone, (0.1, -0.2, 0.15, 0.3))]
+    q, (v, a) = np.concatenate(parts), rng.normal(size=(2, 4))
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
+    wrenches = rbd_ros.constraint_forces(model, q, v, a)
+    for k, (one, x) in enumerate(zip(alone, parts)):
+        given = x, v[k:k + 1], a[k:k + 1]
+        assert relative_error(tau[k:k + 1], rbd_ros.inverse_dynamics(one, *given)) < SOLUTIONS
+        assert relative_error(wrenches[f'pin{k}'],
+                              rbd_ros.constraint_forces(one, *given)['pin0']) < SOLUTIONS
+    assert relative_error(rbd_ros.forward_dynamics(model, q, v, tau), a) < SOLUTIONS
+
+
 def test_derivatives_by_position_are_exact_outside_of_the_damped_range(case):
     model, v = case.damped, np.full(case.damped.nv, 0.3)
     q = next(q for q in case.path[case.k:] if case.condition(q) < 0.8 * LIMIT)

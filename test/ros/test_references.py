@@ -11,7 +11,8 @@ from geometry_msgs.msg import PoseStamped
 import numpy as np
 import pytest
 from rbd_ros import (
-    forward_kinematics, integrate, load_urdf, mass_matrix, neutral, StateError, with_locked_joints)
+    forward_kinematics, integrate, load_urdf, mass_matrix, ModelBuilder, neutral, StateError,
+    with_locked_joints)
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model.steps import quaternion_of_matrix
 from rbd_ros.ros.control.reference_messages import (
@@ -119,6 +120,39 @@ def test_a_joint_beyond_its_limit_may_have_points_on_its_way_back(begin, way):
     with pytest.raises(Refused, match='exceeds its position limits at point 2'):
         read_trajectory(message(NAMES[:1], back[0], (1.0, [begin - 0.01 * way])), MODEL, start,
                         False)
+
+
+TURNING = (ModelBuilder('turning').link('base').link('a', mass=1.0).link('b', mass=1.0)
+           .joint('pan', 'continuous', 'base', 'a').joint('lift', 'revolute', 'a', 'b').build())
+
+
+@pytest.mark.parametrize('start, points, ways', [
+    (3.0, [-3.0], [0.2832]), (-3.0, [3.0], [-0.2832]), (0.0, [6.5], [0.2168]),
+    (40.0, [-3.0], [0.9823]), (0.0, [3.1416], [3.1416]),
+    # Between points beyond half a turn of zero, turns are meant: also those of a wrapped path.
+    (0.0, [1.0, 7.0, 20.0], [1.0, 6.0, 13.0]), (0.0, [2.9, -2.9, -2.5], [2.9, 0.4832, 0.4]),
+    (3.0, [-3.0, -3.2, -9.0], [0.2832, -0.2, -5.8])])
+@pytest.mark.parametrize('speeds', [(), ([0.0, 0.0],)])
+def test_a_continuous_joint_takes_the_shortest_way_and_another_one_does_not(start, points, ways,
+                                                                            speeds):
+    model, other = TURNING, 0.5
+    begin = JointReference(model, [start, other])
+    motion, duration = read_trajectory(message(model.velocity_names, *(
+        (9.0 * (k + 1), [x, 0.1 * k - 0.9], *speeds) for k, x in enumerate(points))), model, begin,
+        False)
+    assert duration == 9.0 * len(points)
+    q = np.array([motion.at(9.0 * k).q for k in range(len(points) + 1)])
+    assert np.allclose(np.diff(q[:, 0]), ways, atol=1e-4)
+    assert np.allclose(q[:, 1], [0.5, *(0.1 * k - 0.9 for k in range(len(points)))])
+
+
+def test_a_first_point_at_zero_may_be_turns_away():
+    begin = JointReference(TURNING, [0.2, 0.0])
+    points = (0.0, [0.22 + 4.0 * np.pi]), (1.0, [1.0 + 4.0 * np.pi])
+    motion, _ = read_trajectory(message(TURNING.velocity_names[:1], *points), TURNING, begin, False)
+    assert np.allclose(motion.at(1.0).q, [1.0, 0.0])
+    with pytest.raises(Refused, match='from the current reference'):
+        read_trajectory(message(TURNING.velocity_names[1:], *points), TURNING, begin, False)
 
 
 def stamped(T):

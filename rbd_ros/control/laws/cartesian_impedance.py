@@ -104,7 +104,7 @@ class CartesianImpedance(Controller):
         F = B.T @ (self._stiffness * e) + D @ (V_r - V)
         D_0 = critical_damping(terms.M, self._posture_stiffness, self._ratio)
         N = task.null_projector
-        aside = self._posture_stiffness * self._error(q, self._posture) - D_0 @ (N @ v)
+        aside = self._posture_stiffness * self.error(q, self._posture) - D_0 @ (N @ v)
         return (terms.M @ a_r + terms.C @ v_r + terms.g + task.J.T @ F + N.T @ aside
                 + self._friction(q, v_r))
 

@@ -46,5 +46,5 @@ class ComputedTorque(Controller):
 
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
-        a = reference.a + self._kd * (reference.v - v) + self._kp * self._error(q, reference)
+        a = reference.a + self._kd * (reference.v - v) + self._kp * self.error(q, reference)
         return self._workspace.inverse_dynamics(q, v, a) + self._friction(q, reference.v)

@@ -99,7 +99,7 @@ class Hybrid(Controller):
 
         """
         q, v = self._workspace.check(q=q, v=v)
-        a = reference.a + self._kd * (reference.v - v) + self._kp * self._error(q, reference)
+        a = reference.a + self._kd * (reference.v - v) + self._kp * self.error(q, reference)
         tau = reference.tau - self._springs(q)
         if self._friction_speed is None:
             return self._workspace.hybrid_dynamics(q, v, a, tau, self._prescribed)

@@ -56,5 +56,5 @@ class JointImpedance(Controller):
         terms = self._workspace.all_terms(q, v)
         D = critical_damping(terms.M, self._stiffness, self._ratio)
         return (terms.M @ reference.a + terms.C @ reference.v + terms.g
-                + self._stiffness * self._error(q, reference) + D @ (reference.v - v)
+                + self._stiffness * self.error(q, reference) + D @ (reference.v - v)
                 + self._friction(q, reference.v))

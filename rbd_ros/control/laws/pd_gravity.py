@@ -47,5 +47,5 @@ class PdGravity(Controller):
 
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
-        return (self._stiffness * self._error(q, reference) + self._damping * (reference.v - v)
+        return (self._stiffness * self.error(q, reference) + self._damping * (reference.v - v)
                 + self._workspace.gravity_torques(q) + self._friction(q, reference.v))

@@ -124,7 +124,7 @@ class SlotineLi(Controller):
 
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
-        v_ref = reference.v + self._rate * self._error(q, reference)
+        v_ref = reference.v + self._rate * self.error(q, reference)
         a_ref = reference.a + self._rate * (reference.v - v)
         s = v - v_ref
         Y = self._workspace.slotine_li_regressor(q, v, v_ref, a_ref)

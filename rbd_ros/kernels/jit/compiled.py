@@ -90,7 +90,11 @@ if COMPILES:
         def convert_and_run(self, *arguments: Any) -> Any:
             """Run the kernel with its vectors converted; False if one cannot be converted."""
             converted = convert_vectors(self.vectors, arguments)
-            return False if converted is None else prepare(self, *converted)(*converted)
+            if converted is None:
+                return False
+            if all(x is y for x, y in zip(arguments, converted)):
+                return prepare(self, *converted)(*converted)
+            return self(*converted)     # faster than `prepare`, once it is compiled
 
     class StatesDispatcher(KernelDispatcher):
         """A kernel for many states, whose caller converts the arrays: rejects other types."""

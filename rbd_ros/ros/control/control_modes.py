@@ -35,7 +35,6 @@ from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.control.motion_guard import MotionGuard
 from rbd_ros.kernels.jit.compiled import KernelNotReady
-from rbd_ros.model.configurations import difference
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
 from rbd_ros.ros.commands.effort_commands import EffortCommands
@@ -134,7 +133,6 @@ class ControlModes(ReferenceReceiver, Law):
             return self.why_not
         self.why_not = ''
         reference: Any = None if self._following is None else self._following.at(now)
-        q = self._same_turn(q, reference)
         if self._following is not None:
             errors = self._distance(robot, q, reference)
             if reason := self._following.judge(now, errors):
@@ -177,9 +175,6 @@ class ControlModes(ReferenceReceiver, Law):
             return
         self._controller = controller
         self._posture = q.copy()
-        # Positions of continuous joints, which may be measured with another number of turns.
-        self._continuous = np.array([place.start for joint, place, _ in model.moving_joints
-                                     if joint.kind == 'continuous'], int)
         self._guard = MotionGuard(model, zone=control.soft_stop_zone,
                                   velocity=control.velocity_guard)
         reference = self._resting_reference(controller, robot, robot.task_link, q)
@@ -200,17 +195,6 @@ class ControlModes(ReferenceReceiver, Law):
         if law.reference_type is PoseReference:
             return PoseReference(link_pose(robot, q, task_link))
         return None
-
-    def _same_turn(self, q: np.ndarray, reference: JointReference | PoseReference | None
-                   ) -> np.ndarray:
-        """Return q with continuous joints at most half a turn from the reference or posture."""
-        if not len(self._continuous) or reference is None:
-            return q
-        goal = reference.q if isinstance(reference, JointReference) else self._posture
-        q, turn = q.copy(), 2.0 * np.pi
-        way = goal[self._continuous] - q[self._continuous]
-        q[self._continuous] += turn * np.round(way / turn)
-        return q
 
     def _abort_motion(self, reason: str) -> None:
         """Abort the current motion and report it; the next efforts hold the robot."""
@@ -254,9 +238,8 @@ class ControlModes(ReferenceReceiver, Law):
             turn = rotation_vector(T[:3, :3].T @ reference.T[:3, :3])
             way = reference.T[:3, 3] - T[:3, 3]
             return np.array([sqrt(turn @ turn), sqrt(way @ way)])
-        if robot.model.nq == robot.model.nv:
-            return np.abs(reference.q - q)
-        return np.abs(difference(robot.model, q, reference.q))
+        assert self._controller is not None
+        return np.abs(self._controller.error(q, reference))
 
     def facts(self, robot: Robot, now: float) -> dict[str, str]:
         """Return mode, reference and largest errors of position since the last call."""

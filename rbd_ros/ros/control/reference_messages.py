@@ -16,6 +16,7 @@ from rbd_ros.model.closure import moved_closed
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_vector
+from rbd_ros.model.steps import turning, without_turns
 from rbd_ros.ros import convert
 # Loaded at once, so that the first motion is not delayed.
 import scipy.interpolate    # noqa: F401
@@ -166,7 +167,8 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
     """
     Return the motion of a trajectory from a reference, and its duration, s; raise Refused.
 
-    Joints without a column do not move; without points, all joints stop. With `with_efforts`, free
+    Joints without a column do not move, and continuous ones go the shortest way to the first point
+    and across half a turn; without points, all joints stop. With `with_efforts`, free
     joints get the efforts; else these are ignored.
 
     """
@@ -198,6 +200,7 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
     if 'accelerations' in given and 'velocities' not in given:
         raise Refused('it has accelerations, but no velocities')
     x = start.q if model.loops is None else start.q[model.loops.own]
+    given['positions'] = _unwrapped(given['positions'], x[columns], turning(model)[columns])
     _check_motion(times, given, model, columns, x)
 
     def all_joints(rest: np.ndarray, label: str, first: np.ndarray) -> np.ndarray:
@@ -223,6 +226,20 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
     # Efforts of the other joints depend on the motion of free joints, which is unknown.
     motion.check_limits(effort=not with_efforts)
     return motion, float(times[-1])
+
+
+def _unwrapped(q: np.ndarray, start: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """
+    Return points (points, joints) with the shortest ways of joints that turn without limits.
+
+    The first point is at most half a turn from the start, as for joint_trajectory_controller, and
+    so is a point from the one before, if both are within half a turn of zero.
+
+    """
+    steps = np.diff(q, axis=0, prepend=[start])
+    turned = without_turns(steps, turns) - steps
+    turned[1:][np.maximum(np.abs(q[1:]), np.abs(q[:-1])) > np.pi] = 0.0
+    return q + np.cumsum(turned, axis=0)
 
 
 def _columns(names: list[str], model: Model) -> np.ndarray:

@@ -23,7 +23,7 @@ from rbd_ros.errors import RbdError
 from rbd_ros.model.closure import close, gap_in_words, regular_map
 from rbd_ros.model.loops import with_independent
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import step_between
+from rbd_ros.model.steps import step_between, without_turns
 from rbd_ros.ros.state.joint_states import all_within, JointStates, MAX_MEASUREMENT
 from rbd_ros.workspace import Workspace
 from sensor_msgs.msg import JointState
@@ -197,9 +197,8 @@ class ClosedJointStates:
         if not len(others):
             return True
         places = self._measured.v_of[others]
-        apart = np.abs(step_between(self._tree, q, guess)[places])
-        turns = self._measured.turns[others]
-        apart[turns] = np.abs(np.remainder(apart[turns] + np.pi, 2.0 * np.pi) - np.pi)
+        apart = np.abs(without_turns(step_between(self._tree, q, guess)[places],
+                                     self._measured.turns[others]))
         k = int(np.argmax(apart))
         if apart[k] <= CONTRADICTION:
             return True

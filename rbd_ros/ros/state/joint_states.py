@@ -12,6 +12,7 @@ from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.kernels.joint_samples import MAX_MEASUREMENT, take_plausible
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
+from rbd_ros.model.steps import without_turns
 from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
 from sensor_msgs.msg import JointState
 
@@ -67,10 +68,7 @@ class Differentiator:
         newer = ~(step <= 0.0)
         if not newer.all():
             joints, positions, step = joints[newer], positions[newer], step[newer]
-        change = positions - self._positions[joints]
-        turns = self._turns[joints]
-        change[turns] -= 2.0 * np.pi * np.round(change[turns] / (2.0 * np.pi))
-        rates = change / step
+        rates = without_turns(positions - self._positions[joints], self._turns[joints]) / step
         before = self.rates[joints]
         smooth = before + step / (filter_time + step) * (rates - before)
         rates = np.where(np.isfinite(before), smooth, rates)

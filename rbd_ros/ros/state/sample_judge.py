@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.model.model import Model
+from rbd_ros.model.steps import without_turns
 
 # rad/s and m/s: velocity limits of joints whose description has no limit, or zero.
 DEFAULT_VELOCITY_LIMITS = 20.0, 5.0
@@ -97,7 +98,8 @@ class SampleJudge:
         since then, s, with the error `jitter`.
 
         """
-        speed, way = self.speed[joints], self._way(joints, position - last_position)
+        speed, way = self.speed[joints], without_turns(position - last_position,
+                                                       self._turns[joints])
         # Comparisons with NaN are false.
         jumped, fast = np.abs(way) > speed * (elapsed + jitter), np.abs(velocity) > speed
         if self.unconfirmed:
@@ -157,17 +159,10 @@ class SampleJudge:
         for change, expected, duration in ((position - run.position, speed * step, step),
                                            (position - run.begin, travel, time - run.since)):
             slack = self._limit[joint] * (STAMP_JITTER + duration) + SAME_MOTION * abs(expected)
-            if not abs(self._way(joint, np.asarray(change - expected))) <= slack:
+            if not abs(without_turns(change - expected, self._turns[joint])) <= slack:
                 return None
         return Run(time, position, velocity, run.since, run.begin, travel, number,
                    run.believed or (number >= CONFIRMED and time - run.since >= CONFIRMATION_TIME))
-
-    def _way(self, joints: np.ndarray | int, change: np.ndarray) -> np.ndarray:
-        """Return changes of positions, without full turns for continuous joints."""
-        turns = self._turns[joints]
-        if not np.any(turns):
-            return change
-        return np.where(turns, np.remainder(change + np.pi, 2.0 * np.pi) - np.pi, change)
 
     def _sentence(self, joint: int, way: float, velocity: float, elapsed: float,
                   jumped: bool) -> str:
