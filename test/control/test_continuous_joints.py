@@ -9,7 +9,6 @@ import rbd_ros
 from rbd_ros.control import (
     CartesianImpedance, ComputedTorque, Hybrid, JointImpedance, JointReference, JointTrajectory,
     PdGravity, PoseReference, SlotineLi)
-from rbd_ros.model import Mimic
 from rbd_ros.model.steps import turning, without_turns
 from robots import relative_error
 
@@ -30,7 +29,7 @@ def arm(mimic=None, kind='continuous'):
                     axis=((0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 0, 0))[k], **limits)
     if mimic is not None:
         build.link('copy', mass=1.0, com=(0.1, 0.0, 0.0), inertia=np.eye(3) * 0.1)
-        build.joint('copy', kind, 'base', 'copy', axis=(0, 0, 1), mimic=Mimic('pan', mimic))
+        build.joint('copy', kind, 'base', 'copy', axis=(0, 0, 1), mimic=('pan', mimic))
     return build.build()
 
 

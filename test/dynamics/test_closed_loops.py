@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, StateError
-from rbd_ros.model import inertial_parameters, Mimic, normalize
+from rbd_ros.model import inertial_parameters, normalize
 from rbd_ros.workspace import Workspace
 from robots import relative_error
 
@@ -302,7 +302,7 @@ def with_a_light_joint(kind):
     build = rbd_ros.ModelBuilder(kind).link('base').link('light')
     for link in ('crank', 'coupler', 'rocker'):
         build.link(link, mass=0.5, com=(0.1, 0.0, 0.1), inertia=(8e-3, 8e-3, 7e-3))
-    y, mimic = (0.0, -1.0, 0.0), Mimic('crank', -1.0) if kind == 'mimic' else None
+    y, mimic = (0.0, -1.0, 0.0), ('crank', -1.0) if kind == 'mimic' else None
     build.joint('idle', 'continuous', 'base', 'light', axis=y)
     build.joint('crank', 'continuous', 'base', 'crank', axis=y)
     build.joint('coupler', 'continuous', 'crank', 'coupler', xyz=(0, 0, 0.2), axis=y, mimic=mimic)
