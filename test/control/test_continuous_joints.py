@@ -97,7 +97,7 @@ def test_the_crank_of_a_loop_takes_the_shortest_way():
     model = four_bar()
     q, q_r = (rbd_ros.model.normalize(model, [x, -x, x]) for x in (3.0, -3.0))
     error = PdGravity(model, 1.0, 1.0).error(q, JointReference(model, q_r))
-    assert np.allclose(error, [TURN - 6.0])
+    assert error.shape == (1,) and np.allclose(error, TURN - 6.0)
 
 
 def test_points_of_a_loop_may_count_turns_of_passive_joints_otherwise():

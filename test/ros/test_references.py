@@ -130,15 +130,15 @@ TURNING = (ModelBuilder('turning').link('base').link('a', mass=1.0).link('b', ma
     (3.0, [-3.0], [0.2832]), (-3.0, [3.0], [-0.2832]), (0.0, [6.5], [0.2168]),
     (40.0, [-3.0], [0.9823]), (0.0, [np.pi], [np.pi]),
     # Between points beyond half a turn of zero, turns are meant: also those of a wrapped path.
-    (0.0, [1.0, 7.0, 20.0], [1.0, 6.0, 13.0]), (0.0, [2.9, -2.9, -2.5], [2.9, 0.4832, 0.4]),
+    (0.0, [1.0, 7.0, 20.0, 2.0], [1.0, 6.0, 13.0, -18.0]), (0.0, [2.9, -2.9, -2.5], [2.9, 0.4832, 0.4]),
     (3.0, [-3.0, -3.2, -9.0], [0.2832, -0.2, -5.8])])
 @pytest.mark.parametrize('speeds', [(), ([0.0, 0.0],)])
 def test_a_continuous_joint_takes_the_shortest_way_and_another_one_does_not(start, points, ways,
                                                                             speeds):
     model, other = TURNING, 0.5
     begin = JointReference(model, [start, other])
-    motion, duration = read_trajectory(message(model.velocity_names, *(
-        (9.0 * (k + 1), [x, 0.1 * k - 0.9], *speeds) for k, x in enumerate(points))), model, begin,
+    motion, duration = read_trajectory(message(model.velocity_names[::-1], *(
+        (9.0 * (k + 1), [0.1 * k - 0.9, x], *speeds) for k, x in enumerate(points))), model, begin,
         False)
     assert duration == 9.0 * len(points)
     q = np.array([motion.at(9.0 * k).q for k in range(len(points) + 1)])
