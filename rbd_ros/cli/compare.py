@@ -115,7 +115,7 @@ def _less_turns(joint: Joint, other: Joint) -> Joint:
     """Return the other joint; if it is a continuous mimic, with the offset nearest the first's."""
     if not (joint.mimic and other.mimic and joint.kind == other.kind == 'continuous'):
         return other
-    apart = without_turns(np.float64(other.mimic.offset - joint.mimic.offset), True)
+    apart = without_turns(other.mimic.offset - joint.mimic.offset, True)
     return replace(other, mimic=replace(other.mimic, offset=joint.mimic.offset + float(apart)))
 
 

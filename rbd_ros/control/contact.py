@@ -47,9 +47,9 @@ def external_deviations(model: Model, recording: Recording, gain: npt.ArrayLike 
 
     """
     motion = recording.for_robot(model)
+    motion = replace(motion, position=unwrapped(model, motion.time, motion.position)[0])
     if motion.effort is None or np.any(np.isnan(motion.effort)):
         raise RecordingError(f'{recording.name}: external torques need the efforts of all joints')
-    motion = replace(motion, position=unwrapped(model, motion.time, motion.position)[0])
     time, q = motion.time, closed_along(model, motion.position)
     v = motion.velocities()
     observer = MomentumObserver(model, gain, longest_gap=LONGEST_GAP)

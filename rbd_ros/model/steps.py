@@ -137,8 +137,9 @@ def turning(model: Model) -> np.ndarray:
     return turns if model.loops is None else turns[model.loops.own]
 
 
-def without_turns(step: np.ndarray, turns: np.ndarray | bool) -> np.ndarray:
+def without_turns(step: np.ndarray | float, turns: np.ndarray | bool) -> np.ndarray:
     """Return steps (..., n), rad or m, by at most half a turn where ``turns``, see `turning`."""
+    step = np.asarray(step)
     if not np.any(turns):
         return step
     x = step / FULL_TURN

@@ -130,7 +130,8 @@ TURNING = (ModelBuilder('turning').link('base').link('a', mass=1.0).link('b', ma
     (3.0, [-3.0], [0.2832]), (-3.0, [3.0], [-0.2832]), (0.0, [6.5], [0.2168]),
     (40.0, [-3.0], [0.9823]), (0.0, [np.pi], [np.pi]),
     # Between points beyond half a turn of zero, turns are meant: also those of a wrapped path.
-    (0.0, [1.0, 7.0, 20.0, 2.0], [1.0, 6.0, 13.0, -18.0]), (0.0, [2.9, -2.9, -2.5], [2.9, 0.4832, 0.4]),
+    (0.0, [1.0, 7.0, 20.0, 2.0], [1.0, 6.0, 13.0, -18.0]),
+    (0.0, [2.9, -2.9, -2.5], [2.9, 0.4832, 0.4]),
     (3.0, [-3.0, -3.2, -9.0], [0.2832, -0.2, -5.8])])
 @pytest.mark.parametrize('speeds', [(), ([0.0, 0.0],)])
 def test_a_continuous_joint_takes_the_shortest_way_and_another_one_does_not(start, points, ways,
@@ -149,7 +150,8 @@ def test_a_continuous_joint_takes_the_shortest_way_and_another_one_does_not(star
 def test_a_first_point_at_zero_may_be_turns_away():
     begin = JointReference(TURNING, [0.2, 0.0])
     points = (0.0, [0.22 + 4.0 * np.pi]), (1.0, [1.0 + 4.0 * np.pi])
-    motion, _ = read_trajectory(message(TURNING.velocity_names[:1], *points), TURNING, begin, False)
+    motion, _ = read_trajectory(message(TURNING.velocity_names[:1], *points), TURNING, begin,
+                                False)
     assert np.allclose(motion.at(1.0).q, [1.0, 0.0])
     with pytest.raises(Refused, match='from the current reference'):
         read_trajectory(message(TURNING.velocity_names[1:], *points), TURNING, begin, False)

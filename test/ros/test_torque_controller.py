@@ -15,6 +15,7 @@ from rbd_ros.control import (
     CartesianImpedance, ComputedTorque, JointReference, PdGravity, PoseReference)
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rclpy.parameter import Parameter
+from robots import example_urdf
 from scipy.spatial.transform import Rotation
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -171,6 +172,28 @@ def test_a_mode_holds_the_robot_where_it_is_and_begins_without_a_step(controller
     # A fifth of the way at once, of what is left.
     assert len(steps) > 4
     assert np.max(steps[0]) <= 0.2 * 50.0 * 0.1 + 1e-9
+
+
+def test_a_continuous_joint_is_held_and_moved_across_half_a_turn(controller, model):
+    text = example_urdf('ur10_robot.urdf').read_text().replace(
+        'name="wrist_3_joint" type="revolute"', 'name="wrist_3_joint" type="continuous"')
+    names, still, q = model.velocity_names, np.zeros(6), np.array([0.3, -0.9, 1.1, -0.4, 0.6, 3.1])
+    node = controller(description=text, mode='pd_gravity', path_tolerance=[0.5],
+                      **{'pd_gravity.stiffness': [10.0], 'pd_gravity.damping': [0.0]})
+    g, heard = rbd_ros.gravity_torques(model, q), node.heard[COMMANDS]
+    keep_sending(node, (names, q, still), lambda: len(heard) > 8)
+    # Measured beyond half a turn, wrapped: 0.1 rad from the reference.
+    off = q + [0.0, 0.0, 0.0, 0.0, 0.0, 0.1 - 2.0 * np.pi]
+    keep_sending(node, (names, off, still), lambda: np.allclose(
+        heard[-1].data - g, [0.0, 0.0, 0.0, 0.0, 0.0, -1.0], atol=1e-6))
+    # The goal is 0.2 rad from the reference, and 0.1 rad from the robot.
+    publish(node, JointTrajectory, 'joint_trajectory', trajectory(names[5:], (1.0, [
+        3.3 - 2.0 * np.pi])))
+    keep_sending(node, (names, off, still), lambda: np.allclose(
+        heard[-1].data - g, [0.0, 0.0, 0.0, 0.0, 0.0, 1.0], atol=1e-6))
+    efforts = np.array([message.data[5] for message in heard]) - g[5]
+    assert np.max(np.abs(efforts)) < 1.0 + 1e-6
+    assert float(node.diagnosis()[2]['error of wrist_3_joint, rad or m']) < 0.1 + 1e-6
 
 
 def test_the_reference_does_not_survive_a_gap(controller, model, rest):
