@@ -9,7 +9,8 @@ from geometry_msgs.msg import WrenchStamped
 from harness import at, Harness, keep_sending
 import numpy as np
 import pytest
-from rbd_msgs.srv import DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics
+from rbd_msgs.srv import (
+    DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics, TorqueRegressor)
 import rbd_ros
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.ros.messages.markers import Markers
@@ -233,9 +234,10 @@ def test_fault_40_services_report_missing_descriptions_and_states():
 
 @pytest.mark.parametrize('request_, message', [
     ({'acceleration': [0.0] * 5}, 'acceleration has 5 entries, expected 6'),
-    ({'acceleration': [np.nan] * 6}, "a of 'shoulder_pan_joint' is nan"),
+    ({'acceleration': [np.nan] * 6}, "acceleration of 'shoulder_pan_joint' is nan"),
     ({'position': [0.0] * 7}, 'position has 7 entries'),
-    ({'position': [np.inf] * 6}, "q of 'shoulder_pan_joint' is inf"),
+    ({'position': [np.inf] * 6}, "position of 'shoulder_pan_joint' is inf"),
+    ({'velocity': [0.0] * 5 + [np.nan]}, "velocity of 'wrist_3_joint' is nan"),
     ({'velocity': [0.0]}, 'velocity has 1 entries'),
     ({'joint_names': ['a'] * 6}, "no joint 'a'"),
     ({'joint_names': ['elbow_joint'] * 6}, 'name every joint once'),
@@ -249,6 +251,18 @@ def test_fault_41_bad_requests_are_refused_with_the_reason(arm, model, request_,
     assert not got.success
     assert message in got.message
     arm.answer(*state(model)[0])
+
+
+def test_errors_name_the_fields_of_the_request(arm, model):
+    _, q, _ = state(model)
+    names, rest = model.velocity_names, {'position': list(q), 'velocity': [0.0] * 6}
+    got = arm.call(ForwardDynamics, 'forward_dynamics', effort=[np.nan] * 6, **rest)
+    assert got.message == f"effort of '{names[0]}' is nan; it must be finite"
+    got = arm.call(TorqueRegressor, 'torque_regressor', reference_velocity=[np.inf] * 6, **rest)
+    assert got.message == f"reference_velocity of '{names[0]}' is inf; it must be finite"
+    # Squares of these overflow.
+    got = arm.call(InverseDynamics, 'inverse_dynamics', position=list(q), velocity=[1e200] * 6)
+    assert 'not finite here: position = ' in got.message and ', velocity = ' in got.message
 
 
 def test_fault_40_old_velocities_are_not_used_for_given_positions():

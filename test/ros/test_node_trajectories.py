@@ -199,7 +199,9 @@ def test_with_friction_efforts_overcome_it(harness, model):
      'point 2: it has no velocities, other points have'),
     (lambda one: one.points[4].accelerations.append(0.0), 'point 4: accelerations has 7 entries'),
     (lambda one: one.points[1].positions.__setitem__(0, np.nan),
-     'q of state 1 has an entry that is not finite'),
+     'point 1: not all positions are finite'),
+    (lambda one: one.points[2].velocities.__setitem__(5, np.inf),
+     'point 2: not all velocities are finite'),
     (lambda one: one.joint_names.pop(), 'missing: wrist_3_joint'),
     (lambda one: one.joint_names.__setitem__(0, 'door'), "the robot has no joint 'door'")])
 def test_fault_41_trajectories_that_make_no_sense_are_refused_by_name(harness, model, change,

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+import re
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +21,11 @@ from rclpy.qos import QoSProfile
 SERVICE_QOS = QoSProfile(depth=100)
 
 MAX_REASONS = 10    # Number of different reasons for rejections that are logged in one period
+
+# Fields of requests by the names of the library's arguments, and where its errors have them.
+FIELDS = {'q': 'position', 'v': 'velocity', 'a': 'acceleration', 'tau': 'effort',
+          'v_r': 'reference_velocity', 'a_r': 'reference_acceleration'}
+ARGUMENT = re.compile(rf"(?<![\w'])({'|'.join(FIELDS)})(?= of '| = |: constraint| with its)")
 
 # The last step of work, in the node's thread; background work that fills in a response; a method
 # that returns the work for a request and a response.
@@ -100,7 +106,7 @@ class BackgroundService:
             send()
 
     def _refuse(self, request: Any, response: Any, error: Exception) -> None:
-        text = str(error)
+        text = ARGUMENT.sub(lambda found: FIELDS[found[1]], str(error))
         if isinstance(error, Busy):
             text = (f'{self._label} is busy: {MAX_WAITING} requests are already '
                     'waiting; try again later')

@@ -130,6 +130,8 @@ def _rows(points: list[Any], name: str, read: Callable[[Any], np.ndarray]) -> np
             if not len(values):
                 raise BadRequest(f'it has no {name}, other points have' if k else
                                  f'it has no {name}')
+            if not np.all(np.isfinite(values)):
+                raise BadRequest(f'not all {name} are finite')
             result.append(read(values))
         except BadRequest as error:
             raise BadRequest(f'point {k}: {error}') from None
