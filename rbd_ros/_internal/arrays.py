@@ -4,6 +4,9 @@
 
 import numpy as np
 
+FLOAT = np.dtype(float)
+PLAIN = {list, tuple, np.ndarray, float, int}
+
 
 class ByValue:
     """Base of dataclasses, with ``eq=False``, that are equal if all fields are, arrays too."""
@@ -17,12 +20,27 @@ class ByValue:
 
 
 def real_array(value: object) -> np.ndarray | None:
-    """Return a new float64 array, or None if the value (any object) is not real numbers."""
+    """
+    Return a new float64 array, or None if the value (any object) is not real numbers.
+
+    Masked entries are none, and the numbers of data frames have names instead of an order.
+
+    """
     try:
-        if isinstance(value, np.ma.MaskedArray):
-            return None             # NumPy would convert masked entries to numbers
-        array = np.asarray(value)
-        return np.array(array, float) if array.dtype.kind in 'fiu' else None
+        array = np.array(value)
+        if type(value) not in PLAIN and (_is_labelled(value) or np.ma.is_masked(value)):
+            return None
+        if array.dtype is FLOAT:
+            return array
+        return array.astype(float) if array.dtype.kind in 'fiu' else None
     except Exception:
         # Array-likes of other libraries raise exceptions of their own.
         return None
+
+
+def _is_labelled(value: object) -> bool:
+    """Return whether a value is a data frame, or a series whose labels are names."""
+    index = getattr(value, 'index', None)
+    return hasattr(value, 'columns') or (
+        hasattr(value, 'to_numpy') and not callable(index) and index is not None
+        and any(isinstance(label, str) for label in index))

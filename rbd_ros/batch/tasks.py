@@ -31,7 +31,7 @@ from rbd_ros.workspace.workspace import Workspace, workspace_of
 # are still in the processor's cache when they are copied.
 PIECE = 2 ** 16
 UNWRENCHED = NO_WRENCHES[:2]    # the arguments of kernels if there are no wrenches
-# Only these are passed to kernels without conversion; kernels would also take masked arrays.
+# Only these are passed to kernels without conversion.
 ARRAYS = {np.ndarray}
 
 

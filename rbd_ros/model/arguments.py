@@ -8,8 +8,8 @@ libraries) is rejected with a StateError that names the argument by its ``label`
 
 """
 
-from collections.abc import Collection, Mapping
-from typing import TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -89,6 +89,9 @@ def vector(model: Model, label: str, value: object, *, positions: bool = False) 
 
 def _mismatch(label: str, value: object, array: np.ndarray | None) -> str:
     """Return the first half of a message about an array of a wrong shape."""
+    if array is None and hasattr(value, 'to_numpy'):
+        return (f'{label} must be real numbers in the order of the joints, got names with a '
+                f'{type(value).__name__}: give its to_numpy() in that order')
     if array is None:
         return f'{label} must be real numbers, got {shown(value)}'
     return f'{label} has the shape {array.shape}'
@@ -116,11 +119,16 @@ def finite_vector(model: Model, label: str, value: object, *,
 
 def rows(model: Model, label: str, values: object, count: int | None = None, *,
          positions: bool = False, finite: bool = True) -> np.ndarray:
-    """Return a contiguous array (count, nv), or (count, nq), with one state per row."""
+    """
+    Return a contiguous array (count, nv), or (count, nq), with one state per row.
+
+    Columns of data frames are found by the names of coordinates.
+
+    """
     check_model(model)
     width = model.nq if positions else model.nv
-    array = (values if type(values) is np.ndarray and values.dtype == float
-             else real_array(values))
+    array = (values if type(values) is np.ndarray and values.dtype == float else real_array(
+        _by_name(label, values, model.position_names if positions else model.velocity_names)))
     if array is None or array.ndim != 2 or array.shape[1] != width or (
             count is not None and len(array) != count):
         states = 'states' if count is None else count
@@ -133,10 +141,21 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
     return array if array.flags.carray else np.array(array, order='C')
 
 
+def _by_name(label: str, values: Any, names: Sequence[str]) -> object:
+    """Return the columns of a data frame, of any library, by name; other values as they are."""
+    if not hasattr(values, 'columns'):
+        return values
+    columns = list(values.columns)
+    if missing := [name for name in names if columns.count(name) != 1]:
+        raise StateError(f'{label} has the columns {listed(map(str, columns))}; it needs one of '
+                         f'each name, {listed(names)}: missing or there twice: {listed(missing)}')
+    return np.stack([np.asarray(values[name]) for name in names], axis=1)
+
+
 def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
     """Return finite velocities or the like: a `vector` of one state or `rows` of several."""
     array = real_array(value)
-    if array is not None and array.ndim == 2:
+    if hasattr(value, 'columns') or (array is not None and array.ndim == 2):
         return rows(model, label, value)
     return finite_vector(model, label, value)
 

@@ -174,7 +174,13 @@ class Model:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Return the names of all joints, fixed ones included."""
+        """
+        Return the names of all joints, fixed ones and mimics included.
+
+        Those that move by themselves are named by ``velocity_names``, in the order of v, a and
+        tau, and by ``position_names``, in the order of q.
+
+        """
         return tuple(joint.name for joint in self.joints)
 
     @property

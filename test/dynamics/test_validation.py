@@ -48,6 +48,33 @@ class TypeTracer(Tracer):
         raise TypeError('a tracer')
 
 
+class Frame:
+    """Columns with names, as data frames of pandas and polars have them."""
+
+    def __init__(self, columns):
+        self._columns, self.columns = columns, list(columns)
+
+    def __getitem__(self, name):
+        return self._columns[name]
+
+    def __array__(self, *_, **__):
+        return np.column_stack(list(self._columns.values()))
+
+    to_numpy = __array__
+
+
+class Series:
+    """Numbers with labels, as in pandas."""
+
+    def __init__(self, numbers, index):
+        self._numbers, self.index = np.array(numbers), index
+
+    def __array__(self, *_, **__):
+        return self._numbers
+
+    to_numpy = __array__
+
+
 # What nobody can compute with. A ragged list has the right length.
 NO_NUMBERS = {
     'None': None, 'text': 'abc', 'texts': ['1.0'] * N, 'dict': {'a': 1.0}, 'set': {1.0, 2.0},
@@ -335,7 +362,8 @@ def test_fault_61_texts_of_others_are_printed_on_one_line_and_not_at_length():
 
 
 @pytest.mark.parametrize('function, message', [
-    (lambda: batch.inverse_dynamics(MODEL, np.ma.zeros(STATES.shape), STATES, STATES), 'Q must'),
+    (lambda: batch.inverse_dynamics(MODEL, np.ma.masked_less(STATES, 9.0), STATES, STATES),
+     'Q must'),
     (lambda: rbd_ros.all_terms(MODEL, X, X, factorization=np.array(['body'] * 2)),
      'factorization must be'),
     (lambda: rbd_ros.coriolis_matrix(MODEL, X, X, factorization=None), 'factorization must be'),
@@ -401,3 +429,53 @@ def test_the_first_name_that_is_there_twice_is_found_in_linear_time():
     assert first_twice(['a', 'b', 'c', 'b', 'a']) == 'b' and first_twice(['', '']) == ''
     assert first_twice(Counted(f'j{k}') for k in range(10_000)) is None
     assert Counted.compared < 100
+
+
+def frame(order, rows=STATES, **more):
+    """Return states as columns with the names of the joints, in another order."""
+    return Frame({MODEL.velocity_names[k]: rows[:, k] for k in order} | more)
+
+
+def test_columns_of_data_frames_are_found_by_the_names_of_joints():
+    rows = np.random.default_rng(0).normal(size=(5, N))
+    expected = batch.inverse_dynamics(MODEL, rows, rows + 1.0, rows - 1.0)
+    got = batch.inverse_dynamics(MODEL, frame([2, 0, 1], rows), frame([1, 0, 2], rows + 1.0),
+                                 frame([0, 2, 1], rows - 1.0, time=np.arange(5.0)))
+    assert np.array_equal(got, expected)
+    assert np.array_equal(rbd_ros.friction_torques(MODEL, frame([1, 2, 0], rows)),
+                          rbd_ros.friction_torques(MODEL, rows))
+
+
+@pytest.mark.parametrize('given', [
+    frame([0, 1]), frame([0, 1], other=X[:3]), Frame({str(k): X[:3] for k in range(N)}),
+    Frame(dict(enumerate(STATES.T)))], ids=['too few', 'another', 'digits', 'numbers'])
+def test_data_frames_with_other_names_are_refused(given):
+    with pytest.raises(rbd_ros.StateError, match=r'V has the columns .* missing or there twice: '):
+        batch.inverse_dynamics(MODEL, STATES, given, STATES)
+
+
+def test_names_of_a_single_state_are_refused_and_numbers_are_not():
+    for wrong in (Series(X, list(MODEL.velocity_names)), frame([0, 1, 2], STATES[:1]),
+                  Series(X, [0, 'b', 'c'])):
+        for function in (rbd_ros.gravity_torques, rbd_ros.mass_matrix):
+            with pytest.raises(rbd_ros.StateError, match='q must be real numbers in the order'):
+                function(MODEL, wrong)
+    assert np.array_equal(rbd_ros.gravity_torques(MODEL, Series(X, range(N))),
+                          rbd_ros.gravity_torques(MODEL, X))
+
+
+@pytest.mark.parametrize('masked', [0, 2])
+def test_masked_arrays_are_refused_while_anything_is_masked(masked):
+    one, many = np.ma.array(X, mask=np.zeros(N)), np.ma.array(STATES, mask=np.zeros((3, N)))
+    workspace = rbd_ros.Workspace(MODEL)
+    expected = rbd_ros.inverse_dynamics(MODEL, X, X, X)
+    assert np.array_equal(rbd_ros.inverse_dynamics(MODEL, one, X, one), expected)
+    assert np.array_equal(batch.inverse_dynamics(MODEL, many, many, STATES)[0], expected)
+    one[masked] = many[masked, 1] = np.ma.masked
+    for function, given in ((workspace.inverse_dynamics, (X, one, X)),
+                            (workspace.gravity_torques, (one,)), (workspace.mass_matrix, (one,)),
+                            (batch.inverse_dynamics, (MODEL, STATES, STATES, many)),
+                            (batch.gravity_torques, (MODEL, many)),
+                            (rbd_ros.friction_torques, (MODEL, one))):
+        with pytest.raises(rbd_ros.StateError, match='must be real numbers'):
+            function(*given)

@@ -23,11 +23,12 @@ from contextlib import contextmanager
 from functools import partial, wraps
 import gc
 from inspect import signature
+from operator import is_
 from threading import local, RLock
 from typing import Any
 
 import numpy as np
-from rbd_ros._internal.arrays import real_array
+from rbd_ros._internal.arrays import FLOAT, real_array
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit.kernel_cache import cache_directory, Directory, KernelCache
 from rbd_ros.kernels.jit.numba_backend import COMPILES
@@ -47,7 +48,7 @@ _directory = Directory(cache_directory()) if COMPILES else None
 VECTORS = {'q', 'v', 'a', 'tau', 'motion', 'v_r', 'a_r', 'dq', 'dv', 'da', 'given_da',
            'given_dtau', 'x', 'y', 'z'}
 MASK = 'prescribed'
-FLOAT, BOOL = np.dtype(float), np.dtype(bool)
+BOOL, SEQUENCES, array = np.dtype(bool), {list, tuple}, np.array
 VectorTypes = list[tuple[int, np.dtype[Any]]]
 
 
@@ -64,6 +65,14 @@ def convert_vectors(types: VectorTypes, arguments: Iterable[Any]) -> list[Any] |
     converted = list(arguments)
     for k, dtype in types:
         x = converted[k]
+        if type(x) in SEQUENCES and dtype is FLOAT:     # the most usual case, without a call
+            try:
+                x = array(x)
+            except Exception:
+                return None
+            if x.dtype is FLOAT and x.ndim == 1:
+                converted[k] = x
+                continue
         if not (type(x) is np.ndarray and x.dtype is dtype and x.ndim == 1 and x.flags.carray):
             if dtype is BOOL:
                 x = x.copy() if type(x) is np.ndarray and x.dtype is BOOL else None
@@ -77,6 +86,9 @@ def convert_vectors(types: VectorTypes, arguments: Iterable[Any]) -> list[Any] |
 
 # -- Decorators. --------------------------------------------------------------------------------
 if COMPILES:
+    # Otherwise compiled functions ignore masks, although numba compiles none for masked arrays.
+    np.ma.MaskedArray.__numba_array_subtype_dispatch__ = True    # type: ignore[attr-defined]
+
     class KernelDispatcher(CPUDispatcher):
         """A compiled function without keyword and default arguments, which would take time."""
 
@@ -92,7 +104,7 @@ if COMPILES:
             converted = convert_vectors(self.vectors, arguments)
             if converted is None:
                 return False
-            if all(x is y for x, y in zip(arguments, converted)):
+            if all(map(is_, arguments, converted)):
                 return prepare(self, *converted)(*converted)
             return self(*converted)     # faster than `prepare`, once it is compiled
 
