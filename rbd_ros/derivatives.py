@@ -18,22 +18,9 @@ from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import Closed, lanes_of, States
 from rbd_ros.workspace.maps import matrix
-from rbd_ros.workspace.quantity import quantity
+from rbd_ros.workspace.quantity import quantity, quantity_of
 from rbd_ros.workspace.results import cut_derivatives, derivative_layout, Derivatives
-from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import workspace_of
-
-
-def _inverse_dynamics_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                                  external_wrenches: Wrenches | None = None) -> Derivatives:
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return _inverse_dynamics_derivatives(w, q, v, a)
-    rows, derivatives = w._result(scratch.torque_derivatives)
-    if not newton_euler_derivatives.inverse_dynamics_derivatives(w.robot, w._screws, q, v, a,
-                                                                 rows):
-        w._explain(q=q, v=v, a=a)
-    return derivatives
+from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 
 def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
@@ -41,34 +28,41 @@ def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
     return [derivative_layout(n).shape]
 
 
-@quantity(_inverse_dynamics_derivatives, matrix, matrix, matrix,
+@quantity(matrix, matrix, matrix,
           states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
                         [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make,
                         closed=Closed(closed_inverse_derivatives_states,
                                       lambda w: (*w._table, *w._buffers.derivatives))))
-def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
+def inverse_dynamics_derivatives(w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                  external_wrenches: Wrenches | None = None) -> Derivatives:
     """
     Return the derivatives of the torques with respect to q, v and a.
 
     Reference: Kim table 5, all directions at once; O(n depth). ``by_input`` is the mass matrix.
 
-    Parameters
-    ----------
-    model, q, v, a
-        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
-    external_wrenches : mapping of str to array_like, optional
-        As for `inverse_dynamics`; they turn with their links.
-
     """
-    return workspace_of(model).inverse_dynamics_derivatives(q, v, a, external_wrenches)
-
-
-def _forward_dynamics_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                                  external_wrenches: Wrenches | None = None) -> Derivatives:
     if external_wrenches is not None:
         with w._wrenches(external_wrenches):
-            return _forward_dynamics_derivatives(w, q, v, tau)
+            return w.inverse_dynamics_derivatives(q, v, a)
+    rows, derivatives = w._result(scratch.torque_derivatives)
+    if not newton_euler_derivatives.inverse_dynamics_derivatives(w.robot, w._screws, q, v, a,
+                                                                 rows):
+        w._explain(q=q, v=v, a=a)
+    return derivatives
+
+
+@quantity()
+def forward_dynamics_derivatives(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                                 external_wrenches: Wrenches | None = None) -> Derivatives:
+    """
+    Return the derivatives of the accelerations with respect to q, v and tau.
+
+    Reference: Kim table 6, all directions at once. ``by_input`` is the inverse of the mass matrix.
+
+    """
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return w.forward_dynamics_derivatives(q, v, tau)
     X, lanes, derivatives = w._result(scratch.unknown_derivatives)
     if not newton_euler_derivatives.forward_dynamics_and_derivatives(
             w.robot, w._screws, q, v, w._a, tau,
@@ -77,33 +71,14 @@ def _forward_dynamics_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, ta
     return derivatives
 
 
-@quantity(_forward_dynamics_derivatives)
-def forward_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
-                                 external_wrenches: Wrenches | None = None) -> Derivatives:
-    """
-    Return the derivatives of the accelerations with respect to q, v and tau.
-
-    Reference: Kim table 6, all directions at once. ``by_input`` is the inverse of the mass matrix.
-
-    Parameters
-    ----------
-    model, q, v, tau
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
-    external_wrenches : mapping of str to array_like, optional
-        As for `inverse_dynamics`; they turn with their links.
-
-    """
-    return workspace_of(model).forward_dynamics_derivatives(q, v, tau, external_wrenches)
-
-
 def _hybrid_dynamics_derivatives(
-        w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+        w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
         prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None
         ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
     """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
     if external_wrenches is not None:
         with w._wrenches(external_wrenches):
-            return _hybrid_dynamics_derivatives(w, q, v, a, tau, prescribed)
+            return w.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
     X, lanes, derivatives = w._result(scratch.unknown_derivatives)
     found = np.empty(w._nv), np.empty(w._nv)
     if not newton_euler_derivatives.hybrid_dynamics_and_derivatives(
@@ -113,7 +88,7 @@ def _hybrid_dynamics_derivatives(
     return derivatives, *found
 
 
-@quantity(_hybrid_dynamics_derivatives)
+@quantity_of(_hybrid_dynamics_derivatives)
 def hybrid_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                 tau: ArrayLike, prescribed: ArrayLike, *,
                                 external_wrenches: Wrenches | None = None) -> Derivatives:

@@ -6,9 +6,11 @@ Inverse, forward and hybrid dynamics, and the matrices of the equations of motio
     tau = M(q) a + C(q, v) v + g(q) - sum_i J_i^T f_i
 
 where f_i is the external force on link i. Each function is declared with the method of `Workspace`
-that calls its kernel and, if there is one, the kernel for many states. All raise StateError for an
-argument of the wrong shape or with a non-finite entry, ModelError for a link that does not exist,
-and SingularError if an unknown acceleration is that of a joint that moves no inertia.
+that calls its kernel and, if there is one, the kernel for many states; `USUAL` of
+`rbd_ros.workspace.documentation` has the meanings and the units of its arguments. All raise
+StateError for an argument of the wrong shape or with a non-finite entry, ModelError for a link
+that does not exist, and SingularError if an unknown acceleration is that of a joint that moves no
+inertia.
 
 """
 
@@ -32,42 +34,30 @@ from rbd_ros.workspace.quantity import add_method, quantity
 from rbd_ros.workspace.results import (CHRISTOFFEL, cut_terms, DynamicsTerms, Factorization,
                                        is_body_form, term_layout)
 from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import Workspace, workspace_of
+from rbd_ros.workspace.workspace import Workspace
 
 
-def _inverse_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                      external_wrenches: Wrenches | None = None) -> np.ndarray:
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return _inverse_dynamics(w, q, v, a)
-    if not newton_euler.newton_euler(w.robot, w._screws, q, v, a):
-        w._explain(q=q, v=v, a=a)
-    return w._tau
-
-
-@quantity(_inverse_dynamics, torques, states=States(
+@quantity(torques, kept=True, states=States(
     batch_dynamics.inverse_dynamics_states, shape(-1),
     closed=Closed(closed_loop_states.closed_inverse_states, lambda w: w._table)))
-def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
+def inverse_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                      external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the torques that produce the accelerations a.
 
     Reference: Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
 
-    Parameters
-    ----------
-    model, q, v, a
-        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
-    external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
-
     Returns
     -------
     ndarray, shape (nv,), N m or N
 
     """
-    return workspace_of(model).inverse_dynamics(q, v, a, external_wrenches).copy()
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return w.inverse_dynamics(q, v, a)
+    if not newton_euler.newton_euler(w.robot, w._screws, q, v, a):
+        w._explain(q=q, v=v, a=a)
+    return w._tau
 
 
 def _inverse_dynamics_packed(w: RobotArrays, motion: ArrayLike) -> np.ndarray:
@@ -81,108 +71,64 @@ def _inverse_dynamics_packed(w: RobotArrays, motion: ArrayLike) -> np.ndarray:
 add_method('inverse_dynamics_packed', _inverse_dynamics_packed)
 
 
-def _bias_torques(w: Workspace, q: ArrayLike, v: ArrayLike,
-                  external_wrenches: Wrenches | None = None) -> np.ndarray:
-    return w.inverse_dynamics(q, v, w._zeros, external_wrenches)
-
-
-@quantity(_bias_torques)
-def bias_torques(model: Model, q: ArrayLike, v: ArrayLike, *,
+@quantity(kept=True)
+def bias_torques(w: Workspace, q: ArrayLike, v: ArrayLike,
                  external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the torques at zero acceleration, C v + g - sum J^T f.
 
     Reference: Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
 
-    Parameters
-    ----------
-    model, q, v, external_wrenches
-        Robot; arguments as for `inverse_dynamics`.
-
     Returns
     -------
     ndarray, shape (nv,), N m or N
 
     """
-    return workspace_of(model).bias_torques(q, v, external_wrenches).copy()
+    return w.inverse_dynamics(q, v, w._zeros, external_wrenches)
 
 
-def _gravity_torques(w: RobotArrays, q: ArrayLike) -> np.ndarray:
-    if not newton_euler.newton_euler_at_rest(w.robot, w._screws, q):
-        w._explain(q=q)
-    return w._tau
-
-
-@quantity(_gravity_torques, torques, states=States(
+@quantity(torques, kept=True, states=States(
     batch_dynamics.gravity_torques_states, shape(-1)))
-def gravity_torques(model: Model, q: ArrayLike) -> np.ndarray:
+def gravity_torques(w: RobotArrays, q: ArrayLike) -> np.ndarray:
     """
     Return g(q), the torques that hold the robot still.
 
     Reference: Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
 
-    Parameters
-    ----------
-    model, q
-        Robot; configuration (nq,), rad or m.
-
     Returns
     -------
     ndarray, shape (nv,), N m or N
 
     """
-    return workspace_of(model).gravity_torques(q).copy()
+    if not newton_euler.newton_euler_at_rest(w.robot, w._screws, q):
+        w._explain(q=q)
+    return w._tau
 
 
-def _forward_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                      external_wrenches: Wrenches | None = None) -> np.ndarray:
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return _forward_dynamics(w, q, v, tau)
-    if not articulated_bodies.articulated_bodies(w.robot, w._screws, q, v, w._a, tau):
-        w._explain_accelerations(q, v, w._zeros, tau, w._kept(scratch.none_prescribed))
-    return w._a
-
-
-@quantity(_forward_dynamics)
-def forward_dynamics(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
+@quantity(kept=True)
+def forward_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                      external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the accelerations that the torques tau produce.
 
     Reference: Kim table 3; articulated bodies, O(n). With mimic joints: Lynch and Park (9.2).
 
-    Parameters
-    ----------
-    model, q, v, tau
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
-    external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
-
     Returns
     -------
     ndarray, shape (nv,), rad/s^2 or m/s^2
 
     """
-    return workspace_of(model).forward_dynamics(q, v, tau, external_wrenches).copy()
-
-
-def _hybrid_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-                     prescribed: ArrayLike, *,
-                     external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
     if external_wrenches is not None:
         with w._wrenches(external_wrenches):
-            return _hybrid_dynamics(w, q, v, a, tau, prescribed)
-    found = np.empty(w._nv), np.empty(w._nv)
-    if not articulated_bodies.hybrid_dynamics(w.robot, w._screws, q, v, a, tau,
-                                              w._mask(prescribed), *found):
-        w._explain_accelerations(q, v, a, tau, prescribed)
-    return found
+            return w.forward_dynamics(q, v, tau)
+    if not articulated_bodies.articulated_bodies(w.robot, w._screws, q, v, w._a, tau):
+        w._explain_accelerations(q, v, w._zeros, tau, w._kept(scratch.none_prescribed))
+    return w._a
 
 
-@quantity(_hybrid_dynamics)
-def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                    tau: ArrayLike, prescribed: ArrayLike, *,
+@quantity()
+def hybrid_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+                    prescribed: ArrayLike, *,
                     external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return all accelerations and torques, given one of the two for every joint.
@@ -191,14 +137,10 @@ def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
 
     Parameters
     ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     a, tau : array_like, shape (nv,)
         Prescribed accelerations, rad/s^2 or m/s^2; given torques, N m or N; others are ignored.
     prescribed : array_like of bool, shape (nv,)
         True where the acceleration is given, False where the torque is.
-    external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
@@ -206,35 +148,32 @@ def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
         rad/s^2 or m/s^2, and N m or N.
 
     """
-    return workspace_of(model).hybrid_dynamics(q, v, a, tau, prescribed,
-                                               external_wrenches=external_wrenches)
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return w.hybrid_dynamics(q, v, a, tau, prescribed)
+    found = np.empty(w._nv), np.empty(w._nv)
+    if not articulated_bodies.hybrid_dynamics(w.robot, w._screws, q, v, a, tau,
+                                              w._mask(prescribed), *found):
+        w._explain_accelerations(q, v, a, tau, prescribed)
+    return found
 
 
-def _mass_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
-    M = w._result(scratch.square)
-    if not composite_bodies.mass_matrix(w.robot, w._screws, q, M):
-        w._explain(q=q)
-    return M
-
-
-@quantity(_mass_matrix, matrix)
-def mass_matrix(model: Model, q: ArrayLike) -> np.ndarray:
+@quantity(matrix)
+def mass_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
     """
     Return the joint-space mass matrix M(q), symmetric positive definite.
 
     Reference: Lynch and Park (9.61); Vlasblom (2.17); composite bodies.
-
-    Parameters
-    ----------
-    model, q
-        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
     ndarray, shape (nv, nv), kg m^2, kg m or kg by pair of joints
 
     """
-    return workspace_of(model).mass_matrix(q)
+    M = w._result(scratch.square)
+    if not composite_bodies.mass_matrix(w.robot, w._screws, q, M):
+        w._explain(q=q)
+    return M
 
 
 def _write_terms(w: RobotArrays, q: ArrayLike, v: ArrayLike, factorization: Factorization,
@@ -245,62 +184,36 @@ def _write_terms(w: RobotArrays, q: ArrayLike, v: ArrayLike, factorization: Fact
         composite_bodies.use_body_factorization(w.robot, rows)
 
 
-def _coriolis_matrix(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-                     factorization: Factorization = 'christoffel') -> np.ndarray:
-    rows, terms = w._kept(scratch.terms)
-    _write_terms(w, q, v, factorization, rows)
-    return terms.C
-
-
-@quantity(_coriolis_matrix, matrix)
-def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike, *,
+@quantity(matrix, kept=True)
+def coriolis_matrix(w: RobotArrays, q: ArrayLike, v: ArrayLike,
                     factorization: Factorization = 'christoffel') -> np.ndarray:
     """
     Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
 
     Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b).
 
-    Parameters
-    ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-    factorization : {'christoffel', 'body'}
-        By Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same for both.
-
     Returns
     -------
     ndarray, shape (nv, nv), with C v in N m or N
 
     """
-    return workspace_of(model).coriolis_matrix(q, v, factorization).copy()
-
-
-def _all_terms(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-               factorization: Factorization = 'christoffel') -> DynamicsTerms:
-    rows, terms = w._result(scratch.terms)
+    rows, terms = w._kept(scratch.terms)
     _write_terms(w, q, v, factorization, rows)
-    return terms
+    return terms.C
 
 
 def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:
     return [term_layout(n).shape]
 
 
-@quantity(_all_terms, matrix, matrix, torques, torques, columns, same, states=States(
+@quantity(matrix, matrix, torques, torques, columns, same, states=States(
     batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
     DynamicsTerms._make, closed=Closed(closed_loop_states.closed_terms_states,
                                        lambda w: (*w._table, *w._buffers.terms))))
-def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
+def all_terms(w: RobotArrays, q: ArrayLike, v: ArrayLike,
               factorization: Factorization = 'christoffel') -> DynamicsTerms:
     """
     Return M, C, g, C v, the centre of mass and its Jacobian, all in one pass of composite bodies.
-
-    Parameters
-    ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-    factorization : {'christoffel', 'body'}
-        Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
 
     Returns
     -------
@@ -308,7 +221,9 @@ def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
         With the fields ``M C g coriolis_torques com_jacobian com``.
 
     """
-    return workspace_of(model).all_terms(q, v, factorization)
+    rows, terms = w._result(scratch.terms)
+    _write_terms(w, q, v, factorization, rows)
+    return terms
 
 
 def _configuration_terms(w: RobotArrays, q: ArrayLike) -> DynamicsTerms:

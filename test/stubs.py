@@ -15,6 +15,8 @@ import inspect
 from pathlib import Path
 from textwrap import indent, wrap
 
+import numpy as np
+
 PACKAGE = Path(__file__).parents[1] / 'rbd_ros'
 HEAD = """\
 # Copyright 2026 The rbd_ros authors
@@ -124,9 +126,11 @@ def batch_stub():
     found = []
     for name in sorted(functions.__all__):
         quantity = functions.QUANTITIES[name]
-        node, more = definition(quantity.function)
-        returns, task = ast.unparse(node.returns), quantity.task
-        imports |= {one for one in more if not one.endswith('import Factorization')}
+        _, more = definition(quantity.method)
+        returns, task = quantity.function.__signature__.return_annotation, quantity.task
+        returns = 'np.ndarray' if returns is np.ndarray else returns.__name__
+        imports |= {one for one in more if not one.endswith((
+            'import Factorization', 'import RobotArrays', 'import Workspace'))}
         arguments = ['model: Model', *(f'{label}: ArrayLike' for label in task.labels),
                      *['link: str'] * (task.of_link is not None), '*',
                      *['external_wrenches: Wrenches | None = None'] * task.wrenched,

@@ -6,34 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import batch_kinematics, centroidal
 from rbd_ros.kinematics import COM_JACOBIANS, JACOBIANS
-from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import lanes_of, shape, States
 from rbd_ros.workspace.maps import columns
 from rbd_ros.workspace.quantity import quantity
 from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import workspace_of
+from rbd_ros.workspace.workspace import Workspace
 
 
-def _centroidal_momentum_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
-    rows, A, _ = w._kept(scratch.momentum_rows)
-    if not centroidal.centroidal_momentum(w.robot, w._screws, q, rows):
-        w._explain(q=q)
-    return A
-
-
-@quantity(_centroidal_momentum_matrix, columns, states=States(
+@quantity(columns, kept=True, states=States(
     batch_kinematics.momentum_states, JACOBIANS, [lanes_of(JACOBIANS)]))
-def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> np.ndarray:
+def centroidal_momentum_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
     """
     Return the matrix A that maps v to the robot's momentum about its centre of mass.
 
     Reference: Kim (23), (24), summed over all links; linear rows, m J_CoM: Garofalo et al. (7).
-
-    Parameters
-    ----------
-    model, q
-        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
@@ -41,30 +28,21 @@ def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> np.ndarray:
         Angular first, in the axes of the root: kg m^2/s and kg m/s per rad/s or m/s.
 
     """
-    return workspace_of(model).centroidal_momentum_matrix(q).copy()
+    rows, A, _ = w._kept(scratch.momentum_rows)
+    if not centroidal.centroidal_momentum(w.robot, w._screws, q, rows):
+        w._explain(q=q)
+    return A
 
 
-def _centroidal_momentum_matrix_dot(w: RobotArrays, q: ArrayLike,
-                                    v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centroidal momentum matrix and its time derivative."""
-    rows, A, A_dot = w._kept(scratch.momentum_rows)
-    if not centroidal.centroidal_momentum_rate(w.robot, w._screws, q, v, rows):
-        w._explain(q=q, v=v)
-    return A, A_dot
-
-
-@quantity(_centroidal_momentum_matrix_dot, columns, columns, part=1, states=States(
+@quantity(columns, columns, part=1, returns='A, A_dot : ndarray, shape (6, nv)', kept=True,
+          states=States(
     batch_kinematics.momentum_rate_states, JACOBIANS, [lanes_of(shape(12, -1))]))
-def centroidal_momentum_matrix_dot(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+def centroidal_momentum_matrix_dot(w: RobotArrays, q: ArrayLike,
+                                   v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the time derivative of `centroidal_momentum_matrix`.
 
     Reference: the sum of Kim (28), (30) over all links.
-
-    Parameters
-    ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
@@ -73,27 +51,19 @@ def centroidal_momentum_matrix_dot(model: Model, q: ArrayLike, v: ArrayLike) -> 
         N, weight and ground reactions included.
 
     """
-    return workspace_of(model).centroidal_momentum_matrix_dot(q, v)[1].copy()
+    rows, A, A_dot = w._kept(scratch.momentum_rows)
+    if not centroidal.centroidal_momentum_rate(w.robot, w._screws, q, v, rows):
+        w._explain(q=q, v=v)
+    return A, A_dot
 
 
-def _com_jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-    _, rate = _centroidal_momentum_matrix_dot(w, q, v)
-    mass = w.model.mass
-    return rate[3:] / mass if mass else np.zeros((3, w._nv))
-
-
-@quantity(_com_jacobian_dot, columns, states=States(
+@quantity(columns, states=States(
     batch_kinematics.com_jacobian_rate_states, COM_JACOBIANS, [lanes_of(shape(12, -1))]))
-def com_jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+def com_jacobian_dot(w: Workspace, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
     Return the time derivative of `com_jacobian`.
 
     Reference: the derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
-
-    Parameters
-    ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
@@ -102,4 +72,6 @@ def com_jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         for a robot without mass.
 
     """
-    return workspace_of(model).com_jacobian_dot(q, v)
+    _, rate = w.centroidal_momentum_matrix_dot(q, v)
+    mass = w.model.mass
+    return rate[3:] / mass if mass else np.zeros((3, w._nv))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.quantity import quantity
+from rbd_ros.workspace.quantity import quantity_of
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
@@ -17,7 +17,7 @@ def _constraint_forces(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike)
     return np.zeros(0)
 
 
-@quantity(_constraint_forces)
+@quantity_of(_constraint_forces)
 def constraint_forces(model: Model, q: ArrayLike, v: ArrayLike,
                       a: ArrayLike) -> dict[str, np.ndarray]:
     """

@@ -30,7 +30,7 @@ from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.contacts import (ConstrainedDynamics, ConstrainedInverseDynamics, Contact,
                                         ContactBuffers, ContactCheck, LastContacts)
 from rbd_ros.workspace.coupled import CoupledMethods
-from rbd_ros.workspace.quantity import quantity
+from rbd_ros.workspace.quantity import quantity_of
 from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 __all__ = ['check_contacts', 'constrained_dynamics', 'constrained_inverse_dynamics']
@@ -67,7 +67,7 @@ def _constrained_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLi
     return ConstrainedDynamics(found.a, found.wrenches, found.equations + 1 - status)
 
 
-@quantity(_constrained_dynamics)
+@quantity_of(_constrained_dynamics)
 def constrained_dynamics(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                          contacts: Sequence[Contact], *,
                          external_wrenches: Wrenches | None = None) -> ConstrainedDynamics:
@@ -168,7 +168,7 @@ def _check_balance(model: Model, rest: np.ndarray, motors: np.ndarray, largest: 
                          '`constrained_dynamics`, or correct `actuated`')
 
 
-@quantity(_constrained_inverse_dynamics)
+@quantity_of(_constrained_inverse_dynamics)
 def constrained_inverse_dynamics(
         model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Sequence[Contact], *,
         actuated: ArrayLike | None = None, wrench_weights: ArrayLike | None = None,

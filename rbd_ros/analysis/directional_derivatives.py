@@ -16,7 +16,7 @@ from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.body_changes import body_changes, check_direction
-from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.quantity import add_method, quantity_of
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.variation import check_variation, Variation
 from rbd_ros.workspace.workspace import Workspace, workspace_of
@@ -59,7 +59,7 @@ def _inverse_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike
 add_method('_inverse_derivative', _inverse_derivative)
 
 
-@quantity(_inverse_dynamics_derivative)
+@quantity_of(_inverse_dynamics_derivative)
 def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                 variation: Variation, *,
                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
@@ -92,7 +92,7 @@ def _forward_dynamics_derivative(w: Workspace, q: ArrayLike, v: ArrayLike, tau: 
                                         variation, external_wrenches=external_wrenches)[0]
 
 
-@quantity(_forward_dynamics_derivative)
+@quantity_of(_forward_dynamics_derivative)
 def forward_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                 variation: Variation, *,
                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
@@ -140,7 +140,7 @@ def _hybrid_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
     return da, dtau
 
 
-@quantity(_hybrid_dynamics_derivative)
+@quantity_of(_hybrid_dynamics_derivative)
 def hybrid_dynamics_derivative(
         model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
         prescribed: ArrayLike, variation: Variation, *,

@@ -23,6 +23,8 @@ from rbd_ros.workspace.quantity import add_method, quantity
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
+JACOBIAN_AND_RATE = 'J, J_dot : ndarray, shape (6, nv)'
+
 
 def check_state(model: Model, q: ArrayLike, **velocities: ArrayLike) -> list[np.ndarray]:
     """Return copies of q and of velocities given by name, checked; q with unit quaternions."""
@@ -40,25 +42,15 @@ def jacobian_and_rate(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str,
     return J, J_dot
 
 
-def _jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-                  link: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Jacobian of a link about its origin, in its own axes, and its rate."""
-    return jacobian_and_rate(w, q, v, link, False)
-
-
-@quantity(_jacobian_dot, columns, columns, part=1, states=States(
+@quantity(columns, columns, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
     batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
     of_link=lambda w, link: (w._link_row(link), False)))
-def jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+def jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike,
+                 link: str) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the time derivative of the body Jacobian of a link.
 
     Reference: Garofalo et al. (28), with dS/dt.
-
-    Parameters
-    ----------
-    model, q, v, link
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
     Returns
     -------
@@ -66,26 +58,16 @@ def jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> np.ndar
         Angular first, in the link's axes: J a + Jdot v is the rate of the twist's components.
 
     """
-    return workspace_of(model).jacobian_dot(q, v, link)[1].copy()
+    return jacobian_and_rate(w, q, v, link, False)
 
 
-def _world_jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-                        link: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Jacobian of a link about its origin, in the root's axes, and its rate."""
-    return jacobian_and_rate(w, q, v, link, True)
-
-
-@quantity(_world_jacobian_dot, columns, columns, part=1, states=States(
+@quantity(columns, columns, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
     batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
     of_link=lambda w, link: (w._link_row(link), True)))
-def world_jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+def world_jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike,
+                       link: str) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the time derivative of `world_jacobian`, Ad_R (Jdot + blockdiag([omega], [omega]) J).
-
-    Parameters
-    ----------
-    model, q, v, link
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
     Returns
     -------
@@ -94,7 +76,7 @@ def world_jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> n
         root's axes, rad/s^2 and m/s^2.
 
     """
-    return workspace_of(model).world_jacobian_dot(q, v, link)[1].copy()
+    return jacobian_and_rate(w, q, v, link, True)
 
 
 def _bias(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str, aligned: bool) -> np.ndarray:
@@ -118,9 +100,20 @@ add_method('jacobian_dot_v', _jacobian_dot_v, same)
 add_method('world_jacobian_dot_v', _world_jacobian_dot_v, same)
 
 
-def _jacobian_ddot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                   link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the body Jacobian of a link with its first and second rates."""
+@quantity(columns, columns, columns, part=2, kept=True,
+          returns='J, J_dot, J_ddot : ndarray, shape (6, nv)')
+def jacobian_ddot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                  link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return the second time derivative of the body Jacobian of a link.
+
+    Reference: Garofalo et al. (29), with dS/dt and its rate.
+
+    Returns
+    -------
+    ndarray, shape (6, nv), angular first, in the link's axes
+
+    """
     rows, J, J_dot, J_ddot = w._kept(scratch.jacobian_rates)
     if not link_jacobians.link_jacobian_rates(w.robot, w._screws, q, v, a, w._link_row(link),
                                               rows):
@@ -128,46 +121,12 @@ def _jacobian_ddot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
     return J, J_dot, J_ddot
 
 
-@quantity(_jacobian_ddot, columns, columns, columns, part=2)
-def jacobian_ddot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, link: str) -> np.ndarray:
-    """
-    Return the second time derivative of the body Jacobian of a link.
-
-    Reference: Garofalo et al. (29), with dS/dt and its rate.
-
-    Parameters
-    ----------
-    model, q, v, a, link
-        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name
-        of the link.
-
-    Returns
-    -------
-    ndarray, shape (6, nv), angular first, in the link's axes
-
-    """
-    return workspace_of(model).jacobian_ddot(q, v, a, link)[2].copy()
-
-
-def _jacobian_derivatives(w: RobotArrays, q: ArrayLike, link: str) -> np.ndarray:
-    of_J = w._result(scratch.jacobian_change)
-    if not link_jacobians.link_jacobian_derivatives(w.robot, w._screws, q, w._link_row(link),
-                                                    of_J):
-        w._explain(q=q)
-    return of_J.transpose(1, 2, 0)
-
-
-@quantity(_jacobian_derivatives, matrix)
-def jacobian_derivatives(model: Model, q: ArrayLike, link: str) -> np.ndarray:
+@quantity(matrix)
+def jacobian_derivatives(w: RobotArrays, q: ArrayLike, link: str) -> np.ndarray:
     """
     Return the derivatives of the body Jacobian of a link with respect to the coordinates.
 
     Reference: Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
-
-    Parameters
-    ----------
-    model, q, link
-        Robot; configuration (nq,), rad or m; name of the link.
 
     Returns
     -------
@@ -176,30 +135,20 @@ def jacobian_derivatives(model: Model, q: ArrayLike, link: str) -> np.ndarray:
         respect to v_h.
 
     """
-    return workspace_of(model).jacobian_derivatives(q, link)
+    of_J = w._result(scratch.jacobian_change)
+    if not link_jacobians.link_jacobian_derivatives(w.robot, w._screws, q, w._link_row(link),
+                                                    of_J):
+        w._explain(q=q)
+    return of_J.transpose(1, 2, 0)
 
 
-def _jacobian_dot_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-                              link: str) -> tuple[np.ndarray, np.ndarray]:
-    of_J, of_rate = w._result(scratch.jacobian_changes)
-    if not link_jacobians.link_jacobian_rate_derivatives(w.robot, w._screws, q, v,
-                                                         w._link_row(link), of_J, of_rate):
-        w._explain(q=q, v=v)
-    return of_rate.transpose(1, 2, 0), of_J.transpose(1, 2, 0)
-
-
-@quantity(_jacobian_dot_derivatives, matrix, matrix)
-def jacobian_dot_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
+@quantity(matrix, matrix)
+def jacobian_dot_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike,
                              link: str) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the derivatives of Jdot of a link with respect to coordinates and velocities.
 
     Reference: Garofalo et al. (30), (32), (33).
-
-    Parameters
-    ----------
-    model, q, v, link
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
     Returns
     -------
@@ -207,7 +156,11 @@ def jacobian_dot_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
         Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
 
     """
-    return workspace_of(model).jacobian_dot_derivatives(q, v, link)
+    of_J, of_rate = w._result(scratch.jacobian_changes)
+    if not link_jacobians.link_jacobian_rate_derivatives(w.robot, w._screws, q, v,
+                                                         w._link_row(link), of_J, of_rate):
+        w._explain(q=q, v=v)
+    return of_rate.transpose(1, 2, 0), of_J.transpose(1, 2, 0)
 
 
 def link_com_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:

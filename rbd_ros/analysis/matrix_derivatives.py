@@ -17,38 +17,25 @@ import rbd_ros.derivatives
 import rbd_ros.dynamics     # noqa: F401, these declare methods that are called here
 from rbd_ros.kernels import composite_body_rates, matrix_derivatives, parameter_matrices
 from rbd_ros.model.arguments import Wrenches
-from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.maps import matrix_by_coordinates, matrix_by_parameters, rows
 from rbd_ros.workspace.quantity import add_method, quantity
 from rbd_ros.workspace.results import (Factorization, is_body_form, MatricesDot,
                                        ParameterDerivatives)
 from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import Workspace, workspace_of
+from rbd_ros.workspace.workspace import Workspace
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
            'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',
            'parameter_derivatives', 'ParameterDerivatives']
 
 
-def _mass_matrix_derivatives(w: RobotArrays, q: ArrayLike) -> np.ndarray:
-    D = w._result(scratch.cube)
-    if not matrix_derivatives.mass_matrix_derivatives(w.robot, w._screws, q, D):
-        w._explain(q=q)
-    return D.transpose(1, 2, 0)
-
-
-@quantity(_mass_matrix_derivatives, matrix_by_coordinates)
-def mass_matrix_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
+@quantity(matrix_by_coordinates)
+def mass_matrix_derivatives(w: RobotArrays, q: ArrayLike) -> np.ndarray:
     """
     Return the derivatives of the mass matrix with respect to the coordinates.
 
     Reference: Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
-
-    Parameters
-    ----------
-    model, q
-        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
@@ -56,12 +43,27 @@ def mass_matrix_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
         ``dM[:, :, h]`` is taken with respect to coordinate h, per rad or m.
 
     """
-    return workspace_of(model).mass_matrix_derivatives(q)
+    D = w._result(scratch.cube)
+    if not matrix_derivatives.mass_matrix_derivatives(w.robot, w._screws, q, D):
+        w._explain(q=q)
+    return D.transpose(1, 2, 0)
 
 
-def _coriolis_matrix_derivatives(
+@quantity(matrix_by_coordinates, matrix_by_coordinates)
+def coriolis_matrix_derivatives(
         w: RobotArrays, q: ArrayLike, v: ArrayLike, *,
         factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the derivatives of the Coriolis matrix with respect to coordinates and velocities.
+
+    Reference: Garofalo et al. (24b), (24c), with dS/dq.
+
+    Returns
+    -------
+    by_q, by_v : ndarray, shape (nv, nv, nv)
+        Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
+
+    """
     skew = 1 if is_body_form(factorization) else None
     by_q, by_v = w._result(scratch.cubes)
     if not matrix_derivatives.coriolis_matrix_derivatives(w.robot, w._screws, q, v, skew, by_q,
@@ -70,45 +72,12 @@ def _coriolis_matrix_derivatives(
     return by_q.transpose(1, 2, 0), by_v.transpose(1, 2, 0)
 
 
-@quantity(_coriolis_matrix_derivatives, matrix_by_coordinates, matrix_by_coordinates)
-def coriolis_matrix_derivatives(
-        model: Model, q: ArrayLike, v: ArrayLike, *,
-        factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the derivatives of the Coriolis matrix with respect to coordinates and velocities.
-
-    Reference: Garofalo et al. (24b), (24c), with dS/dq.
-
-    Parameters
-    ----------
-    model, q, v, factorization
-        Robot; arguments as for `coriolis_matrix`.
-
-    Returns
-    -------
-    by_q, by_v : ndarray, shape (nv, nv, nv)
-        Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
-
-    """
-    return workspace_of(model).coriolis_matrix_derivatives(q, v, factorization=factorization)
-
-
-def _gravity_torques_derivatives(w: Workspace, q: ArrayLike) -> np.ndarray:
-    # Where nothing moves, all torques are those of gravity.
-    return w.inverse_dynamics_derivatives(q, w._zeros, w._zeros).by_position
-
-
-@quantity(_gravity_torques_derivatives)
-def gravity_torques_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
+@quantity()
+def gravity_torques_derivatives(w: Workspace, q: ArrayLike) -> np.ndarray:
     """
     Return the derivatives of the gravity torques with respect to the coordinates.
 
     Reference: Garofalo et al. (24d).
-
-    Parameters
-    ----------
-    model, q
-        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
@@ -116,7 +85,8 @@ def gravity_torques_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
         Column h: with respect to coordinate h, N m or N per rad or m; symmetric if v = dq/dt.
 
     """
-    return workspace_of(model).gravity_torques_derivatives(q)
+    # Where nothing moves, all torques are those of gravity.
+    return w.inverse_dynamics_derivatives(q, w._zeros, w._zeros).by_position
 
 
 def _write_rates(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
@@ -132,45 +102,23 @@ def _write_rates(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
 add_method('_write_rates', _write_rates)
 
 
-def _matrices_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
-                  factorization: Factorization = 'christoffel') -> MatricesDot:
-    n, rates = w._nv, w._result(scratch.matrix_rates)
-    _write_rates(w, q, v, a, factorization, rates)
-    C = rates[:n]
-    return MatricesDot(C + C.T, rates[n:2 * n], rates[2 * n])
-
-
-@quantity(_matrices_dot)
-def matrices_dot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
+@quantity()
+def matrices_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                  factorization: Factorization = 'christoffel') -> MatricesDot:
     """
     Return the time derivatives dM/dt, dC/dt and dg/dt.
 
     Reference: Garofalo et al. (25), with Jddot and the rate of Psi, whose dots (25b) lacks.
 
-    Parameters
-    ----------
-    model, q, v, a
-        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
-    factorization : {'christoffel', 'body'}
-        As for `coriolis_matrix`.
-
     """
-    return workspace_of(model).matrices_dot(q, v, a, factorization=factorization)
+    n, rates = w._nv, w._result(scratch.matrix_rates)
+    _write_rates(w, q, v, a, factorization, rates)
+    C = rates[:n]
+    return MatricesDot(C + C.T, rates[n:2 * n], rates[2 * n])
 
 
-def _parameter_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, *,
-                           factorization: Factorization = 'christoffel') -> ParameterDerivatives:
-    M, C, g = w._result(scratch.matrices_by_parameters)
-    h = christoffel_share(factorization)
-    if not parameter_matrices.parameter_matrices(w.robot, w._screws, q, v,
-                                                 w._kept(scratch.body_table), h, M, C, g):
-        w._explain(q=q, v=v)
-    return ParameterDerivatives(M, C, g)
-
-
-@quantity(_parameter_derivatives, matrix_by_parameters, matrix_by_parameters, rows)
-def parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *,
+@quantity(matrix_by_parameters, matrix_by_parameters, rows)
+def parameter_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, *,
                           factorization: Factorization = 'christoffel') -> ParameterDerivatives:
     """
     Return the derivatives of M, C and g with respect to the inertial parameters pi.
@@ -181,33 +129,21 @@ def parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *,
 
     Reference: Garofalo et al. (13), with Jdot, whose dot (13b) lacks.
 
-    Parameters
-    ----------
-    model, q, v, factorization
-        Robot; arguments as for `coriolis_matrix`.
-
     """
-    return workspace_of(model).parameter_derivatives(q, v, factorization=factorization)
+    M, C, g = w._result(scratch.matrices_by_parameters)
+    h = christoffel_share(factorization)
+    if not parameter_matrices.parameter_matrices(w.robot, w._screws, q, v,
+                                                 w._kept(scratch.body_table), h, M, C, g):
+        w._explain(q=q, v=v)
+    return ParameterDerivatives(M, C, g)
 
 
-def _acceleration_parameter_derivatives(
+@quantity()
+def acceleration_parameter_derivatives(
         w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
         external_wrenches: Wrenches | None = None) -> np.ndarray:
-    a = w.forward_dynamics(q, v, tau, external_wrenches)
-    Y = w.torque_regressor(q, v, a)
-    return -np.linalg.solve(w.mass_matrix(q), Y)
-
-
-@quantity(_acceleration_parameter_derivatives)
-def acceleration_parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
-                                       external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the derivatives of the accelerations with respect to the inertial parameters, -M^-1 Y.
-
-    Parameters
-    ----------
-    model, q, v, tau, external_wrenches
-        Robot; arguments as for `forward_dynamics`.
 
     Returns
     -------
@@ -215,5 +151,6 @@ def acceleration_parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
         Columns as for Y, the `torque_regressor`.
 
     """
-    return workspace_of(model).acceleration_parameter_derivatives(
-        q, v, tau, external_wrenches=external_wrenches)
+    a = w.forward_dynamics(q, v, tau, external_wrenches)
+    Y = w.torque_regressor(q, v, a)
+    return -np.linalg.solve(w.mass_matrix(q), Y)

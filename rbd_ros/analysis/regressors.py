@@ -24,14 +24,6 @@ from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
 
-def _torque_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
-    Y = w._result(scratch.regressor)
-    if not regressors.regressor_columns(w.robot, w._screws, q, v, a, w._kept(scratch.body_table),
-                                        Y):
-        w._explain(q=q, v=v, a=a)
-    return Y
-
-
 def number_of_parameters(model: Model) -> int:
     """Return how many inertial parameters the moving bodies have."""
     return 10 * len(workspace_of(model)._kept(scratch.body_table))
@@ -42,20 +34,15 @@ def shape_of_regressor(model: Model, n: int) -> list[tuple[int, ...]]:
     return [(n, number_of_parameters(model))]
 
 
-@quantity(_torque_regressor, rows, states=States(
+@quantity(rows, states=States(
     batch_dynamics.torque_regressor_states, shape_of_regressor,
     [lambda w: w._kept(scratch.body_table), lanes_of(shape_of_regressor)]))
-def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+def torque_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
     """
     Return Y(q, v, a) with Y pi = tau - (armature) a.
 
     Masses and inertias of the robot are not used. Reference: Garofalo et al. (15), (16) with v_r =
     v and a_r = a.
-
-    Parameters
-    ----------
-    model, q, v, a
-        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
 
     Returns
     -------
@@ -63,22 +50,17 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
         Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
     """
-    return workspace_of(model).torque_regressor(q, v, a)
-
-
-def _slotine_li_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike, v_r: ArrayLike,
-                          a_r: ArrayLike, *,
-                          factorization: Factorization = 'christoffel') -> np.ndarray:
-    Y, h = w._result(scratch.regressor), christoffel_share(factorization)
-    if not regressors.slotine_li_columns(w.robot, w._screws, q, v, v_r, a_r,
-                                         w._kept(scratch.body_table), h, Y):
-        w._explain(q=q, v=v, v_r=v_r, a_r=a_r)
+    Y = w._result(scratch.regressor)
+    if not regressors.regressor_columns(w.robot, w._screws, q, v, a, w._kept(scratch.body_table),
+                                        Y):
+        w._explain(q=q, v=v, a=a)
     return Y
 
 
-@quantity(_slotine_li_regressor, rows)
-def slotine_li_regressor(model: Model, q: ArrayLike, v: ArrayLike, v_r: ArrayLike, a_r: ArrayLike,
-                         *, factorization: Factorization = 'christoffel') -> np.ndarray:
+@quantity(rows)
+def slotine_li_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike, v_r: ArrayLike,
+                         a_r: ArrayLike, *,
+                         factorization: Factorization = 'christoffel') -> np.ndarray:
     """
     Return Y with Y pi = M a_r + C v_r + g - (armature) a_r, for adaptive control.
 
@@ -86,12 +68,8 @@ def slotine_li_regressor(model: Model, q: ArrayLike, v: ArrayLike, v_r: ArrayLik
 
     Parameters
     ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s, that C depends on.
     v_r, a_r : array_like, shape (nv,)
         Reference velocity and acceleration, rad or m per s and s^2.
-    factorization : {'christoffel', 'body'}
-        Of C, as for `rbd_ros.coriolis_matrix`; the two differ where v_r is not v.
 
     Returns
     -------
@@ -99,55 +77,38 @@ def slotine_li_regressor(model: Model, q: ArrayLike, v: ArrayLike, v_r: ArrayLik
         Columns as for `torque_regressor`.
 
     """
-    return workspace_of(model).slotine_li_regressor(q, v, v_r, a_r, factorization=factorization)
+    Y, h = w._result(scratch.regressor), christoffel_share(factorization)
+    if not regressors.slotine_li_columns(w.robot, w._screws, q, v, v_r, a_r,
+                                         w._kept(scratch.body_table), h, Y):
+        w._explain(q=q, v=v, v_r=v_r, a_r=a_r)
+    return Y
 
 
-def _momentum_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+@quantity(rows)
+def momentum_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+    """
+    Return Y with Y pi = M v - (armature) v, the generalized momentum.
+
+    Reference: Garofalo et al. (6a) with (8).
+
+    Returns
+    -------
+    ndarray, shape (nv, 10 * bodies)
+        Columns as for `torque_regressor`.
+
+    """
     Y = w._result(scratch.regressor)
     if not regressors.momentum_columns(w.robot, w._screws, q, v, w._kept(scratch.body_table), Y):
         w._explain(q=q, v=v)
     return Y
 
 
-@quantity(_momentum_regressor, rows)
-def momentum_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-    """
-    Return Y with Y pi = M v - (armature) v, the generalized momentum.
-
-    Reference: Garofalo et al. (6a) with (8).
-
-    Parameters
-    ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-
-    Returns
-    -------
-    ndarray, shape (nv, 10 * bodies)
-        Columns as for `torque_regressor`.
-
-    """
-    return workspace_of(model).momentum_regressor(q, v)
-
-
-def _energy_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-    Y = w._result(scratch.energy_rows)
-    if not regressors.energy_columns(w.robot, w._screws, q, v, w._kept(scratch.body_table), Y):
-        w._explain(q=q, v=v)
-    return Y
-
-
-@quantity(_energy_regressor, same)
-def energy_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+@quantity(same)
+def energy_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
     Return the rows whose products with pi are the kinetic and the potential energy, J.
 
     Reference: Lynch and Park (9.41), 1/2 V^T G V, with Garofalo et al. (8).
-
-    Parameters
-    ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
@@ -156,7 +117,10 @@ def energy_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         for `torque_regressor`.
 
     """
-    return workspace_of(model).energy_regressor(q, v)
+    Y = w._result(scratch.energy_rows)
+    if not regressors.energy_columns(w.robot, w._screws, q, v, w._kept(scratch.body_table), Y):
+        w._explain(q=q, v=v)
+    return Y
 
 
 def christoffel_share(factorization: Factorization) -> float:

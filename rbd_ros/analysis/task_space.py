@@ -20,7 +20,7 @@ from rbd_ros.model.arguments import choice, number
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.base import WorkspaceBase
-from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.quantity import add_method, quantity_of
 from rbd_ros.workspace.results import Frame, FRAMES, TaskSpaceDynamics
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import Workspace, workspace_of
@@ -87,7 +87,7 @@ def _task_space_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, link: str, *,
                              condition > condition_limit)
 
 
-@quantity(_task_space_dynamics)
+@quantity_of(_task_space_dynamics)
 def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
                         frame: Frame = 'body', condition_limit: float = 2e3) -> TaskSpaceDynamics:
     """

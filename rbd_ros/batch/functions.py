@@ -9,6 +9,7 @@ modules. ``functions.pyi``, which `make stubs` writes, has the types.
 """
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -19,65 +20,9 @@ from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.documentation import states_doc
 from rbd_ros.workspace.lanes import Task
-from rbd_ros.workspace.quantity import task_of
+from rbd_ros.workspace.quantity import function_of, task_of
 
-Function = Callable[..., Any]
-
-
-def _of_q(task: Task) -> Function:
-    def function(model: Model, Q: ArrayLike, *, out: Any = None, threads: int | None = None,
-                 progress: Progress | None = None) -> Any:
-        return task.result(solve(model, task, (Q,), out, threads, progress))
-    return function
-
-
-def _of_q_v(task: Task) -> Function:
-    def function(model: Model, Q: ArrayLike, V: ArrayLike, *, out: Any = None,
-                 threads: int | None = None, progress: Progress | None = None) -> Any:
-        return task.result(solve(model, task, (Q, V), out, threads, progress))
-    return function
-
-
-def _of_q_v_a(task: Task) -> Function:
-    def function(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *, out: Any = None,
-                 threads: int | None = None, progress: Progress | None = None) -> Any:
-        return task.result(solve(model, task, (Q, V, A), out, threads, progress))
-    return function
-
-
-def _of_q_v_a_wrenches(task: Task) -> Function:
-    def function(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *,
-                 external_wrenches: Wrenches | None = None, out: Any = None,
-                 threads: int | None = None, progress: Progress | None = None) -> Any:
-        return task.result(solve(model, task, (Q, V, A), out, threads, progress,
-                                 external_wrenches=external_wrenches))
-    return function
-
-
-def _of_q_link(task: Task) -> Function:
-    def function(model: Model, Q: ArrayLike, link: str, *, out: Any = None,
-                 threads: int | None = None, progress: Progress | None = None) -> Any:
-        return task.result(solve(model, task, (Q,), out, threads, progress,
-                                 given=_given_link(model, task, link)))
-    return function
-
-
-def _of_q_v_link(task: Task) -> Function:
-    def function(model: Model, Q: ArrayLike, V: ArrayLike, link: str, *, out: Any = None,
-                 threads: int | None = None, progress: Progress | None = None) -> Any:
-        return task.result(solve(model, task, (Q, V), out, threads, progress,
-                                 given=_given_link(model, task, link)))
-    return function
-
-
-# By the names of vectors, whether there are external wrenches, and whether there is a link.
-MAKERS = {
-    (('Q',), False, False): _of_q,
-    (('Q', 'V'), False, False): _of_q_v,
-    (('Q', 'V', 'A'), False, False): _of_q_v_a,
-    (('Q', 'V', 'A'), True, False): _of_q_v_a_wrenches,
-    (('Q',), False, True): _of_q_link,
-    (('Q', 'V'), False, True): _of_q_v_link}
+OPTIONS = {'out': Any, 'threads': int | None, 'progress': Progress | None}
 
 
 def _given_link(model: Model, task: Task, link: str) -> Given:
@@ -86,15 +31,29 @@ def _given_link(model: Model, task: Task, link: str) -> Given:
     return Given(task.of_link(tree_workspace(model), link), {'link': link})
 
 
-def _make(name: str) -> Function:
-    task, plain = task_of(name), QUANTITIES[name].function
-    function = MAKERS[task.labels, task.wrenched, task.of_link is not None](task)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = states_doc(plain.__doc__ or '', task.labels)
+def _make(name: str) -> Callable[..., Any]:
+    task, options, link, more = task_of(name), OPTIONS, {}, ''
+    if task.wrenched:
+        options = {'external_wrenches': Wrenches | None, **OPTIONS}
+        more = ', external_wrenches=external_wrenches'
+    if task.of_link is not None:
+        link, more = {'link': str}, ', given=given_link(model, task, link)'
+    states = dict.fromkeys(task.labels, ArrayLike)
+    form = Signature([
+        *(Parameter(one, Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
+          for one, kind in ({'model': Model} | states | link).items()),
+        *(Parameter(one, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+          for one, kind in options.items())])
+    function: Callable[..., Any] = function_of(
+        name, form, f'result(solve(model, task, ({", ".join(states)},), out, threads, progress'
+        f'{more}))', {'result': task.result, 'solve': solve, 'task': task,
+                      'given_link': _given_link})
+    function.__module__ = __name__
+    function.__doc__ = states_doc(QUANTITIES[name].function.__doc__ or '', form.parameters)
     return function
 
 
-def __getattr__(name: str) -> Function:
+def __getattr__(name: str) -> Callable[..., Any]:
     if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = function = _make(name)

@@ -236,7 +236,7 @@ def inverse_dynamics_derivatives(model: Model, Q: ArrayLike, V: ArrayLike, A: Ar
     model, Q, V, A
         Robot; states in rows, (states, nq), (states, nv), (states, nv), units as of one state.
     external_wrenches : mapping of str to array_like, optional
-        As for `inverse_dynamics`; they turn with their links.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
     out, threads, progress
         See `rbd_ros.batch`.
 

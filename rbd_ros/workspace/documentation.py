@@ -1,17 +1,41 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Docstrings of `Workspace` methods and batch functions, derived from those of plain functions."""
+"""
+Docstrings of the forms of a quantity, from that of its declaration.
 
-from collections.abc import Callable
+A declaration documents what the quantity is, what it returns, and the parameters that are its own.
+The usual ones have the meanings below in every form: plain function, method, and function of many
+states.
+
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from inspect import cleandoc, signature
 import re
+from textwrap import fill
 from typing import Any, TypeVar
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 
 ROWS = {'q': 'Q', 'v': 'V', 'a': 'A', 'tau': 'Tau'}    # names of vectors in batch functions
-SHARED = {'prescribed', 'external_wrenches'}
-OPTIONS = 'out, threads, progress\n    See `rbd_ros.batch`.'
+USUAL = {
+    'q': 'configuration (nq,), rad or m',
+    'v': 'velocity (nv,), rad/s or m/s',
+    'a': 'acceleration (nv,), rad/s^2 or m/s^2',
+    'tau': 'torque (nv,), N m or N',
+    'link': 'name of the link'}
+OPTIONS = {
+    'prescribed': """\
+prescribed : array_like of bool, shape (nv,)
+    True where the acceleration is given, False where the torque is.""",
+    'external_wrenches': """\
+external_wrenches : mapping of str to array_like, optional
+    Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.""",
+    'factorization': """\
+factorization : {'christoffel', 'body'}
+    Of C: by Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same."""}
+SECTIONS = ('', 'Parameters', 'Returns', 'Raises', 'Notes')     # in their order
+MARGIN = '    '
 
 
 def sections(doc: str) -> dict[str, str]:
@@ -20,51 +44,65 @@ def sections(doc: str) -> dict[str, str]:
     return {'': found[0], **dict(zip(found[1::2], found[2::2]))}
 
 
-def parameters(section: str) -> list[tuple[list[str], str]]:
-    """Return the names and the text of each entry of the section of parameters."""
-    return [(re.split(r', *', entry.partition(' :')[0].partition('\n')[0]), entry)
-            for entry in re.split(r'\n(?=\S)', section)]
-
-
 def join(found: dict[str, str]) -> str:
     """Return the docstring with these sections."""
-    return '\n\n'.join(f"{title}\n{'-' * len(title)}\n{text}" if title else text
-                       for title, text in found.items() if text) + '\n'
+    return '\n\n'.join(f"{title}\n{'-' * len(title)}\n{found[title]}" if title else found['']
+                       for title in SECTIONS if found.get(title)) + '\n'
 
 
-def method_doc(plain: str, own: str | None) -> str:
-    """Return the docstring of a method: that of the function, without the robot."""
-    found = sections(plain)
-    found['Parameters'] = re.sub(r'^model, (.*\n +)Robot; ', r'\1', found.get('Parameters', ''))
-    if own is not None:
-        found[''] = own.strip()
-        found.pop('Returns', None)
-    return join(found)
+def form_doc(doc: str, names: Sequence[str], robot: str = '', returns: str | None = None) -> str:
+    """
+    Return the docstring of a plain function or a method.
+
+    Parameters
+    ----------
+    doc, names
+        The docstring of the declaration, and the names of the parameters.
+    robot : str
+        Name of a further first parameter, if any.
+    returns : str, optional
+        What a method returns if that is more than the quantity.
+
+    """
+    found = sections(doc)
+    own = {name: entry for entry in re.split(r'\n(?=\S)', found.pop('Parameters', ''))
+           for name in re.split(', *', re.split(' :|\n', entry)[0])}
+    usual = [name for name in names if name in USUAL and name not in own]
+    first = '; '.join([*['robot'] * bool(robot), *(USUAL[name] for name in usual)])
+    options = dict.fromkeys(own.get(name, OPTIONS.get(name, name))
+                            for name in names if name not in usual)
+    found['Parameters'] = '\n'.join([', '.join([*[robot] * bool(robot), *usual]), fill(
+        f'{first[:1].upper()}{first[1:]}.', 92, initial_indent=MARGIN, subsequent_indent=MARGIN),
+        *options])
+    return join(found if returns is None else {**found, 'Returns': returns})
 
 
-def states_doc(plain: str, labels: tuple[str, ...]) -> str:
-    """Return the docstring of the function for many states."""
-    found = sections(plain)
-    found[''] = re.sub(r'\.(\n|$)', r', for each of many states.\1', found[''], count=1)
-    shapes = [f"(states, n{'q' if label == 'Q' else 'v'})" for label in labels]
-    (first, _), *others = parameters(found.get('Parameters', ''))
-    link = 'link' in first
-    entries = [f"model, {', '.join(labels)}{', link' * link}\n"
-               f"    Robot; states in rows, {', '.join(shapes)}, units as of one state"
-               f"{'; name of the link' * link}."]
-    entries += [text for names, text in others if SHARED.issuperset(names)]
-    found['Parameters'] = '\n'.join([*entries, OPTIONS])
+def method_doc(plain: str) -> str:
+    """Return the docstring of a method, given that of a plain function that is written out."""
+    return re.sub(r'^( *)model, (.*\n +)Robot; ', r'\1\2', plain, flags=re.MULTILINE)
+
+
+def states_doc(doc: str, names: Iterable[str], summary: str | None = None) -> str:
+    """Return the docstring of a function of many states, given that of one state's."""
+    found, names = sections(doc), list(names)
+    found[''] = summary or re.sub(r'\.(\n|$)', r', for each of many states.\1', found[''], count=1)
+    labels, link = [name for name in names if name in ROWS.values()], 'link' in names
+    shapes = ', '.join(f"(states, n{'q' if label == 'Q' else 'v'})" for label in labels)
+    found['Parameters'] = '\n'.join([
+        f"model, {', '.join(labels)}{', link' * link}",
+        f"{MARGIN}Robot; states in rows, {shapes}, units as of one state"
+        f"{'; name of the link' * link}.",
+        *(OPTIONS[name] for name in names if name in OPTIONS),
+        f'out, threads, progress\n{MARGIN}See `rbd_ros.batch`.'])
     found['Returns'] = re.sub(r'\bshape \(([^()]*?),?\)', r'shape (states, \1)',
                               found.get('Returns', ''))
     return join(found)
 
 
 def documented_for_states(plain: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Document a function for many states by its own summary and the plain function's sections."""
+    """Document a function of many states by its own summary and the plain function's sections."""
     def document(function: Function) -> Function:
-        labels = tuple(name for name in signature(function).parameters if name in ROWS.values())
-        found = sections(states_doc(plain.__doc__ or '', labels))
-        found[''] = sections(function.__doc__ or '')['']
-        function.__doc__ = join(found)
+        function.__doc__ = states_doc(plain.__doc__ or '', signature(function).parameters,
+                                      sections(function.__doc__ or '')[''])
         return function
     return document

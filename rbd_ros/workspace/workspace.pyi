@@ -59,8 +59,10 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v, tau, external_wrenches
-            arguments as for `forward_dynamics`.
+        q, v, tau
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
         Returns
         -------
@@ -77,9 +79,9 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         factorization : {'christoffel', 'body'}
-            Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
+            Of C: by Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same.
 
         Returns
         -------
@@ -97,8 +99,10 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v, external_wrenches
-            arguments as for `inverse_dynamics`.
+        q, v
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
         Returns
         -------
@@ -108,12 +112,18 @@ class Workspace(RobotArrays):
 
     def body_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the Jacobian of a link about its origin, in its own axes, and its pose.
+        Return the Jacobian of a link about its origin, in its own axes.
+
+        Reference: Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
 
         Parameters
         ----------
         q, link
-            configuration (nq,), rad or m; name of the link.
+            Configuration (nq,), rad or m; name of the link.
+
+        Returns
+        -------
+        J, T : ndarray, shapes (6, nv) and (4, 4)
 
         """
 
@@ -124,7 +134,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q
-            configuration (nq,), rad or m.
+            Configuration (nq,), rad or m.
 
         Returns
         -------
@@ -142,7 +152,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q
-            configuration (nq,), rad or m.
+            Configuration (nq,), rad or m.
 
         Returns
         -------
@@ -154,12 +164,18 @@ class Workspace(RobotArrays):
     def centroidal_momentum_matrix_dot(self, q: ArrayLike, v:
             ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the centroidal momentum matrix and its time derivative.
+        Return the time derivative of `centroidal_momentum_matrix`.
+
+        Reference: the sum of Kim (28), (30) over all links.
 
         Parameters
         ----------
         q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+
+        Returns
+        -------
+        A, A_dot : ndarray, shape (6, nv)
 
         """
 
@@ -172,7 +188,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q
-            configuration (nq,), rad or m.
+            Configuration (nq,), rad or m.
 
         Returns
         -------
@@ -190,7 +206,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
         Returns
         -------
@@ -208,31 +224,31 @@ class Workspace(RobotArrays):
         """
         Return the accelerations of a robot whose contacts hold, and the wrenches there.
 
-        The velocities of contacts do not change, whatever they are: after a touchdown, v must be that
-        after the impact, in which J v = 0. Positions drift if accelerations are integrated.
+            The velocities of contacts do not change, whatever they are: after a touchdown, v must be that
+            after the impact, in which J v = 0. Positions drift if accelerations are integrated.
 
-        Contacts may be redundant, such as four points of one foot, or the contact of a link that no
-        joint moves. Accelerations are unique nevertheless; of the wrenches that explain them, those
-        with the smallest sum of squares (N m and N) are returned. Redundant contacts can contradict
-        each other if J v is not 0; they are then satisfied in the sense of least squares.
+            Contacts may be redundant, such as four points of one foot, or the contact of a link that no
+            joint moves. Accelerations are unique nevertheless; of the wrenches that explain them, those
+            with the smallest sum of squares (N m and N) are returned. Redundant contacts can contradict
+            each other if J v is not 0; they are then satisfied in the sense of least squares.
 
-        Reference: Gauss's principle; Featherstone (2008), (8.4); the limit of proximal iterations, as
-        in Carpentier, Budhiraja and Mansard (2021).
+            Reference: Gauss's principle; Featherstone (2008), (8.4); the limit of proximal iterations, as
+            in Carpentier, Budhiraja and Mansard (2021).
 
-        Parameters
-        ----------
-        q, v, tau
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N,
-            which for a floating base is usually zero in the first six entries.
-        contacts : list or tuple of Contact
-            Any number. Reuse the same objects in a control loop.
-        external_wrenches : mapping of str to array_like, optional
-            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+            Parameters
+            ----------
+            q, v, tau
+                configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N,
+                which for a floating base is usually zero in the first six entries.
+            contacts : list or tuple of Contact
+                Any number. Reuse the same objects in a control loop.
+            external_wrenches : mapping of str to array_like, optional
+                Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
-        Returns
-        -------
-        ConstrainedDynamics
-            With the fields ``a wrenches redundant``.
+            Returns
+            -------
+            ConstrainedDynamics
+                With the fields ``a wrenches redundant``.
 
         """
 
@@ -243,45 +259,54 @@ class Workspace(RobotArrays):
         """
         Return torques and contact wrenches that produce the accelerations a, and check the wrenches.
 
-        The equations of velocities without motors, such as those of a floating base, are satisfied
-        exactly; a StateError tells what is missing if these contacts cannot. Of all solutions, that
-        with the smallest
+            The equations of velocities without motors, such as those of a floating base, are satisfied
+            exactly; a StateError tells what is missing if these contacts cannot. Of all solutions, that
+            with the smallest
 
-            sum wrench_weights wrenches^2 + sum torque_weights tau^2
+                sum wrench_weights wrenches^2 + sum torque_weights tau^2
 
-        is returned. Friction cones and the extent of soles are reported, not imposed: that would take
-        a quadratic program. Whether a keeps the contacts still is not checked.
+            is returned. Friction cones and the extent of soles are reported, not imposed: that would take
+            a quadratic program. Whether a keeps the contacts still is not checked.
 
-        Parameters
-        ----------
-        q, v, a
-            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
-        contacts : list or tuple of Contact
-            Any number. Reuse the same objects in a control loop.
-        actuated : array_like of bool, shape (nv,), optional
-            Which velocities a motor drives; by default all but those of free joints.
-        wrench_weights : array_like, shape (contacts, 6), optional
-            Weights of moments, 1/(N m)^2, and forces, 1/N^2, in the axes of the root; by default 1.
-        torque_weights : array_like, shape (nv,), optional
-            Weights of torques, 1/(N m)^2 or 1/N^2; by default 0.
-        external_wrenches : mapping of str to array_like, optional
-            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+            Parameters
+            ----------
+            q, v, a
+                configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+            contacts : list or tuple of Contact
+                Any number. Reuse the same objects in a control loop.
+            actuated : array_like of bool, shape (nv,), optional
+                Which velocities a motor drives; by default all but those of free joints.
+            wrench_weights : array_like, shape (contacts, 6), optional
+                Weights of moments, 1/(N m)^2, and forces, 1/N^2, in the axes of the root; by default 1.
+            torque_weights : array_like, shape (nv,), optional
+                Weights of torques, 1/(N m)^2 or 1/N^2; by default 0.
+            external_wrenches : mapping of str to array_like, optional
+                Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
-        Returns
-        -------
-        ConstrainedInverseDynamics
-            With the fields ``tau wrenches checks``.
+            Returns
+            -------
+            ConstrainedInverseDynamics
+                With the fields ``tau wrenches checks``.
 
         """
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
-        Return the forces of all equations of constraints, N and N m, in the axes of frames a.
+        Return the wrenches by which constraints close the loops of a robot.
 
-        Parameters
-        ----------
-        q, v, a
-            arguments as for `inverse_dynamics`.
+            They are those of rigid-body dynamics, without friction of passive joints; of least norm where
+            constraints are redundant. For reading: it is slower than `inverse_dynamics`.
+
+            Parameters
+            ----------
+            q, v, a
+                arguments as for `inverse_dynamics`.
+
+            Returns
+            -------
+            dict of str to ndarray of shape (6,)
+                By the name of the constraint: moment, N m, and force, N, on link b about the origin of
+                frame a, in its axes; link a has the opposite.
 
         """
 
@@ -295,9 +320,9 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         factorization : {'christoffel', 'body'}
-            By Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same for both.
+            Of C: by Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same.
 
         Returns
         -------
@@ -314,8 +339,10 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v, factorization
-            arguments as for `coriolis_matrix`.
+        q, v
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        factorization : {'christoffel', 'body'}
+            Of C: by Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same.
 
         Returns
         -------
@@ -333,7 +360,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
         Returns
         -------
@@ -353,7 +380,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, tau
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
         external_wrenches : mapping of str to array_like, optional
             Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
@@ -368,18 +395,18 @@ class Workspace(RobotArrays):
         """
         Return d a / dp, where a are the accelerations that the torques tau produce.
 
-        Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
+            Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
 
-        Parameters
-        ----------
-        q, v, tau, external_wrenches
-            arguments as for `forward_dynamics`.
-        variation : Variation
-            Derivatives of all arguments with respect to p; ``da`` is not used.
+            Parameters
+            ----------
+            q, v, tau, external_wrenches
+                arguments as for `forward_dynamics`.
+            variation : Variation
+                Derivatives of all arguments with respect to p; ``da`` is not used.
 
-        Returns
-        -------
-        ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
+            Returns
+            -------
+            ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
 
         """
 
@@ -393,9 +420,9 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, tau
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
         external_wrenches : mapping of str to array_like, optional
-            As for `inverse_dynamics`; they turn with their links.
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
         """
 
@@ -408,7 +435,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q
-            configuration (nq,), rad or m.
+            Configuration (nq,), rad or m.
 
         Returns
         -------
@@ -426,7 +453,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q
-            configuration (nq,), rad or m.
+            Configuration (nq,), rad or m.
 
         Returns
         -------
@@ -443,7 +470,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q
-            configuration (nq,), rad or m.
+            Configuration (nq,), rad or m.
 
         Returns
         -------
@@ -463,7 +490,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         a, tau : array_like, shape (nv,)
             Prescribed accelerations, rad/s^2 or m/s^2; given torques, N m or N; others are ignored.
         prescribed : array_like of bool, shape (nv,)
@@ -484,18 +511,18 @@ class Workspace(RobotArrays):
         """
         Return d a / dp and d tau / dp, given one of the two for every joint.
 
-        Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
+            Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
 
-        Parameters
-        ----------
-        q, v, a, tau, prescribed, external_wrenches
-            arguments as for `hybrid_dynamics`.
-        variation : Variation
-            Derivatives with respect to p; ``da`` is used where ``prescribed``, ``dtau`` elsewhere.
+            Parameters
+            ----------
+            q, v, a, tau, prescribed, external_wrenches
+                arguments as for `hybrid_dynamics`.
+            variation : Variation
+                Derivatives with respect to p; ``da`` is used where ``prescribed``, ``dtau`` elsewhere.
 
-        Returns
-        -------
-        da, dtau : ndarray, shape (nv,), rad/s^2 or m/s^2, and N m or N, per unit of p
+            Returns
+            -------
+            da, dtau : ndarray, shape (nv,), rad/s^2 or m/s^2, and N m or N, per unit of p
 
         """
 
@@ -503,14 +530,23 @@ class Workspace(RobotArrays):
             prescribed: ArrayLike, *, external_wrenches: Wrenches |
             None=None) -> tuple[Derivatives, np.ndarray, np.ndarray]:
         """
-        Return the `Derivatives` of the unknown torques and accelerations, and a and tau.
+        Return the derivatives of the unknown torques and accelerations.
 
-        Parameters
-        ----------
-        q, v, a, tau, prescribed
-            arguments as for `hybrid_dynamics`.
-        external_wrenches : mapping of str to array_like, optional
-            As for `inverse_dynamics`; they turn with their links.
+            They are taken with respect to q, v and the given torque or acceleration of each joint.
+            Reference: Kim (33) and table 7, for all directions at once.
+
+            Parameters
+            ----------
+            q, v, a, tau, prescribed
+                arguments as for `hybrid_dynamics`.
+            external_wrenches : mapping of str to array_like, optional
+                As for `inverse_dynamics`; they turn with their links.
+
+            Returns
+            -------
+            Derivatives
+                Row k is that of ``tau[k]`` where ``prescribed[k]``, of ``a[k]`` elsewhere; column k of
+                ``by_input`` is taken with respect to the other of the two.
 
         """
 
@@ -524,7 +560,8 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, a
-            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; acceleration (nv,), rad/s^2
+            or m/s^2.
         external_wrenches : mapping of str to array_like, optional
             Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
@@ -539,18 +576,18 @@ class Workspace(RobotArrays):
         """
         Return d tau / dp, where the torques tau produce the accelerations a.
 
-        Reference: Kim table 5 and (64).
+            Reference: Kim table 5 and (64).
 
-        Parameters
-        ----------
-        q, v, a, external_wrenches
-            arguments as for `inverse_dynamics`.
-        variation : Variation
-            Derivatives of all arguments with respect to p; ``dtau`` is not used.
+            Parameters
+            ----------
+            q, v, a, external_wrenches
+                arguments as for `inverse_dynamics`.
+            variation : Variation
+                Derivatives of all arguments with respect to p; ``dtau`` is not used.
 
-        Returns
-        -------
-        ndarray, shape (nv,), N m or N per unit of p
+            Returns
+            -------
+            ndarray, shape (nv,), N m or N per unit of p
 
         """
 
@@ -564,9 +601,10 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, a
-            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; acceleration (nv,), rad/s^2
+            or m/s^2.
         external_wrenches : mapping of str to array_like, optional
-            As for `inverse_dynamics`; they turn with their links.
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
         """
 
@@ -576,13 +614,19 @@ class Workspace(RobotArrays):
     def jacobian_ddot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, link:
             str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return the body Jacobian of a link with its first and second rates.
+        Return the second time derivative of the body Jacobian of a link.
+
+        Reference: Garofalo et al. (29), with dS/dt and its rate.
 
         Parameters
         ----------
         q, v, a, link
-            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name
-            of the link.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; acceleration (nv,), rad/s^2
+            or m/s^2; name of the link.
+
+        Returns
+        -------
+        J, J_dot, J_ddot : ndarray, shape (6, nv)
 
         """
 
@@ -595,7 +639,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, link
-            configuration (nq,), rad or m; name of the link.
+            Configuration (nq,), rad or m; name of the link.
 
         Returns
         -------
@@ -607,12 +651,18 @@ class Workspace(RobotArrays):
 
     def jacobian_dot(self, q: ArrayLike, v: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the Jacobian of a link about its origin, in its own axes, and its rate.
+        Return the time derivative of the body Jacobian of a link.
+
+        Reference: Garofalo et al. (28), with dS/dt.
 
         Parameters
         ----------
         q, v, link
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+
+        Returns
+        -------
+        J, J_dot : ndarray, shape (6, nv)
 
         """
 
@@ -626,7 +676,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, link
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
         Returns
         -------
@@ -647,7 +697,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q
-            configuration (nq,), rad or m.
+            Configuration (nq,), rad or m.
 
         Returns
         -------
@@ -664,7 +714,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q
-            configuration (nq,), rad or m.
+            Configuration (nq,), rad or m.
 
         Returns
         -------
@@ -683,9 +733,10 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, a
-            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; acceleration (nv,), rad/s^2
+            or m/s^2.
         factorization : {'christoffel', 'body'}
-            As for `coriolis_matrix`.
+            Of C: by Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same.
 
         """
 
@@ -698,7 +749,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
         Returns
         -------
@@ -720,8 +771,10 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v, factorization
-            arguments as for `coriolis_matrix`.
+        q, v
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        factorization : {'christoffel', 'body'}
+            Of C: by Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same.
 
         """
 
@@ -735,11 +788,11 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s, that C depends on.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         v_r, a_r : array_like, shape (nv,)
             Reference velocity and acceleration, rad or m per s and s^2.
         factorization : {'christoffel', 'body'}
-            Of C, as for `rbd_ros.coriolis_matrix`; the two differ where v_r is not v.
+            Of C: by Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same.
 
         Returns
         -------
@@ -757,37 +810,37 @@ class Workspace(RobotArrays):
         """
         Return the equations of motion of a link, F = Lambda Vdot + eta.
 
-        F is the wrench that the joint torques exert at the link, J_bar^T tau, or the external wrench
-        on it where there are no torques. Where J is square and invertible, J_bar is J^-1.
+            F is the wrench that the joint torques exert at the link, J_bar^T tau, or the external wrench
+            on it where there are no torques. Where J is square and invertible, J_bar is J^-1.
 
-        Lambda is (J M^-1 J^T + D)^-1. With lengths in units of `characteristic_length`, J has the
-        singular values sigma_i and the left singular vectors u_i. With sigma_0 the largest of them
-        over ``condition_limit``,
+            Lambda is (J M^-1 J^T + D)^-1. With lengths in units of `characteristic_length`, J has the
+            singular values sigma_i and the left singular vectors u_i. With sigma_0 the largest of them
+            over ``condition_limit``,
 
-            D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
+                D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
 
-        with mu the largest eigenvalue of J M^-1 J^T over the square of the largest sigma. Away from
-        singular poses D is zero, and near them it grows continuously in q. It gives directions in
-        which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
-        instead of an infinite one, and does not affect the others.
+            with mu the largest eigenvalue of J M^-1 J^T over the square of the largest sigma. Away from
+            singular poses D is zero, and near them it grows continuously in q. It gives directions in
+            which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
+            instead of an infinite one, and does not affect the others.
 
-        Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1
-        and J_bar = M^-1 J^T Lambda for redundant arms.
+            Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1
+            and J_bar = M^-1 J^T Lambda for redundant arms.
 
-        Parameters
-        ----------
-        q, v, link
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link, which
-            a joint must move (ModelError).
-        frame : {'body', 'world-aligned'}
-            Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
-        condition_limit : float
-            Condition number of J beyond which the inverse is damped; at least 1.
+            Parameters
+            ----------
+            q, v, link
+                configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link, which
+                a joint must move (ModelError).
+            frame : {'body', 'world-aligned'}
+                Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
+            condition_limit : float
+                Condition number of J beyond which the inverse is damped; at least 1.
 
-        Returns
-        -------
-        TaskSpaceDynamics
-            With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
+            Returns
+            -------
+            TaskSpaceDynamics
+                With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
 
         """
 
@@ -801,7 +854,8 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, a
-            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; acceleration (nv,), rad/s^2
+            or m/s^2.
 
         Returns
         -------
@@ -812,24 +866,34 @@ class Workspace(RobotArrays):
 
     def world_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the Jacobian of a link about its origin, in the root's axes, and its pose.
+        Return the Jacobian of a link about its origin, in the axes of the root.
+
+        Reference: Vlasblom (2.13), for any point of the body.
 
         Parameters
         ----------
         q, link
-            configuration (nq,), rad or m; name of the link.
+            Configuration (nq,), rad or m; name of the link.
+
+        Returns
+        -------
+        J, T : ndarray, shapes (6, nv) and (4, 4)
 
         """
 
     def world_jacobian_dot(self, q: ArrayLike, v: ArrayLike, link:
             str) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the Jacobian of a link about its origin, in the root's axes, and its rate.
+        Return the time derivative of `world_jacobian`, Ad_R (Jdot + blockdiag([omega], [omega]) J).
 
         Parameters
         ----------
         q, v, link
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+
+        Returns
+        -------
+        J, J_dot : ndarray, shape (6, nv)
 
         """
 
