@@ -133,14 +133,8 @@ def hybrid_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau:
     """
     Return all accelerations and torques, given one of the two for every joint.
 
-    Reference: Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
-
-    Parameters
-    ----------
-    a, tau : array_like, shape (nv,)
-        Prescribed accelerations, rad/s^2 or m/s^2; given torques, N m or N; others are ignored.
-    prescribed : array_like of bool, shape (nv,)
-        True where the acceleration is given, False where the torque is.
+    Accelerations are read where they are prescribed, torques elsewhere. Reference: Kim table 4;
+    articulated bodies, O(n). Where joints mimic others: Kim (33).
 
     Returns
     -------

@@ -35,8 +35,8 @@ def centroidal_momentum_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
 
 
 @quantity(columns, columns, part=1, returns='A, A_dot : ndarray, shape (6, nv)', kept=True,
-          states=States(
-    batch_kinematics.momentum_rate_states, JACOBIANS, [lanes_of(shape(12, -1))]))
+          states=States(batch_kinematics.momentum_rate_states, JACOBIANS,
+                        [lanes_of(shape(12, -1))]))
 def centroidal_momentum_matrix_dot(w: RobotArrays, q: ArrayLike,
                                    v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """

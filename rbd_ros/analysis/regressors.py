@@ -66,11 +66,6 @@ def slotine_li_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike, v_r: ArrayL
 
     Reference: Garofalo et al. (15), (16).
 
-    Parameters
-    ----------
-    v_r, a_r : array_like, shape (nv,)
-        Reference velocity and acceleration, rad or m per s and s^2.
-
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)

@@ -3,9 +3,8 @@
 """
 Docstrings of the forms of a quantity, from that of its declaration.
 
-A declaration documents what the quantity is, what it returns, and the parameters that are its own.
-The usual ones have the meanings below in every form: plain function, method, and function of many
-states.
+A declaration documents what the quantity is, and what it returns. Its parameters have the meanings
+below in every form: plain function, method, and function of many states.
 
 """
 
@@ -23,6 +22,8 @@ USUAL = {
     'v': 'velocity (nv,), rad/s or m/s',
     'a': 'acceleration (nv,), rad/s^2 or m/s^2',
     'tau': 'torque (nv,), N m or N',
+    'v_r': 'reference velocity (nv,)',
+    'a_r': 'reference acceleration (nv,)',
     'link': 'name of the link'}
 OPTIONS = {
     'prescribed': """\
@@ -65,15 +66,11 @@ def form_doc(doc: str, names: Sequence[str], robot: str = '', returns: str | Non
 
     """
     found = sections(doc)
-    own = {name: entry for entry in re.split(r'\n(?=\S)', found.pop('Parameters', ''))
-           for name in re.split(', *', re.split(' :|\n', entry)[0])}
-    usual = [name for name in names if name in USUAL and name not in own]
+    usual = [name for name in names if name in USUAL]
     first = '; '.join([*['robot'] * bool(robot), *(USUAL[name] for name in usual)])
-    options = dict.fromkeys(own.get(name, OPTIONS.get(name, name))
-                            for name in names if name not in usual)
     found['Parameters'] = '\n'.join([', '.join([*[robot] * bool(robot), *usual]), fill(
         f'{first[:1].upper()}{first[1:]}.', 92, initial_indent=MARGIN, subsequent_indent=MARGIN),
-        *options])
+        *(OPTIONS[name] for name in names if name not in USUAL)])
     return join(found if returns is None else {**found, 'Returns': returns})
 
 
@@ -90,7 +87,7 @@ def states_doc(doc: str, names: Iterable[str], summary: str | None = None) -> st
     shapes = ', '.join(f"(states, n{'q' if label == 'Q' else 'v'})" for label in labels)
     found['Parameters'] = '\n'.join([
         f"model, {', '.join(labels)}{', link' * link}",
-        f"{MARGIN}Robot; states in rows, {shapes}, units as of one state"
+        f'{MARGIN}Robot; states in rows, {shapes}, units as of one state'
         f"{'; name of the link' * link}.",
         *(OPTIONS[name] for name in names if name in OPTIONS),
         f'out, threads, progress\n{MARGIN}See `rbd_ros.batch`.'])

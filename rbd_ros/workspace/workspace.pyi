@@ -485,14 +485,14 @@ class Workspace(RobotArrays):
         """
         Return all accelerations and torques, given one of the two for every joint.
 
-        Reference: Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
+        Accelerations are read where they are prescribed, torques elsewhere. Reference: Kim table 4;
+        articulated bodies, O(n). Where joints mimic others: Kim (33).
 
         Parameters
         ----------
-        q, v
-            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-        a, tau : array_like, shape (nv,)
-            Prescribed accelerations, rad/s^2 or m/s^2; given torques, N m or N; others are ignored.
+        q, v, a, tau
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; acceleration (nv,), rad/s^2
+            or m/s^2; torque (nv,), N m or N.
         prescribed : array_like of bool, shape (nv,)
             True where the acceleration is given, False where the torque is.
         external_wrenches : mapping of str to array_like, optional
@@ -787,10 +787,9 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v
-            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-        v_r, a_r : array_like, shape (nv,)
-            Reference velocity and acceleration, rad or m per s and s^2.
+        q, v, v_r, a_r
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; reference velocity (nv,);
+            reference acceleration (nv,).
         factorization : {'christoffel', 'body'}
             Of C: by Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same.
 
