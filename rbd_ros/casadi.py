@@ -20,10 +20,11 @@ loops or a link that does not exist, and StateError for anything but a robot and
 
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TYPE_CHECKING
 
-from numpy.typing import ArrayLike
 from rbd_ros.codegen.casadi_code import casadi_expressions, casadi_function, import_casadi
+from rbd_ros.codegen.functions import FUNCTIONS, SHORT
 from rbd_ros.codegen.graph import Graph
 from rbd_ros.codegen.interpretation import interpreted
 from rbd_ros.codegen.tracing import trace
@@ -31,77 +32,12 @@ from rbd_ros.kernels.vectors import quaternion_rotation
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.quantity import robot_function
 
-__all__ = [
-    'bias_torques', 'body_jacobian', 'com_jacobian', 'configuration_rate', 'coriolis_matrix',
-    'forward_dynamics', 'forward_kinematics', 'friction_torques', 'gravity_torques',
-    'hybrid_dynamics', 'inverse_dynamics', 'mass_matrix', 'world_jacobian']
 # CasADi takes the Jacobian below for more than 1.5 derivatives at once by its reverse mode, or 4.5
 # by its forward mode. Fewer take fewer operations by its own means, and so do Hessians.
 SEEDS = 1.5
-
-
-def inverse_dynamics(model: Model) -> Any:
-    """Return tau(q, v, a)."""
-    return _with_jacobian(model, 'inverse_dynamics')
-
-
-def forward_dynamics(model: Model) -> Any:
-    """Return a(q, v, tau)."""
-    return _with_jacobian(model, 'forward_dynamics')
-
-
-def hybrid_dynamics(model: Model, prescribed: ArrayLike) -> Any:
-    """Return all a and tau for (q, v, a, tau), of which a is read where it is `prescribed`."""
-    return casadi_function(_traced(model, 'hybrid_dynamics', prescribed=prescribed))
-
-
-def mass_matrix(model: Model) -> Any:
-    """Return M(q)."""
-    return casadi_function(_traced(model, 'mass_matrix'))
-
-
-def coriolis_matrix(model: Model) -> Any:
-    """Return C(q, v), with dM/dt - 2 C skew."""
-    return casadi_function(_traced(model, 'coriolis_matrix'))
-
-
-def gravity_torques(model: Model) -> Any:
-    """Return g(q)."""
-    return casadi_function(_traced(model, 'gravity_torques'))
-
-
-def bias_torques(model: Model) -> Any:
-    """Return C v + g for (q, v)."""
-    return casadi_function(_traced(model, 'bias_torques'))
-
-
-def friction_torques(model: Model) -> Any:
-    """Return the torques of viscous and dry friction for (v)."""
-    return casadi_function(_traced(model, 'friction_torques'))
-
-
-def forward_kinematics(model: Model, link: str) -> Any:
-    """Return the pose (4, 4) of a link in the frame of the root for (q)."""
-    graph = _traced(model, 'forward_kinematics')
-    k = model.link_index(link)
-    return casadi_function(graph._replace(
-        outputs=(graph.outputs[0]._replace(shape=(4, 4)),), results=(graph.results[0][k],)))
-
-
-def body_jacobian(model: Model, link: str) -> Any:
-    """Return the Jacobian (6, nv) of a link, angular first, in its axes for (q)."""
-    return casadi_function(_traced(model, 'jacobian', link=link)._replace(name='body_jacobian'))
-
-
-def world_jacobian(model: Model, link: str) -> Any:
-    """Return the Jacobian (6, nv) of a link, angular first, in the axes of the root for (q)."""
-    return casadi_function(_traced(model, 'world_jacobian', link=link))
-
-
-def com_jacobian(model: Model) -> Any:
-    """Return the Jacobian (3, nv) of the centre of mass in the axes of the root for (q)."""
-    return casadi_function(_traced(model, 'com_jacobian'))
+WITH_JACOBIAN = 'inverse_dynamics', 'forward_dynamics'
 
 
 def configuration_rate(model: Model) -> Any:
@@ -111,6 +47,18 @@ def configuration_rate(model: Model) -> Any:
     q, v = casadi.SX.sym('q', model.nq), casadi.SX.sym('v', model.nv)
     return casadi.Function('configuration_rate', [q, v], [_rate_matrix(model, q) @ v],
                            ['q', 'v'], ['q_dot'])
+
+
+def _function(model: Model, name: str, *options: Any) -> Any:
+    """Return a function; of one link only where the graph has the poses of all."""
+    if name in WITH_JACOBIAN:
+        return _with_jacobian(model, name)
+    if name == 'forward_kinematics':
+        graph, k = _traced(model, name), model.link_index(*options)
+        return casadi_function(graph._replace(
+            outputs=(graph.outputs[0]._replace(shape=(4, 4)),), results=(graph.results[0][k],)))
+    return casadi_function(_traced(model, name, **dict(zip(OPTIONS[name], options)))._replace(
+        name=name))
 
 
 def _traced(model: Model, function: str, **options: Any) -> Graph:
@@ -161,3 +109,22 @@ def _with_jacobian(model: Model, name: str) -> Any:
         [f'jac_{output}_{one}' for one in names])
     return casadi.Function(name, inputs, outputs, names, [output],
                            {'custom_jacobian': jacobian, 'jac_penalty': SEEDS / max(model.nv, 1)})
+
+
+LONG = {short: name for name, short in SHORT.items()}
+OPTIONS = {LONG.get(name, name): one.options for name, one in FUNCTIONS.items()} | {
+    'forward_kinematics': ['link']}
+__all__ = ['configuration_rate', *OPTIONS]
+
+
+def _public(name: str) -> Callable[..., Any]:
+    inputs, outputs, *_ = FUNCTIONS[SHORT.get(name, name)]
+    function = robot_function(__name__, name, OPTIONS[name], _function)
+    function.__doc__ = (f"Return the function ({', '.join(inputs)}) -> "
+                        + '; '.join(f'{label}: {meaning}' for label, meaning in outputs) + '.')
+    return function
+
+
+globals().update({name: _public(name) for name in OPTIONS})
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Callable[..., Any]: ...

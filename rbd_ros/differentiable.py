@@ -14,6 +14,7 @@ The arrays are those of NumPy or of JAX, with ``xp`` the module numpy or jax.num
 """
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from math import prod
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.quantity import robot_function
 
 # Differences of the eighth order: offsets, in steps, and their weights.
 OFFSETS, WEIGHTS = (1.0, 2.0, 3.0, 4.0), (4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0)
@@ -43,49 +45,20 @@ Shape = tuple[int, ...]
 Jacobians = Callable[..., Sequence[Array]]    # a function of arguments, see `jacobians`
 
 
-class Kernel(NamedTuple):
-    """A function of `rbd_ros.batch` that other functions are made of."""
-
-    shapes: Callable[[int, int], Sequence[Shape]]   # of its results, by nv and number of links
-    of_link: bool = False
-
-
-def _vector(n: int, links: int) -> Sequence[Shape]:
-    return [(n,)]
-
-
-def _three_matrices(n: int, links: int) -> Sequence[Shape]:
-    return [(n, n)] * 3
-
-
-def _link_jacobian(n: int, links: int) -> Sequence[Shape]:
-    return [(6, n)]
-
-
-KERNELS = {
-    'inverse_dynamics': Kernel(_vector),
-    'forward_dynamics': Kernel(_vector),
-    'gravity_torques': Kernel(_vector),
-    'inverse_dynamics_derivatives': Kernel(_three_matrices),
-    'forward_dynamics_derivatives': Kernel(_three_matrices),
-    'forward_kinematics': Kernel(lambda n, links: [(links, 4, 4)]),
-    'body_jacobian': Kernel(_link_jacobian, True),
-    'jacobian_dot': Kernel(_link_jacobian, True),
-    'world_jacobian': Kernel(_link_jacobian, True),
-    'world_jacobian_dot': Kernel(_link_jacobian, True),
-    'center_of_mass': Kernel(lambda n, links: [(3,)]),
-    'com_jacobian': Kernel(lambda n, links: [(3, n)]),
-    'com_jacobian_dot': Kernel(lambda n, links: [(3, n)])}
-
-
 def run_batch(model: Model, name: str, states: Sequence[np.ndarray],
               link: str | None = None) -> tuple[np.ndarray, ...]:
     """Call a function of `rbd_ros.batch` for arrays with any number of leading axes."""
     leading = states[0].shape[:-1]
     rows = [x.reshape(prod(leading), x.shape[-1]) for x in states]
-    found = getattr(batch, name)(model, *rows, *([link] if KERNELS[name].of_link else []))
+    found = getattr(batch, name)(model, *rows, *link_of(name, link))
     return tuple(x.reshape(*leading, *x.shape[1:])
                  for x in (found if isinstance(found, tuple) else (found,)))
+
+
+def link_of(name: str, link: str | None) -> list[str]:
+    """Return the link, if a function of `rbd_ros.batch` takes one."""
+    takes = 'link' in signature(getattr(batch, name)).parameters
+    return [link] if takes and link is not None else []
 
 
 class Robot(NamedTuple):
@@ -94,7 +67,7 @@ class Robot(NamedTuple):
     model: Model
     link: str | None
     xp: Any
-    # The function of KERNELS of a name, for arrays with the same leading axes.
+    # The function of `rbd_ros.batch` of a name, for arrays with the same leading axes.
     run: Callable[..., tuple[Array, ...]]
 
     def velocities(self, q: Array, value: float = 0.0) -> Array:
@@ -110,18 +83,19 @@ class Robot(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function that can be differentiated; ``value`` and ``derivatives`` take a `Robot`."""
+    """A function that can be differentiated; ``derivatives`` and ``value`` take a `Robot`."""
 
     arguments: tuple[str, ...]
+    result: str                                     # for its documentation
     shape: Callable[[int], Shape]                   # of its result, by nv
-    value: Callable[..., Array]                     # (..., *shape)
     derivatives: Callable[..., Sequence[Array]]     # (..., *shape, nv), one for each argument
+    value: Callable[..., Array] | None = None       # None: that of `rbd_ros.batch`
     of_link: bool = False
 
 
-def _kernel(name: str) -> Callable[..., Array]:
-    """Return the function whose value is the result of a kernel."""
-    return lambda robot, *states: robot.run(name, *states)[0]
+def _as_in_batch(name: str) -> Callable[..., Sequence[Array]]:
+    """Return the derivatives that a function of `rbd_ros.batch` computes."""
+    return lambda robot, *states: robot.run(name, *states)
 
 
 def _gravity_derivatives(robot: Robot, q: Array) -> Sequence[Array]:
@@ -173,25 +147,45 @@ def _pose_derivatives(robot: Robot, q: Array) -> Sequence[Array]:
 
 FUNCTIONS = {
     'inverse_dynamics': Function(
-        ('q', 'v', 'a'), lambda n: (n,), _kernel('inverse_dynamics'),
-        lambda robot, *states: robot.run('inverse_dynamics_derivatives', *states)),
+        ('q', 'v', 'a'), 'tau (..., nv), the torques that produce a', lambda n: (n,),
+        _as_in_batch('inverse_dynamics_derivatives')),
     'forward_dynamics': Function(
-        ('q', 'v', 'tau'), lambda n: (n,), _kernel('forward_dynamics'),
-        lambda robot, *states: robot.run('forward_dynamics_derivatives', *states)),
+        ('q', 'v', 'tau'), 'a (..., nv), the accelerations due to tau', lambda n: (n,),
+        _as_in_batch('forward_dynamics_derivatives')),
     'gravity_torques': Function(
-        ('q',), lambda n: (n,), _kernel('gravity_torques'), _gravity_derivatives),
-    'bias_torques': Function(('q', 'v'), lambda n: (n,), _bias_torques, _bias_derivatives),
-    'mass_matrix': Function(('q',), lambda n: (n, n), _mass_matrix, _mass_matrix_derivatives),
-    'forward_kinematics': Function(('q',), lambda n: (4, 4), _link_pose, _pose_derivatives, True),
+        ('q',), 'g (..., nv), the torques that hold the robot still', lambda n: (n,),
+        _gravity_derivatives),
+    'bias_torques': Function(
+        ('q', 'v'), 'the torques (..., nv) at zero acceleration, C v + g', lambda n: (n,),
+        _bias_derivatives, _bias_torques),
+    'mass_matrix': Function(
+        ('q',), 'the mass matrix M (..., nv, nv)', lambda n: (n, n), _mass_matrix_derivatives,
+        _mass_matrix),
+    'forward_kinematics': Function(
+        ('q',), "the pose (..., 4, 4) of a link in the root's frame", lambda n: (4, 4),
+        _pose_derivatives, _link_pose, True),
     'body_jacobian': Function(
-        ('q',), lambda n: (6, n), _kernel('body_jacobian'), _of_rate('jacobian_dot'), True),
+        ('q',), 'the Jacobian (..., 6, nv) of a link in its own axes', lambda n: (6, n),
+        _of_rate('jacobian_dot'), of_link=True),
     'world_jacobian': Function(
-        ('q',), lambda n: (6, n), _kernel('world_jacobian'), _of_rate('world_jacobian_dot'), True),
+        ('q',), 'the Jacobian (..., 6, nv) of a link in the axes of the root', lambda n: (6, n),
+        _of_rate('world_jacobian_dot'), of_link=True),
     'center_of_mass': Function(
-        ('q',), lambda n: (3,), _kernel('center_of_mass'),
-        lambda robot, q: robot.run('com_jacobian', q)),
+        ('q',), "the centre of mass (..., 3) in the root's frame", lambda n: (3,),
+        _as_in_batch('com_jacobian')),
     'com_jacobian': Function(
-        ('q',), lambda n: (3, n), _kernel('com_jacobian'), _of_rate('com_jacobian_dot'))}
+        ('q',), 'the Jacobian (..., 3, nv) of the centre of mass', lambda n: (3, n),
+        _of_rate('com_jacobian_dot'))}
+
+
+def functions_of_robots(module: str, make: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """Return the public functions of a module by name; ``make`` takes model, name and link."""
+    found = {}
+    for name, one in FUNCTIONS.items():
+        found[name] = robot_function(module, name, ['link'] * one.of_link, make)
+        found[name].__doc__ = (f"Return the function ({', '.join(one.arguments)}) -> "
+                               f'{one.result}.')
+    return found
 
 
 def robot_of(model: Model, name: str, link: str | None, xp: Any,
@@ -226,7 +220,8 @@ def check_shapes(model: Model, labels: Sequence[str], shapes: Sequence[Shape]) -
 
 def value(robot: Robot, name: str, *states: Array) -> Array:
     """Return the result of a function."""
-    return FUNCTIONS[name].value(robot, *states)
+    compute = FUNCTIONS[name].value
+    return robot.run(name, *states)[0] if compute is None else compute(robot, *states)
 
 
 def derivatives(robot: Robot, name: str, *states: Array) -> list[Array]:

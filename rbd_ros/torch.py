@@ -20,12 +20,12 @@ them in the order of rows.
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from rbd_ros.differentiable import (
-    changes, check_count, check_shapes, configuration_rate as rate, FUNCTIONS, jacobians, Robot,
-    robot_of, run_batch, value)
+    changes, check_count, check_shapes, configuration_rate as rate, FUNCTIONS,
+    functions_of_robots, jacobians, Robot, robot_of, run_batch, value)
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.model import Model
@@ -36,57 +36,8 @@ except ImportError as error:
     raise ImportError("rbd_ros.torch needs the package torch: pip install 'rbd_ros[torch]'"
                       ) from error
 
+__all__ = ['configuration_rate', *FUNCTIONS]
 Function: TypeAlias = Callable[..., torch.Tensor]
-
-
-def inverse_dynamics(model: Model) -> Function:
-    """Return the function (q, v, a) -> tau (..., nv), the torques that produce a."""
-    return _function(model, 'inverse_dynamics')
-
-
-def forward_dynamics(model: Model) -> Function:
-    """Return the function (q, v, tau) -> a (..., nv), the accelerations due to tau."""
-    return _function(model, 'forward_dynamics')
-
-
-def gravity_torques(model: Model) -> Function:
-    """Return the function (q) -> g (..., nv), the torques that hold the robot still."""
-    return _function(model, 'gravity_torques')
-
-
-def bias_torques(model: Model) -> Function:
-    """Return the function (q, v) -> the torques (..., nv) at zero acceleration, C v + g."""
-    return _function(model, 'bias_torques')
-
-
-def mass_matrix(model: Model) -> Function:
-    """Return the function (q) -> the mass matrix M (..., nv, nv)."""
-    return _function(model, 'mass_matrix')
-
-
-def forward_kinematics(model: Model, link: str) -> Function:
-    """Return the function (q) -> the pose (..., 4, 4) of a link in the root's frame."""
-    return _function(model, 'forward_kinematics', link)
-
-
-def body_jacobian(model: Model, link: str) -> Function:
-    """Return the function (q) -> the Jacobian (..., 6, nv) of a link in its own axes."""
-    return _function(model, 'body_jacobian', link)
-
-
-def world_jacobian(model: Model, link: str) -> Function:
-    """Return the function (q) -> the Jacobian (..., 6, nv) of a link in the axes of the root."""
-    return _function(model, 'world_jacobian', link)
-
-
-def center_of_mass(model: Model) -> Function:
-    """Return the function (q) -> the centre of mass (..., 3) in the root's frame."""
-    return _function(model, 'center_of_mass')
-
-
-def com_jacobian(model: Model) -> Function:
-    """Return the function (q) -> the Jacobian (..., 3, nv) of the centre of mass."""
-    return _function(model, 'com_jacobian')
 
 
 def configuration_rate(model: Model) -> Function:
@@ -286,3 +237,8 @@ def _gradient_change(robot: Robot, name: str, weights: np.ndarray,
     """Return the derivatives of `_gradient`, given states and directions; they are symmetric."""
     return [np.einsum('...mk,...m->...k', dJ, weights)
             for dJ in changes(robot, partial(jacobians, robot, name), *_halves(arrays))]
+
+
+globals().update(functions_of_robots(__name__, _function))
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Callable[..., Function]: ...

@@ -3,6 +3,7 @@
 """The functions that can be traced: which kernels they run, and what these read and write."""
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import NamedTuple
 
 import numpy as np
@@ -23,9 +24,18 @@ from rbd_ros.workspace.maps import columns, Map, matrix, rows, same, torques
 from rbd_ros.workspace.results import derivative_layout, term_layout
 
 Values = Sequence[np.ndarray]
-TORQUES = 'torques or forces, N m or N'
 CONDITION_LIMIT = 2e3
-ACCELERATIONS = 'accelerations, rad/s^2 or m/s^2'
+INPUTS = {'q': 'configuration, rad or m', 'v': 'velocity, rad/s or m/s',
+          'a': 'acceleration, rad/s^2 or m/s^2', 'tau': 'torque or force, N m or N'}
+# Outputs and what they are.
+TORQUES, ACCELERATIONS = 'torques or forces, N m or N', 'accelerations, rad/s^2 or m/s^2'
+M = 'M', 'mass matrix, kg m^2, kg m or kg'
+C = 'C', 'Coriolis matrix, with C v in N m or N'
+COM = 'com', 'centre of mass in the frame of the root, m'
+COM_JACOBIAN = ('com_jacobian', 'of the centre of mass, in the axes of the root, m/s per rad/s '
+                'or m/s')
+JACOBIAN = 'J', 'twist of the link, angular first and in its axes, per velocity'
+JACOBIAN_DOT = 'J_dot', 'rate of the Jacobian of the link, in its axes'
 
 
 class Function(NamedTuple):
@@ -33,8 +43,28 @@ class Function(NamedTuple):
 
     inputs: Sequence[str]
     outputs: Sequence[tuple[str, str]]      # name and meaning
-    run: Callable[..., Values]      # takes the robot, symbols and the options
+    run: Callable[..., Values]      # takes the robot, symbols and the options, these by name
     options: Sequence[str] = ()
+
+
+FUNCTIONS: dict[str, Function] = {}
+SHORT = {'body_jacobian': 'jacobian'}   # names that are longer in the library
+
+
+def traced(*outputs: tuple[str, str]) -> Callable[[Callable[..., Values]], Callable[..., Values]]:
+    """Add a function of a robot, inputs and options to `FUNCTIONS`."""
+    def add(run: Callable[..., Values]) -> Callable[..., Values]:
+        names = [x.name for x in signature(run).parameters.values() if x.default is x.empty][1:]
+        FUNCTIONS[run.__name__] = Function([x for x in names if x in INPUTS], outputs, run,
+                                           [x for x in names if x not in INPUTS])
+        return run
+    return add
+
+
+def by_state(of: str) -> Sequence[tuple[str, str]]:
+    """Return the outputs that are derivatives by position and velocity."""
+    return [('by_position', f'of {of}, with respect to q'),
+            ('by_velocity', f'of {of}, with respect to v')]
 
 
 def tree_states(robot: SymbolicRobot, q: np.ndarray, *rates: np.ndarray) -> list[np.ndarray]:
@@ -54,21 +84,47 @@ def to_robot(robot: SymbolicRobot, how: Map, x: np.ndarray) -> np.ndarray:
     return x if robot.model.coordinates.is_identity else how(robot.model.coordinates.G, x)
 
 
-def inverse_dynamics(robot: SymbolicRobot, q: np.ndarray, *rates: np.ndarray) -> Values:
+def torques_of(robot: SymbolicRobot, q: np.ndarray, *rates: np.ndarray) -> np.ndarray:
+    """Return the torques of a motion; rates that are left out are zero."""
     motion = tree_states(robot, q, *rates) + [None] * (2 - len(rates))
-    return [to_robot(robot, torques, robot.run(newton_euler.recursion, *motion))]
+    return to_robot(robot, torques, robot.run(newton_euler.recursion, *motion))
 
 
+@traced(('tau', TORQUES))
+def inverse_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Values:
+    return [torques_of(robot, q, v, a)]
+
+
+@traced(('g', TORQUES))
+def gravity_torques(robot: SymbolicRobot, q: np.ndarray) -> Values:
+    return [torques_of(robot, q)]
+
+
+@traced(('b', TORQUES))
 def bias_torques(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
-    return inverse_dynamics(robot, q, v, buffer(len(v)))
+    return [torques_of(robot, q, v, buffer(len(v)))]
 
 
+@traced(('a', ACCELERATIONS))
+def forward_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray,
+                     tau: np.ndarray) -> Values:
+    return hybrid_dynamics(robot, q, v, buffer(len(v)), tau, np.zeros(len(v), bool))[:1]
+
+
+@traced(M)
 def mass_matrix(robot: SymbolicRobot, q: np.ndarray) -> Values:
     M = buffer(robot.n, robot.n)
     robot.run(composite_bodies.mass_matrix, *tree_states(robot, q), M)
     return [to_robot(robot, matrix, M)]
 
 
+@traced(C)
+def coriolis_matrix(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
+    return all_terms(robot, q, v)[1:2]
+
+
+@traced(M, C, ('g', f'gravity: {TORQUES}'), ('coriolis_torques', f'C v: {TORQUES}'),
+        COM_JACOBIAN, COM)
 def all_terms(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
     if robot.model.loops is not None:
         layout = term_layout(robot.model.nv)
@@ -83,6 +139,7 @@ def all_terms(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
         (matrix, matrix, torques, torques, columns, same), layout.cut(rows))]
 
 
+@traced(('all_a', ACCELERATIONS), ('all_tau', TORQUES))
 def hybrid_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, a: np.ndarray,
                     tau: np.ndarray, prescribed: ArrayLike) -> Values:
     given = mask(robot.model, 'prescribed', prescribed)
@@ -97,34 +154,28 @@ def hybrid_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, a: np.nd
     table = table.copy()
     table[marks] = given
     interpreted(coupled_dynamics.complete)(
-        ((table, table), mass_matrix(robot, q)[0], inverse_dynamics(robot, q, v, all_a)[0], L, L),
+        ((table, table), mass_matrix(robot, q)[0], torques_of(robot, q, v, all_a), L, L),
         all_a, all_tau)
     return [all_a, all_tau]
 
 
-def forward_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray,
-                     tau: np.ndarray) -> Values:
-    return hybrid_dynamics(robot, q, v, buffer(len(v)), tau, np.zeros(len(v), bool))[:1]
-
-
-def coriolis_matrix(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
-    return all_terms(robot, q, v)[1:2]
-
-
-def inverse_dynamics_derivatives(robot: SymbolicRobot, *motion: np.ndarray) -> Values:
+@traced(*by_state(TORQUES), M)
+def inverse_dynamics_derivatives(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray,
+                                 a: np.ndarray) -> Values:
     if robot.model.loops is not None:
         layout = derivative_layout(robot.model.nv)
         rows = buffer(*layout.shape)
         run_closed(robot, closed_loop_derivatives.closed_inverse_dynamics_derivatives,
-                   *motion, *loop_buffers(robot).derivatives, rows)
+                   q, v, a, *loop_buffers(robot).derivatives, rows)
         return layout.cut(rows)
     layout = derivative_layout(robot.n)
     rows = buffer(*layout.shape)
     robot.run(newton_euler_derivatives.inverse_dynamics_derivatives,
-              *tree_states(robot, *motion), rows)
+              *tree_states(robot, q, v, a), rows)
     return [to_robot(robot, matrix, x) for x in layout.cut(rows)]
 
 
+@traced(*by_state(ACCELERATIONS), ('by_torque', 'inverse of the mass matrix'))
 def forward_dynamics_derivatives(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray,
                                  tau: np.ndarray) -> Values:
     n = robot.model.nv
@@ -141,6 +192,7 @@ def forward_dynamics_derivatives(robot: SymbolicRobot, q: np.ndarray, v: np.ndar
     return derivative_layout(n).cut(X)
 
 
+@traced(('T', 'poses of all links in the frame of the root, 4 x 4 each'))
 def forward_kinematics(robot: SymbolicRobot, q: np.ndarray) -> Values:
     links = robot.workspace._kept(scratch.link_table)
     T = buffer(len(links), 4, 4)
@@ -154,15 +206,23 @@ def link_row(robot: SymbolicRobot, link: str, aligned: bool) -> np.ndarray:
     return np.append(table[robot.model.link_index(link)], aligned)[None]
 
 
-def jacobian(robot: SymbolicRobot, q: np.ndarray, link: str, aligned: bool = False) -> Values:
+def jacobian_of(robot: SymbolicRobot, q: np.ndarray, link: str, aligned: bool) -> np.ndarray:
+    """Return the Jacobian of a link."""
     J = buffer(6, robot.n)
     robot.run(link_jacobians.write_jacobian, *tree_states(robot, q),
               link_row(robot, link, aligned), J, buffer(4, 4))
-    return [to_robot(robot, columns, J)]
+    return to_robot(robot, columns, J)
 
 
+@traced(JACOBIAN)
+def jacobian(robot: SymbolicRobot, q: np.ndarray, link: str) -> Values:
+    return [jacobian_of(robot, q, link, False)]
+
+
+@traced(('J', 'angular velocity of the link and velocity of its origin, in the axes of the root, '
+         'per velocity'))
 def world_jacobian(robot: SymbolicRobot, q: np.ndarray, link: str) -> Values:
-    return jacobian(robot, q, link, True)
+    return [jacobian_of(robot, q, link, True)]
 
 
 def jacobian_rates(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link: str,
@@ -187,26 +247,31 @@ def with_rate_of_map(robot: SymbolicRobot, state: Values, J: np.ndarray, J_dot: 
     return [found[0], found[1] + of_open @ rate, bias + of_open @ gamma]
 
 
+@traced(JACOBIAN_DOT)
 def jacobian_dot(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link: str) -> Values:
     return jacobian_rates(robot, q, v, link)[1:2]
 
 
+@traced(('J_dot', 'rate of the world Jacobian of the link'))
 def world_jacobian_dot(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link: str) -> Values:
     return jacobian_rates(robot, q, v, link, True)[1:2]
 
 
-def com_jacobian(robot: SymbolicRobot, q: np.ndarray) -> Values:
-    J = buffer(3, robot.n)
-    robot.run(centroidal.center_of_mass, *tree_states(robot, q), J, buffer(3))
-    return [to_robot(robot, columns, J)]
-
-
+@traced(COM)
 def center_of_mass(robot: SymbolicRobot, q: np.ndarray) -> Values:
     com = buffer(3)
     robot.run(centroidal.center_of_mass, *tree_states(robot, q), buffer(3, robot.n), com)
     return [com]
 
 
+@traced(COM_JACOBIAN)
+def com_jacobian(robot: SymbolicRobot, q: np.ndarray) -> Values:
+    J = buffer(3, robot.n)
+    robot.run(centroidal.center_of_mass, *tree_states(robot, q), J, buffer(3))
+    return [to_robot(robot, columns, J)]
+
+
+@traced(('com_jacobian_dot', 'rate of com_jacobian'))
 def com_jacobian_dot(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
     rows, mass = buffer(12, robot.n), robot.model.mass
     robot.run(centroidal.centroidal_momentum_rate, *tree_states(robot, q, v), rows)
@@ -214,24 +279,29 @@ def com_jacobian_dot(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Valu
     return with_rate_of_map(robot, [q, v], rows[3:6], rows[9:], np.zeros(3))[1:2]
 
 
-def torque_regressor(robot: SymbolicRobot, *motion: np.ndarray) -> Values:
+@traced(('Y', 'torques per inertial parameter: m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz of each '
+         'moving link'))
+def torque_regressor(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Values:
     links = robot.workspace._kept(scratch.body_table)
     Y = buffer(robot.n, 10 * len(links))
-    robot.run(regressors.regressor_columns, *tree_states(robot, *motion), links, Y)
+    robot.run(regressors.regressor_columns, *tree_states(robot, q, v, a), links, Y)
     return [to_robot(robot, rows, Y)]
 
 
-def friction_torques(robot: SymbolicRobot, *state: np.ndarray) -> Values:
-    own = interpreted(friction)(robot.model, state[-1], sign(state[-1]), state[-1])
-    if robot.model.loops is None:
+@traced(('friction', TORQUES))
+def friction_torques(robot: SymbolicRobot, v: np.ndarray,
+                     q: np.ndarray | None = None) -> Values:
+    own = interpreted(friction)(robot.model, v, sign(v), v)
+    if q is None:
         return [own]
-    closed_loop_states(robot, *state)
+    closed_loop_states(robot, q, v)
     V, tree = dependent_velocities(robot), robot.model.unconstrained
     passive = interpreted(friction)(tree, V, sign(V), V)
     passive[robot.model.loops.own] = 0.0
     return [own + torques(velocity_map(robot), passive)]
 
 
+@traced(('springs', TORQUES))
 def spring_torques(robot: SymbolicRobot, q: np.ndarray) -> Values:
     """Return the torques of springs of joints without quaternions."""
     tree = robot.model.unconstrained
@@ -248,6 +318,9 @@ def spring_torques(robot: SymbolicRobot, q: np.ndarray) -> Values:
     return [torques(velocity_map(robot), tau)]
 
 
+@traced(('Lambda', 'inertia of the link, angular first and in its axes'),
+        ('eta', 'Coriolis, centrifugal and gravity wrench, N m and N'), JACOBIAN, JACOBIAN_DOT,
+        ('J_bar', 'dynamically consistent inverse of J'), ('null_projector', '1 - J_bar J'))
 def task_space_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link: str) -> Values:
     """Return the results without damping, for condition numbers below the library's limit."""
     model, n = robot.model, robot.model.nv
@@ -260,7 +333,7 @@ def task_space_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link
     out, J_bar, N = buffer(8, 6), buffer(n, 6), buffer(n, n)
     try:
         interpreted(task_space.task_space)(
-            mass_matrix(robot, q)[0], found, bias_torques(robot, q, v)[0],
+            mass_matrix(robot, q)[0], found, torques_of(robot, q, v, buffer(n)),
             robot.workspace._kept(robot.workspace._carriers),
             last if model.coordinates.is_identity else n - 1, characteristic_length(model, link),
             CONDITION_LIMIT, buffer(n, n), buffer(46 + 2 * n, 6), out, J_bar, N)
@@ -270,55 +343,6 @@ def task_space_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, link
     return [out[:6], out[6], J, J_dot, J_bar, N]
 
 
-M = ('M', 'mass matrix, kg m^2, kg m or kg')
-C = ('C', 'Coriolis matrix, with C v in N m or N')
-COM_JACOBIAN = ('com_jacobian', 'of the centre of mass, in the axes of the root, m/s per rad/s '
-                'or m/s')
-JACOBIAN = ('J', 'twist of the link, angular first and in its axes, per velocity')
-JACOBIAN_DOT = ('J_dot', 'rate of the Jacobian of the link, in its axes')
-FUNCTIONS = {
-    'inverse_dynamics': Function(['q', 'v', 'a'], [('tau', TORQUES)], inverse_dynamics),
-    'gravity_torques': Function(['q'], [('g', TORQUES)], inverse_dynamics),
-    'bias_torques': Function(['q', 'v'], [('b', TORQUES)], bias_torques),
-    'forward_dynamics': Function(['q', 'v', 'tau'], [('a', ACCELERATIONS)], forward_dynamics),
-    'mass_matrix': Function(['q'], [M], mass_matrix),
-    'coriolis_matrix': Function(['q', 'v'], [C], coriolis_matrix),
-    'all_terms': Function(['q', 'v'], [
-        M, C, ('g', f'gravity: {TORQUES}'), ('coriolis_torques', f'C v: {TORQUES}'), COM_JACOBIAN,
-        ('com', 'centre of mass in the frame of the root, m')], all_terms),
-    'hybrid_dynamics': Function(['q', 'v', 'a', 'tau'], [
-        ('all_a', ACCELERATIONS), ('all_tau', TORQUES)], hybrid_dynamics, ['prescribed']),
-    'inverse_dynamics_derivatives': Function(['q', 'v', 'a'], [
-        ('by_position', f'of {TORQUES}, with respect to q'),
-        ('by_velocity', f'of {TORQUES}, with respect to v'), M], inverse_dynamics_derivatives),
-    'forward_dynamics_derivatives': Function(['q', 'v', 'tau'], [
-        ('by_position', f'of {ACCELERATIONS}, with respect to q'),
-        ('by_velocity', f'of {ACCELERATIONS}, with respect to v'),
-        ('by_torque', 'inverse of the mass matrix')], forward_dynamics_derivatives),
-    'forward_kinematics': Function(['q'], [
-        ('T', 'poses of all links in the frame of the root, 4 x 4 each')], forward_kinematics),
-    'jacobian': Function(['q'], [JACOBIAN], jacobian, ['link']),
-    'world_jacobian': Function(['q'], [
-        ('J', 'angular velocity of the link and velocity of its origin, in the axes of the root, '
-         'per velocity')], world_jacobian, ['link']),
-    'jacobian_dot': Function(['q', 'v'], [JACOBIAN_DOT], jacobian_dot, ['link']),
-    'world_jacobian_dot': Function(['q', 'v'], [
-        ('J_dot', 'rate of the world Jacobian of the link')], world_jacobian_dot, ['link']),
-    'center_of_mass': Function(['q'], [
-        ('com', 'centre of mass in the frame of the root, m')], center_of_mass),
-    'com_jacobian': Function(['q'], [COM_JACOBIAN], com_jacobian),
-    'com_jacobian_dot': Function(['q', 'v'], [
-        ('com_jacobian_dot', 'rate of com_jacobian')], com_jacobian_dot),
-    'torque_regressor': Function(['q', 'v', 'a'], [
-        ('Y', 'torques per inertial parameter: m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz of each '
-         'moving link')], torque_regressor),
-    'friction_torques': Function(['v'], [('friction', TORQUES)], friction_torques),
-    'spring_torques': Function(['q'], [('springs', TORQUES)], spring_torques),
-    'task_space_dynamics': Function(['q', 'v'], [
-        ('Lambda', 'inertia of the link, angular first and in its axes'),
-        ('eta', 'Coriolis, centrifugal and gravity wrench, N m and N'), JACOBIAN, JACOBIAN_DOT,
-        ('J_bar', 'dynamically consistent inverse of J'),
-        ('null_projector', '1 - J_bar J')], task_space_dynamics, ['link'])}
 # Of robots with closed loops.
 CLOSING = {'closure_step': Function(['q'], [
     ('q_next', 'configuration after the step, rad or m'),

@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from rbd_ros.codegen.functions import CLOSING, FUNCTIONS
+from rbd_ros.codegen.functions import CLOSING, FUNCTIONS, INPUTS, SHORT
 from rbd_ros.codegen.graph import Array, Graph, Tape
 from rbd_ros.codegen.interpretation import SymbolicRobot
 from rbd_ros.codegen.parameters import parameter_arrays
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
-
-_MEANINGS = {'q': 'configuration, rad or m', 'v': 'velocity, rad/s or m/s',
-             'a': 'acceleration, rad/s^2 or m/s^2', 'tau': 'torque or force, N m or N'}
-
 
 def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
           **options: Any) -> Graph:
@@ -58,6 +54,7 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
     """
     check_model(model)
     known = FUNCTIONS if model.loops is None else {**FUNCTIONS, **CLOSING}
+    function = SHORT.get(function, function)
     if function not in known:
         raise ModelError(f"there is no code for a function '{function}' of robot '{model.name}': "
                          'choose from ' + ', '.join(known))
@@ -69,12 +66,12 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
                              'cannot be inputs: leave them out')
         # The velocities of all joints depend on q.
         names = list(dict.fromkeys(('q', *names)))
-    inputs = tuple(Array(name, (model.nq if name == 'q' else model.nv,), _MEANINGS[name])
+    inputs = tuple(Array(name, (model.nq if name == 'q' else model.nv,), INPUTS[name])
                    for name in names)
     further = parameter_arrays(model, parameters)
     symbols = [tape.inputs(k, array.shape) for k, array in enumerate((*inputs, *further))]
     robot = SymbolicRobot(model, dict(zip(parameters, symbols[len(inputs):])))
-    values = found.run(robot, *symbols[:len(inputs)], **options)
+    values = found.run(robot, **dict(zip(names, symbols)), **options)
     outputs = tuple(Array(name, np.shape(x), meaning)
                     for (name, meaning), x in zip(found.outputs, values))
     return tape.graph(function, model.name, (*inputs, *further), outputs, values)

@@ -18,69 +18,26 @@ functions of JAX raise no errors.
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 try:
     import jax
 except ImportError as error:
     raise ImportError("rbd_ros.jax needs the package jax: pip install 'rbd_ros[jax]'") from error
 
+from rbd_ros.differentiable import FUNCTIONS, functions_of_robots
 from rbd_ros.jax.functions import function, rate_function
 from rbd_ros.model.model import Model
 
+__all__ = ['configuration_rate', *FUNCTIONS]
 Function: TypeAlias = Callable[..., jax.Array]
-
-
-def inverse_dynamics(model: Model) -> Function:
-    """Return the function (q, v, a) -> tau (..., nv), the torques that produce a."""
-    return function(model, 'inverse_dynamics')
-
-
-def forward_dynamics(model: Model) -> Function:
-    """Return the function (q, v, tau) -> a (..., nv), the accelerations due to tau."""
-    return function(model, 'forward_dynamics')
-
-
-def gravity_torques(model: Model) -> Function:
-    """Return the function (q) -> g (..., nv), the torques that hold the robot still."""
-    return function(model, 'gravity_torques')
-
-
-def bias_torques(model: Model) -> Function:
-    """Return the function (q, v) -> the torques (..., nv) at zero acceleration, C v + g."""
-    return function(model, 'bias_torques')
-
-
-def mass_matrix(model: Model) -> Function:
-    """Return the function (q) -> the mass matrix M (..., nv, nv)."""
-    return function(model, 'mass_matrix')
-
-
-def forward_kinematics(model: Model, link: str) -> Function:
-    """Return the function (q) -> the pose (..., 4, 4) of a link in the root's frame."""
-    return function(model, 'forward_kinematics', link)
-
-
-def body_jacobian(model: Model, link: str) -> Function:
-    """Return the function (q) -> the Jacobian (..., 6, nv) of a link in its own axes."""
-    return function(model, 'body_jacobian', link)
-
-
-def world_jacobian(model: Model, link: str) -> Function:
-    """Return the function (q) -> the Jacobian (..., 6, nv) of a link in the axes of the root."""
-    return function(model, 'world_jacobian', link)
-
-
-def center_of_mass(model: Model) -> Function:
-    """Return the function (q) -> the centre of mass (..., 3) in the root's frame."""
-    return function(model, 'center_of_mass')
-
-
-def com_jacobian(model: Model) -> Function:
-    """Return the function (q) -> the Jacobian (..., 3, nv) of the centre of mass."""
-    return function(model, 'com_jacobian')
 
 
 def configuration_rate(model: Model) -> Function:
     """Return the function (q, v) -> dq/dt (..., nq), which is v but for quaternions."""
     return rate_function(model)
+
+
+globals().update(functions_of_robots(__name__, function))
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Callable[..., Function]: ...

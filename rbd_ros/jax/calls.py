@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from rbd_ros.codegen.jax_code import jax_function
 from rbd_ros.codegen.tracing import trace
-from rbd_ros.differentiable import KERNELS
+from rbd_ros.differentiable import run_batch
 from rbd_ros.jax.handler import block_width, number_of, TARGET
 from rbd_ros.model.model import Model
 
@@ -37,10 +37,11 @@ def _kernels(model: Model, name: str, link: str | None) -> Callable[..., tuple[j
     """Return a function of `rbd_ros.batch` that calls the kernels."""
     nv, width = model.nv, block_width(model, name)
     number = np.int64(number_of(model, name, link))
-    shapes = KERNELS[name].shapes(nv, len(model.links)) if width is None else [(width,)]
 
     def call_kernels(*states: jax.Array) -> tuple[jax.Array, ...]:
         leading = states[0].shape[:-1]
+        shapes = [(width,)] if width is not None else [x.shape[1:] for x in run_batch(
+            model, name, [np.empty((0, x.shape[-1])) for x in states], link)]
         results = jax.ffi.ffi_call(
             TARGET, [jax.ShapeDtypeStruct((*leading, *shape), jnp.float64) for shape in shapes],
             vmap_method='broadcast_all')(*states, function=number)
@@ -87,5 +88,4 @@ def contracted(matrices: Sequence[jax.Array], x: jax.Array, transposed: bool) ->
 @cache
 def straight_line(model: Model, name: str, link: str | None) -> Callable[..., Any]:
     """Return a function of `rbd_ros.batch` in operations of JAX alone."""
-    name = 'jacobian' if name == 'body_jacobian' else name
     return jax_function(trace(model, name, **{} if link is None else {'link': link}))

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from rbd_ros.differentiable import (
-    check_count, check_shapes, configuration_rate as rate, derivatives, FUNCTIONS, KERNELS, Robot,
+    check_count, check_shapes, configuration_rate as rate, derivatives, FUNCTIONS, link_of, Robot,
     robot_of, value, velocity)
 from rbd_ros.errors import StateError
 from rbd_ros.jax.calls import call, contracted
@@ -24,7 +24,7 @@ from rbd_ros.model.model import Model
 def function(model: Model, name: str, link: str | None = None) -> Callable[..., jax.Array]:
     """Return a function of a robot, with its derivatives of all orders."""
     def run(kernel: str, *states: jax.Array) -> tuple[jax.Array, ...]:
-        return call(model, kernel, states, link if KERNELS[kernel].of_link else None)
+        return call(model, kernel, states, *link_of(kernel, link))
     robot = robot_of(model, name, link, jnp, run)
     differentiable = _with_derivatives(robot, name)
 

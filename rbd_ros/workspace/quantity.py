@@ -133,6 +133,17 @@ def function_of(name: str, form: Signature, result: str, names: dict[str, Any]) 
     return function
 
 
+def robot_function(module: str, name: str, options: Sequence[str],
+                   make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of a robot and options that passes these and its name to ``make``."""
+    form = Signature([Parameter(one, Parameter.POSITIONAL_OR_KEYWORD)
+                      for one in ('model', *options)])
+    function: Callable[..., Any] = function_of(
+        name, form, f"make({', '.join(['model', repr(name), *options])})", {'make': make})
+    function.__module__ = module
+    return function
+
+
 def task_of(name: str) -> Task:
     """Return the task of a quantity that has a kernel for many states."""
     task = QUANTITIES[name].task

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, SingularError, StateError
-from rbd_ros.differentiable import KERNELS
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.workspace.workspace import workspace_of
 from robots import random_tree, relative_error
@@ -28,12 +27,18 @@ jax.config.update('jax_enable_x64', True)
 # Rounding of sums of some dozen products, in another order.
 ROUNDING = 1e-11
 TREES = {'nothing but axes': random_tree(2, 5), **ROBOTS}
-# Of the kernels, how many of q, v and the third vector they take.
+# The functions of `rbd_ros.batch` that others are made of.
+KERNELS = (
+    'inverse_dynamics', 'forward_dynamics', 'gravity_torques', 'inverse_dynamics_derivatives',
+    'forward_dynamics_derivatives', 'forward_kinematics', 'body_jacobian', 'jacobian_dot',
+    'world_jacobian', 'world_jacobian_dot', 'center_of_mass', 'com_jacobian', 'com_jacobian_dot')
+# How many of q, v and the third vector they take.
 TAKEN = {name: 3 if 'dynamics' in name else 2 if name.endswith('dot') else 1 for name in KERNELS}
 
 
 def link_of(model, name):
-    return model.link_names[-1] if KERNELS[name].of_link else None
+    of_link = 'jacobian' in name and not name.startswith('com')
+    return model.link_names[-1] if of_link else None
 
 
 def of_one_state(model, name, state):
