@@ -29,7 +29,8 @@ setup(
     maintainer=package.findtext('maintainer'),
     maintainer_email=package.find('maintainer').get('email'),
     packages=find_packages(include=['rbd_ros', 'rbd_ros.*']),
-    package_data={'': ['py.typed', '*.pyi']},    # for checkers of types
+    # For checkers of types, and for generated code.
+    package_data={'': ['py.typed', '*.pyi', 'templates/*.in']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{name}']),
         (f'share/{name}', ['package.xml']),

@@ -15,6 +15,7 @@ from rbd_ros.codegen.c import prototype, Style, wrapped, Writer
 from rbd_ros.codegen.c_sines import cosines_and_sines, HEADERS
 from rbd_ros.codegen.functions import CLOSING, FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph
+from rbd_ros.codegen.package_texts import filled
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.closed_loop_arrays import ACCEPTED, ACCURACY, ITERATIONS, STALLED
@@ -95,9 +96,9 @@ def package_files(model: Model, functions: Sequence[str], *, prefix: str | None 
     package = Package(model, style, graphs, options, sources or {})
     return {f'{package.name}.h': header(package), f'{package.name}.c': source(package),
             f'test_{package.name}.c': test_program(package),
-            'CMakeLists.txt': texts.CMAKE.replace('PACKAGE', package.name),
-            'package.xml': texts.PACKAGE_XML.replace('PACKAGE', package.name).replace(
-                'ROBOT', texts.escaped(model.name)),
+            'CMakeLists.txt': filled('CMakeLists.txt', package=package.name),
+            'package.xml': filled('package.xml', package=package.name,
+                                  robot=texts.escaped(model.name)),
             'README.md': readme(package)}
 
 
@@ -117,7 +118,8 @@ def describe(array: Array) -> str:
 def closing_words(package: Package) -> dict[str, Any]:
     """Return the words of the function that closes loops."""
     style, single = package.style, package.style.single
-    return {'prefix': style.prefix, 'real': style.real, 'nq': package.model.nq,
+    words = {'prefix': style.prefix, 'real': style.real}
+    return {**words, 'nq': package.model.nq, 'prototype': texts.CLOSE_LOOPS.format_map(words),
             'iterations': ITERATIONS, 'stalled': style.number(STALLED),
             'accuracy': style.number(SINGLE_ACCURACY if single else ACCURACY),
             'accepted': style.number(SINGLE_ACCEPTED if single else ACCEPTED)}
@@ -133,10 +135,9 @@ def header(package: Package) -> str:
         note = '\n'.join(wrapped(line, ' * ').replace('\n ', '\n *') for line in lines)
         functions.append(f'/*\n{note}\n */\n{prototype(style, graph)};\n')
     if package.has_loops:
-        functions.append(f'{texts.CLOSE_LOOPS_COMMENT}{texts.CLOSE_LOOPS_PROTOTYPE};\n'.lstrip(
-            ).format_map(closing_words(package)))
-    return texts.HEADER.format(
-        robot=texts.in_comment(model.name), package=package.name, upper=upper,
+        functions.append(filled('close_loops.h', **closing_words(package)))
+    return filled(
+        'header.h', robot=texts.in_comment(model.name), package=package.name, upper=upper,
         guard=f'{package.name.upper()}_H', nq=model.nq, nv=model.nv, prefix=style.prefix,
         restrict=style.restrict, functions='\n'.join(functions))
 
@@ -146,9 +147,7 @@ def source(package: Package) -> str:
     style, model = package.style, package.model
     functions = [Writer(style, graph).function() for graph in package.graphs]
     if package.has_loops:
-        words = closing_words(package)
-        functions.append(texts.CLOSE_LOOPS.lstrip().format(
-            prototype=texts.CLOSE_LOOPS_PROTOTYPE.format_map(words), **words))
+        functions.append(filled('close_loops.c', **closing_words(package)))
     names = '\n'.join(
         f'const char *const {style.prefix}_{kind}_names[{style.prefix.upper()}_{size}] = {{\n'
         + ',\n'.join(f'    {texts.quoted(name)}' for name in all_names) + '};'
@@ -156,11 +155,11 @@ def source(package: Package) -> str:
                                       ('velocity', 'NV', model.velocity_names)))
     sines = ''
     if any('_cosines_and_sines(' in text for text in functions):
-        sines = cosines_and_sines(style.prefix, style.restrict, style.single)
+        sines = '\n' + cosines_and_sines(style.prefix, style.restrict, style.single)
     headers = '\n'.join(f'#include <{name}>' for name in HEADERS)
-    return texts.SOURCE.format(package=package.name, headers=headers, names=names, sines=sines,
-                               PART=f'{style.prefix.upper()}_PART', functions='\n'.join(functions),
-                               robot=texts.in_comment(model.name))
+    return filled('source.c', package=package.name, headers=headers, names=names, sines=sines,
+                  PART=f'{style.prefix.upper()}_PART', robot=texts.in_comment(model.name),
+                  functions='\n'.join(functions).rstrip('\n'))
 
 
 # -- The test program. --------------------------------------------------------------------------
@@ -210,9 +209,9 @@ def test_program(package: Package) -> str:
                       f'{array.name}_expected, {x.size});'
                       for array, x in zip(graph.outputs, answers)]
             blocks.append(in_braces(lines))
-    return texts.TEST.format(
-        package=package.name, real=style.real, tolerance=style.number(TOLERANCES[style.single]),
-        fabs=style.call('fabs'), zero=style.number(0.0), one=style.number(1.0),
+    return filled(
+        'test.c', package=package.name, real=style.real,
+        tolerance=style.number(TOLERANCES[style.single]), fabs=style.call('fabs'), zero=style.number(0.0), one=style.number(1.0),
         blocks='\n'.join(blocks))
 
 
@@ -260,12 +259,12 @@ def readme(package: Package) -> str:
                         for name, digest in package.sources.items())
     options = ''.join(f'- {name}: {value if isinstance(value, str) else listed(model, value)}\n'
                       for name, value in package.options.items() if value is not None)
-    return texts.README.format(
-        robot=model.name, package=package.name, prefix=style.prefix, functions=functions,
-        joints=joints, positions=positions,
+    return filled(
+        'README.md', robot=model.name, package=package.name, prefix=style.prefix,
+        functions=functions, joints=joints, positions=positions,
         closing=texts.CLOSING.format(prefix=style.prefix) if package.has_loops else '',
         sources=sources or '- a robot built in a program',
-        options=options and f'\nOptions:\n\n{options}', version=rbd_ros.__version__,
+        options=options and f'\n\nOptions:\n\n{options}'.rstrip('\n'), version=rbd_ros.__version__,
         gravity=', '.join(f'{x:g}' for x in model.gravity), real=style.real,
         tolerance=f'{TOLERANCES[style.single]:g}')
 
