@@ -292,7 +292,7 @@ def torque_regressor(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, a: np.n
 def friction_torques(robot: SymbolicRobot, v: np.ndarray,
                      q: np.ndarray | None = None) -> Values:
     own = interpreted(friction)(robot.model, v, sign(v), v)
-    if q is None:
+    if q is None or robot.model.loops is None:
         return [own]
     closed_loop_states(robot, q, v)
     V, tree = dependent_velocities(robot), robot.model.unconstrained

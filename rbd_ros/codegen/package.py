@@ -211,8 +211,8 @@ def test_program(package: Package) -> str:
             blocks.append(in_braces(lines))
     return filled(
         'test.c', package=package.name, real=style.real,
-        tolerance=style.number(TOLERANCES[style.single]), fabs=style.call('fabs'), zero=style.number(0.0), one=style.number(1.0),
-        blocks='\n'.join(blocks))
+        tolerance=style.number(TOLERANCES[style.single]), fabs=style.call('fabs'),
+        zero=style.number(0.0), one=style.number(1.0), blocks='\n'.join(blocks))
 
 
 def in_braces(lines: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 
+
 def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
           **options: Any) -> Graph:
     """

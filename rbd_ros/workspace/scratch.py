@@ -8,6 +8,9 @@ rely on it: entries for joints that do not carry each other are never written.
 
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from rbd_ros.kernels.layout import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, Q
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
@@ -15,6 +18,31 @@ from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.results import derivative_layout, Derivatives, DynamicsTerms, term_layout
 
 Arrays = tuple[np.ndarray, ...]
+Shape = Callable[[int], tuple[int, ...]]    # by the number of velocities
+
+
+def zeros(shape: Shape, dtype: type = float) -> Callable[[WorkspaceBase], np.ndarray]:
+    """Return the function that makes a buffer."""
+    return lambda w: np.zeros(shape(w._nv), dtype)
+
+
+def several(*shapes: Shape) -> Callable[[WorkspaceBase], Any]:
+    """Return the function that makes several buffers."""
+    return lambda w: tuple([np.zeros(shape(w._nv)) for shape in shapes])
+
+
+none_prescribed = zeros(lambda n: (n,), bool)   # the mask for which no acceleration is given
+matrix_rates = zeros(lambda n: (2 * n + 1, n))  # C, and the rates of C and g
+com_rows = several(lambda n: (3, n), lambda n: (3,))    # Jacobian of the centre of mass, and that
+link_acceleration = zeros(lambda n: (1, 6))     # Jdot v of a link
+# Derivatives of M, of C, of a Jacobian, and of a Jacobian and its rate, the coordinate first.
+cube = zeros(lambda n: (n, n, n))
+cubes = several(lambda n: (n, n, n), lambda n: (n, n, n))
+jacobian_change = zeros(lambda n: (n, 6, n))
+jacobian_changes = several(lambda n: (n, 6, n), lambda n: (n, 6, n))
+# For the kernel of task space; Lambda, eta and the condition, J_bar and the null projector.
+task_work = several(lambda n: (n, n), lambda n: (46 + 2 * n, 6))
+task_results = several(lambda n: (8, 6), lambda n: (n, 6), lambda n: (n, n))
 
 
 def terms(w: WorkspaceBase) -> tuple[np.ndarray, DynamicsTerms]:
@@ -38,11 +66,6 @@ def equations_of_motion(w: WorkspaceBase) -> Arrays:
     """Return an `elimination_table`, and buffers for M, b, and L twice, M = L^T L."""
     table, *L = w._kept(factor)
     return table, np.zeros((w._nv, w._nv)), np.zeros(w._nv), *L
-
-
-def none_prescribed(w: WorkspaceBase) -> np.ndarray:
-    """Return the mask for which no acceleration is given."""
-    return np.zeros(w._nv, bool)
 
 
 def torque_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, Derivatives]:
@@ -101,21 +124,6 @@ def coupled_derivatives(w: WorkspaceBase) -> Arrays:
     return np.zeros((n, 3 * n)), np.zeros((nv, 3 * nv)), np.zeros(nv, np.int64)
 
 
-def cube(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for the derivatives of M."""
-    return np.zeros(3 * (w._nv,))
-
-
-def cubes(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return buffers for the derivatives of C."""
-    return np.zeros(3 * (w._nv,)), np.zeros(3 * (w._nv,))
-
-
-def matrix_rates(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for C and the rates of C and g."""
-    return np.zeros((2 * w._nv + 1, w._nv))
-
-
 def directions_found(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a buffer with two scratch rows, da and dtau; and the last two."""
     rows = np.zeros((4, w._nv))
@@ -134,30 +142,10 @@ def link_matrices(w: WorkspaceBase) -> np.ndarray:
     return np.empty((len(w._kept(link_table)), 4, 4))
 
 
-def com_rows(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return buffers for the Jacobian of the centre of mass, and for the centre of mass."""
-    return np.zeros((3, w._nv)), np.zeros(3)
-
-
 def jacobian_rates(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return a buffer for the Jacobian of a link, two rates and Jdot v; and the first three."""
     rows, n = np.zeros((19, max(w._nv, 6))), w._nv
     return rows, rows[:6, :n], rows[6:12, :n], rows[12:18, :n]
-
-
-def link_acceleration(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for Jdot v of a link."""
-    return np.zeros((1, 6))
-
-
-def jacobian_change(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for the derivatives of a Jacobian, the coordinate first."""
-    return np.empty((w._nv, 6, w._nv))
-
-
-def jacobian_changes(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return buffers for the derivatives of a Jacobian and of its rate, the coordinate first."""
-    return np.empty((w._nv, 6, w._nv)), np.empty((w._nv, 6, w._nv))
 
 
 def momentum_rows(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -187,16 +175,6 @@ def matrices_by_parameters(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np
     """Return buffers for the derivatives of M, C and g."""
     n, parameters = w._nv, 10 * len(w._kept(body_table))
     return np.zeros((n, n, parameters)), np.zeros((n, n, parameters)), np.zeros((n, parameters))
-
-
-def task_work(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return scratch buffers for the kernel of task space."""
-    return np.zeros((w._nv, w._nv)), np.zeros((46 + 2 * w._nv, 6))
-
-
-def task_results(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return buffers for Lambda, eta and the condition; for J_bar; and for the null projector."""
-    return np.zeros((8, 6)), np.zeros((w._nv, 6)), np.zeros((w._nv, w._nv))
 
 
 def carriers(w: WorkspaceBase) -> np.ndarray:
