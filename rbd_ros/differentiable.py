@@ -218,6 +218,11 @@ def check_shapes(model: Model, labels: Sequence[str], shapes: Sequence[Shape]) -
             f'{label} {shape}' for label, shape in zip(labels, shapes)) + ' differ') from None
 
 
+def halves(x: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return states and their directions, given one after the other."""
+    return x[:len(x) // 2], x[len(x) // 2:]
+
+
 def value(robot: Robot, name: str, *states: Array) -> Array:
     """Return the result of a function."""
     compute = FUNCTIONS[name].value

@@ -25,7 +25,7 @@ from typing import Any, TYPE_CHECKING, TypeAlias
 import numpy as np
 from rbd_ros.differentiable import (
     changes, check_count, check_shapes, configuration_rate as rate, FUNCTIONS,
-    functions_of_robots, jacobians, Robot, robot_of, run_batch, value)
+    functions_of_robots, halves, jacobians, Robot, robot_of, run_batch, value)
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.model import Model
@@ -96,6 +96,12 @@ class _Batched(torch.autograd.Function):
             else x.expand(info.batch_size, *x.shape) for x, axis in zip(arguments, in_dims)))
         return found, 0 if isinstance(found, torch.Tensor) else (0,) * len(found)
 
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        ctx.of = inputs[:2]
+        ctx.save_for_backward(*inputs[2:])
+        ctx.save_for_forward(*inputs[2:])
+
 
 class _Value(_Batched):
     """The entries (..., m) of the result of a function."""
@@ -105,10 +111,6 @@ class _Value(_Batched):
         found = value(robot, name, *_arrays(states))
         return torch.from_numpy(found.reshape(
             *states[0].shape[:-1], prod(FUNCTIONS[name].shape(robot.model.nv))))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        _save(ctx, inputs)
 
     @staticmethod
     def backward(ctx: Any, weights: torch.Tensor) -> Any:
@@ -126,10 +128,6 @@ class _Gradient(_Batched):
     def forward(robot: Robot, name: str, weights: torch.Tensor,
                 *states: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return _tensors(_gradient(robot, name, *_arrays([weights, *states])))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
-        _save(ctx, inputs)
 
     @staticmethod
     def backward(ctx: Any, *directions: torch.Tensor) -> Any:
@@ -153,10 +151,6 @@ class _Change(_Batched):
         return _tensors(_change(robot, name, *_arrays(tensors)))[0]
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
-        _save(ctx, inputs)
-
-    @staticmethod
     def backward(ctx: Any, weights: torch.Tensor) -> Any:
         states = ctx.saved_tensors[:len(ctx.saved_tensors) // 2]
         return (None, None,
@@ -165,8 +159,8 @@ class _Change(_Batched):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        states, directions = _halves(ctx.saved_tensors)
-        other, change = _halves(tangents[2:])
+        states, directions = halves(ctx.saved_tensors)
+        other, change = halves(tangents[2:])
         return (_Last.apply(_change, *ctx.of, *states, *change)[0]
                 + _Last.apply(_change_change, *ctx.of, *states, *directions, *other)[0])
 
@@ -190,12 +184,6 @@ class _Last(_Batched):
     jvp = backward
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...]) -> None:
-    ctx.of = inputs[:2]
-    ctx.save_for_backward(*inputs[2:])
-    ctx.save_for_forward(*inputs[2:])
-
-
 def _arrays(tensors: Sequence[torch.Tensor]) -> list[np.ndarray]:
     return [x.detach().numpy() for x in tensors]
 
@@ -204,13 +192,9 @@ def _tensors(arrays: Sequence[np.ndarray]) -> tuple[torch.Tensor, ...]:
     return tuple(map(torch.from_numpy, arrays))
 
 
-def _halves(x: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    return x[:len(x) // 2], x[len(x) // 2:]
-
-
 def _change(robot: Robot, name: str, *arrays: np.ndarray) -> list[np.ndarray]:
     """Return the derivative of the entries, given states and directions."""
-    states, directions = _halves(arrays)
+    states, directions = halves(arrays)
     return [_along(jacobians(robot, name, *states), directions)]
 
 
@@ -236,7 +220,7 @@ def _gradient_change(robot: Robot, name: str, weights: np.ndarray,
                      *arrays: np.ndarray) -> list[np.ndarray]:
     """Return the derivatives of `_gradient`, given states and directions; they are symmetric."""
     return [np.einsum('...mk,...m->...k', dJ, weights)
-            for dJ in changes(robot, partial(jacobians, robot, name), *_halves(arrays))]
+            for dJ in changes(robot, partial(jacobians, robot, name), *halves(arrays))]
 
 
 globals().update(functions_of_robots(__name__, _function))

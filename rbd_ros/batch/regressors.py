@@ -10,6 +10,7 @@ from rbd_ros.batch.threads import Progress
 from rbd_ros.kernels.batch_dynamics import inverse_dynamics_states, transposed_product_states
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.kernels.layout import ARMATURE, INERTIA
+from rbd_ros.model.body_table import PSEUDO_ENTRIES
 from rbd_ros.model.inertial import check_parameters, pseudo_inertia_of_parameters
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.lanes import as_written, Outputs, Scratch, scratch_buffers, shape, Task
@@ -31,8 +32,6 @@ TRANSPOSED_PRODUCT = Task(
     Outputs(lambda model, n: [(number_of_parameters(model),)], as_written, [same]),
     scratch_buffers(('Q', 'V', 'A', 'Tau'), lambda w: w._kept(body_table), _entries_of_links),
     lambda w, q, v, a, x: [w.torque_regressor(q, v, a).T @ x])
-# Entries of a 4x4 pseudo-inertia in the order of the kernels: Sigma (6), h (3), m.
-ENTRIES = (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
 
 
 def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, pi: ArrayLike,
@@ -65,7 +64,8 @@ def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayL
     robot = workspace.robot.copy()
     robot[workspace._columns(INERTIA, 10)] = 0.0
     robot[workspace._columns(ARMATURE, 1)] = 0.0
-    robot[workspace._columns(INERTIA, 10)[bodies[:, 0].astype(int)]] = P[:, ENTRIES[0], ENTRIES[1]]
+    robot[workspace._columns(INERTIA, 10)[bodies[:, 0].astype(int)]] = P[
+        (slice(None), *PSEUDO_ENTRIES)]
     return solve(model, PRODUCT, (Q, V, A), out, threads, progress,
                  given=Given((), {'pi': pi}, robot=robot))[0]
 

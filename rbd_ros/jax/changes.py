@@ -16,7 +16,8 @@ import jax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 import jax.numpy as jnp
-from rbd_ros.differentiable import changes, changes_along_others, changes_along_q, Jacobians, Robot
+from rbd_ros.differentiable import (
+    changes, changes_along_others, changes_along_q, halves, Jacobians, Robot)
 
 changes_p = Primitive('rbd_ros_jacobian_changes')
 changes_p.multiple_results = True
@@ -34,11 +35,11 @@ class Changes:
 
     def along(self, *arrays: Any) -> list[Any]:
         """Return the derivatives by differences, given states and directions."""
-        return changes(self.robot, self.matrices, *_halves(arrays))
+        return changes(self.robot, self.matrices, *halves(arrays))
 
     def by_all(self, *arrays: Any) -> list[Any]:
         """Return the derivatives as products of those along all coordinates and directions."""
-        states, (along_q, *others) = _halves(arrays)
+        states, (along_q, *others) = halves(arrays)
         robot, matrices, q = self.robot, self.matrices, states[0]
         by_q = jax.vmap(lambda unit: changes_along_q(
             robot, matrices, states, jnp.broadcast_to(unit, q.shape)), out_axes=-1)
@@ -57,24 +58,20 @@ def _times(derivatives: jax.Array, direction: jax.Array) -> jax.Array:
     return jnp.einsum('...mkh,...h->...mk', derivatives, direction)
 
 
-def _halves(x: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    return x[:len(x) // 2], x[len(x) // 2:]
-
-
 def _shapes(*arguments: Any, of: Changes) -> list[Any]:
     nv = of.robot.model.nv
-    return [x.update(shape=(*x.shape[:-1], of.size, nv)) for x in _halves(arguments)[0]]
+    return [x.update(shape=(*x.shape[:-1], of.size, nv)) for x in halves(arguments)[0]]
 
 
 def _jvp(values: Sequence[Any], tangents: Sequence[Any], *, of: Changes) -> Any:
     whole = [ad.instantiate_zeros(x) for x in tangents]
-    if all(type(x) is ad.Zero for x in _halves(tangents)[0]):
-        return of(*_halves(values)), of(_halves(values)[0], _halves(whole)[1])
+    if all(type(x) is ad.Zero for x in halves(tangents)[0]):
+        return of(*halves(values)), of(halves(values)[0], halves(whole)[1])
     return jax.jvp(of.by_all, values, whole)
 
 
 def _transpose(weights: Sequence[Any], *arguments: Any, of: Changes) -> Any:
-    states, directions = _halves(arguments)
+    states, directions = halves(arguments)
     (*found,) = jax.linear_transpose(lambda *x: of.by_all(*states, *x), *(
         jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in directions))(
             [ad.instantiate_zeros(x) for x in weights])

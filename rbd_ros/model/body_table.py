@@ -12,6 +12,9 @@ from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, joint_screws
 from rbd_ros.model.se3 import pose
 
+# Entries of a 4x4 pseudo-inertia in the order of the kernels: Sigma (6), h (3), m.
+PSEUDO_ENTRIES = (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -91,9 +94,7 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
     robot[0, columns.Q] = q
     parents = robot[1:, columns.PARENT].astype(int)
     robot[parents[parents != np.arange(len(parents))], columns.BRANCHES] = 1.0
-    # Sigma, h and m.
-    robot[:, columns.INERTIA:columns.INERTIA + 10] = P[:, (0, 1, 2, 0, 0, 1, 0, 1, 2, 3),
-                                                       (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)]
+    robot[:, columns.INERTIA:columns.INERTIA + 10] = P[(slice(None), *PSEUDO_ENTRIES)]
     tree = Tree(robot, 1 if np.all(robot[:, columns.KIND] == columns.SCREW) else None, link_body,
                 link_pose)
     for array in (tree.robot, tree.link_body, tree.link_pose):

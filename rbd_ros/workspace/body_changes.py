@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, shown, Wrenches, wrenches
-from rbd_ros.model.body_table import pseudo_inertias
-from rbd_ros.model.inertial import inertia_of_parameters, parameters_of_inertia
+from rbd_ros.model.body_table import PSEUDO_ENTRIES, pseudo_inertias
+from rbd_ros.model.inertial import (
+    inertia_of_parameters, parameters_of_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, hat, inverse
 from rbd_ros.workspace.variation import Variation
 
-# Entries of a 4x4 pseudo-inertia in the order of the kernels: Sigma (6), h (3), m.
-_ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
 ROUNDING = 1e-9    # largest relative deviation of a 6x6 inertia change from a possible one
 CHANGE, TURNING = 23, 13    # lengths of the rows of `body_changes`
 NOTHING = np.zeros((0, CHANGE)), np.zeros((0, TURNING))
@@ -73,7 +72,7 @@ def body_changes(model: Model, variation: Variation,
         if k in moved and tree.link_body[k]:    # the ground's inertia has no effect
             half = hat(moved[k]) @ X @ pseudo_inertias([model.links[k]])[0] @ X.T
             dP = dP + half + half.T
-        add(tree.link_body[k], 7, dP[_ROWS, _COLUMNS])
+        add(tree.link_body[k], 7, dP[PSEUDO_ENTRIES])
     turning = []
     for k in {*dforces, *forces}:
         X = tree.link_pose[k]
@@ -123,10 +122,7 @@ def _pseudo_inertia_change(model: Model, k: int, change: np.ndarray) -> np.ndarr
                 f"dinertia of link '{model.link_names[k]}' is not the change of a rigid body's "
                 'inertia, [I, [h]; [h]^T, m 1] with I symmetric')
         change = pi
-    m, x, y, z, Ixx, Iyy, Izz, Ixy, Ixz, Iyz = change.tolist()
-    half = 0.5 * (Ixx + Iyy + Izz)
-    return np.array(((half - Ixx, -Ixy, -Ixz, x), (-Ixy, half - Iyy, -Iyz, y),
-                     (-Ixz, -Iyz, half - Izz, z), (x, y, z, m)))
+    return pseudo_inertia_of_parameters(change)
 
 
 def _named(label: str, values: object) -> Mapping[str, Any]:
