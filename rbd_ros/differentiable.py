@@ -13,7 +13,7 @@ The arrays are those of NumPy or of JAX, with ``xp`` the module numpy or jax.num
 
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from inspect import signature
 from math import prod
 from typing import Any, NamedTuple
@@ -248,17 +248,9 @@ def velocity(robot: Robot, q: Array, rate: Array) -> Array:
     model, xp = robot.model, robot.xp
     if model.nq == model.nv:
         return rate
-    parts = []
-    for joint, i, _ in model.unconstrained.moving_joints:
-        if KINDS[joint.kind].is_screws:
-            parts.append(rate[..., i])
-            continue
-        to_omega, R = _quaternion_maps(xp, q[..., i.start:i.start + 4])
-        parts.append(_product(rate[..., i.start:i.start + 4], xp.swapaxes(to_omega, -1, -2)))
-        if joint.kind == 'free':
-            # The velocity of the origin is R^T dp/dt.
-            parts.append(_product(rate[..., i.start + 4:i.stop], R))
-    v = xp.concatenate(parts, -1)
+    v = xp.concatenate([
+        rate[..., i] if T is None else _product(rate[..., i], xp.swapaxes(T, -1, -2))
+        for i, _, T in _blocks(model.unconstrained, xp, q)], -1)
     # With closed loops, those of the other joints follow.
     return v if model.loops is None else v[..., model.loops.own]
 
@@ -274,17 +266,21 @@ def _by_coordinates(robot: Robot, q: Array, J: Array) -> Array:
         places = np.full(tree.nv, model.nv)
         places[model.loops.own] = np.arange(model.nv)
         J = xp.concatenate([J, xp.zeros_like(J[..., :1])], -1)[..., places]
-    parts = []
-    for joint, i, k in tree.moving_joints:
+    return xp.concatenate([J[..., k] if T is None else J[..., k] @ T
+                           for _, k, T in _blocks(tree, xp, q)], -1)
+
+
+def _blocks(model: Model, xp: Any, q: Array) -> Iterator[tuple[slice, slice, Array | None]]:
+    """Yield parts of q and of v, and T there, with v = T dq/dt; None for the identity."""
+    for joint, i, k in model.moving_joints:
         if KINDS[joint.kind].is_screws:
-            parts.append(J[..., k])
+            yield i, k, None
             continue
         to_omega, R = _quaternion_maps(xp, q[..., i.start:i.start + 4])
-        parts.append(J[..., k.start:k.start + 3] @ to_omega)
+        yield slice(i.start, i.start + 4), slice(k.start, k.start + 3), to_omega
         if joint.kind == 'free':
             # The velocity of the origin is R^T dp/dt.
-            parts.append(J[..., k.start + 3:k.stop] @ xp.swapaxes(R, -1, -2))
-    return xp.concatenate(parts, -1)
+            yield slice(i.start + 4, i.stop), slice(k.start + 3, k.stop), xp.swapaxes(R, -1, -2)
 
 
 def _quaternion_maps(xp: Any, quaternion: Array) -> tuple[Array, Array]:
@@ -367,17 +363,12 @@ def configuration_rate(model: Model, xp: Any, q: Array, v: Array) -> Array:
     if model.nq == model.nv:
         return v
     parts = []
-    for joint, i, k in model.moving_joints:
-        if KINDS[joint.kind].is_screws:
-            parts.append(v[..., k])
-            continue
-        quaternion = q[..., i.start:i.start + 4]
-        to_omega, R = _quaternion_maps(xp, quaternion)
-        square = xp.sum(quaternion * quaternion, -1)[..., None]
-        # Half the product of the quaternion and (omega, 0).
-        parts.append(0.25 * square * _product(v[..., k.start:k.start + 3], to_omega))
-        if joint.kind == 'free':
-            parts.append(_product(v[..., k.start + 3:k.stop], xp.swapaxes(R, -1, -2)))
+    for i, k, T in _blocks(model, xp, q):
+        part = v[..., k] if T is None else _product(v[..., k], T)
+        if i.stop - i.start > k.stop - k.start:
+            # Half the product of the quaternion and (omega, 0).
+            part = 0.25 * xp.sum(q[..., i] * q[..., i], -1)[..., None] * part
+        parts.append(part)
     return xp.concatenate(parts, -1)
 
 

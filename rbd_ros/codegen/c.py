@@ -16,26 +16,13 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.codegen.graph import BINARY, Graph
+from rbd_ros.codegen.evaluation import ATOM, Expression, INFIX, SUM
+from rbd_ros.codegen.graph import Graph
 
 PART = 300          # statements of a part
 NEAR = 30           # operations between a result and its only use up to which it is inlined
 LENGTH = 8          # results in one expression
 WIDTH = 99
-SIGNS = {'add': ' + ', 'sub': ' - ', 'mul': ' * ', 'div': ' / '}
-# How tightly operators bind; operands of weaker ones are in parentheses.
-SUM, PRODUCT, TERM = 1, 2, 3
-
-
-class Expression(NamedTuple):
-    """The text of a value, how tightly its operator binds, and the number of its operations."""
-
-    text: str
-    binding: int
-    length: int
-
-    def within(self, binding: int) -> str:
-        return self.text if self.binding >= binding else f'({self.text})'
 
 
 class Style(NamedTuple):
@@ -116,27 +103,27 @@ class Writer:
         kind, arguments = self.graph.operations[k]
         if kind == 'constant':
             text = self.style.number(arguments[0])
-            return Expression(text, SUM if text[0] == '-' else TERM, 0)
+            return Expression(text, SUM if text[0] == '-' else ATOM, 0)
         if kind == 'input':
-            return Expression(f'{self.graph.inputs[arguments[0]].name}[{arguments[1]}]', TERM, 0)
+            return Expression(f'{self.graph.inputs[arguments[0]].name}[{arguments[1]}]', ATOM, 0)
         if kind in ('cos', 'sin'):
-            return Expression(f'{kind}_[{self.angles.index(arguments[0])}]', TERM, 0)
+            return Expression(f'{kind}_[{self.angles.index(arguments[0])}]', ATOM, 0)
         operands = [self.expressions[j] for j in arguments]
         length = 1 + sum(one.length for one in operands)
-        if kind in BINARY:
-            binding = SUM if kind in ('add', 'sub') else PRODUCT
+        if kind in INFIX:
+            sign, binding = INFIX[kind]
             # Operands on the right are evaluated first, as they were recorded.
-            text = (operands[0].within(binding) + SIGNS[kind] + operands[1].within(binding + 1))
+            text = f'{operands[0].within(binding)} {sign} {operands[1].within(binding + 1)}'
             return Expression(text, binding, length)
         if kind == 'neg':
-            return Expression(f'-{operands[0].within(TERM)}', SUM, length)
+            return Expression(f'-{operands[0].within(ATOM)}', SUM, length)
         x = operands[0].text
         if kind == 'sign':
             one, zero = self.style.number(1.0), self.style.number(0.0)
-            x = operands[0].within(TERM)
+            x = operands[0].within(ATOM)
             return Expression(f'(({x} > {zero} ? {one} : {zero}) - ({x} < {zero} ? {one} : '
-                              f'{zero}))', TERM, length)
-        return Expression(f'{self.style.call("fabs" if kind == "abs" else kind)}({x})', TERM,
+                              f'{zero}))', ATOM, length)
+        return Expression(f'{self.style.call("fabs" if kind == "abs" else kind)}({x})', ATOM,
                           length)
 
     def is_inlined(self, k: int, found: Expression) -> bool:
@@ -159,7 +146,7 @@ class Writer:
                 if k in self.places:
                     yield -1, f'{" = ".join(self.places[k])} = {found.text};'
             else:
-                self.expressions[k] = Expression(f't{k}', TERM, 0)
+                self.expressions[k] = Expression(f't{k}', ATOM, 0)
                 yield k, f'const {self.style.real} t{k} = {found.text};'
                 if k in self.places:
                     yield -1, f'{" = ".join(self.places[k])} = t{k};'

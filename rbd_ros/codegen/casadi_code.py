@@ -42,10 +42,8 @@ def casadi_expressions(graph: Graph) -> tuple[list[Any], list[Any]]:
     """Return symbols for the inputs, and the outputs as matrices of SX."""
     casadi = import_casadi()
     inputs = [casadi.SX.sym(array.name, *array.shape) for array in graph.inputs]
-    functions = {kind: getattr(casadi, kind) for kind in (
-        'sqrt', 'sin', 'cos', 'exp', 'tanh', 'sign')}
     outputs = []
-    for x in evaluate(graph, [casadi.vertsplit(x) for x in inputs], functions, casadi.SX):
+    for x in evaluate(graph, [casadi.vertsplit(x) for x in inputs], casadi, casadi.SX):
         # CasADi stores columns, NumPy rows.
         columns = casadi.vertcat(*x.reshape(-1, x.shape[-1]).T.ravel())
         outputs.append(columns if x.ndim == 1 else casadi.sparsify(

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of a graph, carried out on the scalars of another library."""
+"""The operations of a graph: as texts, and carried out on the scalars of another library."""
 
 from collections.abc import Callable, Mapping, Sequence
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.codegen.graph import Graph
@@ -12,19 +12,34 @@ from rbd_ros.codegen.graph import Graph
 OPERATORS: Mapping[str, Callable[..., Any]] = {
     'add': operator.add, 'sub': operator.sub, 'mul': operator.mul, 'div': operator.truediv,
     'neg': operator.neg, 'abs': abs}
+FUNCTIONS = 'sqrt', 'sin', 'cos', 'exp', 'tanh', 'sign'     # as they are named in libraries
+# How tightly operators bind; operands of weaker ones are in parentheses.
+SUM, PRODUCT, ATOM = range(3)
+INFIX = {'add': ('+', SUM), 'sub': ('-', SUM), 'mul': ('*', PRODUCT), 'div': ('/', PRODUCT)}
+
+
+class Expression(NamedTuple):
+    """The text of a value, how tightly its last operator binds, and how many it has."""
+
+    text: str
+    binding: int
+    length: int = 0
+
+    def within(self, binding: int) -> str:
+        """Return the text as an operand, in parentheses if it binds less tightly."""
+        return self.text if self.binding >= binding else f'({self.text})'
 
 
 def evaluate(graph: Graph, inputs: Sequence[Sequence[Any]],
-             functions: Mapping[str, Callable[[Any], Any]],
-             constant: Callable[[float], Any]) -> list[np.ndarray]:
+             library: Any, constant: Callable[[float], Any]) -> list[np.ndarray]:
     """
     Return the outputs as arrays of scalars; operators are Python's.
 
-    `inputs` has the entries of each input in row-major order, `functions` the other operations
-    with one argument by kind, and `constant` makes a scalar of a number.
+    `inputs` has the entries of each input in row-major order, `library` the other functions, and
+    `constant` makes a scalar of a number.
 
     """
-    known = {**OPERATORS, **functions}
+    known = {**OPERATORS, **{kind: getattr(library, kind) for kind in FUNCTIONS}}
     values: list[Any] = []
     for kind, arguments in graph.operations:
         if kind == 'constant':

@@ -23,9 +23,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-UNARY = ('neg', 'sqrt', 'sin', 'cos', 'exp', 'tanh', 'abs', 'sign')
-BINARY = ('add', 'sub', 'mul', 'div')
-
 
 class Array(NamedTuple):
     """An input or an output of a function."""

@@ -15,16 +15,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from rbd_ros.codegen.evaluation import FUNCTIONS, INFIX, OPERATORS
 from rbd_ros.codegen.graph import Graph, Operation
 
 WIDTH = 32
+
+
+def _of_one(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda x, _: function(x)
+
+
 # Kinds of operations on x and y; the latter is x if there is only one argument.
-_APPLY: dict[str, Callable[[Any, Any], Any]] = {
-    'add': lambda x, y: x + y, 'sub': lambda x, y: x - y, 'mul': lambda x, y: x * y,
-    'div': lambda x, y: x / y, 'neg': lambda x, y: -x, 'sqrt': lambda x, y: jnp.sqrt(x),
-    'sin': lambda x, y: jnp.sin(x), 'cos': lambda x, y: jnp.cos(x),
-    'exp': lambda x, y: jnp.exp(x), 'tanh': lambda x, y: jnp.tanh(x),
-    'abs': lambda x, y: jnp.abs(x), 'sign': lambda x, y: jnp.sign(x)}
+_APPLY = {kind: function if kind in INFIX else _of_one(function) for kind, function in (
+    *OPERATORS.items(), *((kind, getattr(jnp, kind)) for kind in FUNCTIONS))}
 
 
 def jax_function(graph: Graph) -> Callable[..., tuple[Any, ...]]:

@@ -4,27 +4,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
+from rbd_ros.codegen.evaluation import ATOM, Expression, INFIX, PRODUCT, SUM
 from rbd_ros.codegen.graph import Graph, Operation
 
 # Longest expression that becomes a part of another one, characters.
 LONGEST = 34
-# How tightly operators bind.
-SUM, PRODUCT, ATOM = range(3)
-OPERATORS = {'add': ('+', SUM), 'sub': ('-', SUM), 'mul': ('*', PRODUCT), 'div': ('/', PRODUCT)}
-
-
-class Expression(NamedTuple):
-    """The text of an expression, and how tightly its last operator binds."""
-
-    text: str
-    binding: int
-
-    def within(self, binding: int) -> str:
-        """Return the text as an operand, in parentheses if it binds less tightly."""
-        return self.text if self.binding >= binding else f'({self.text})'
 
 
 def numpy_source(graph: Graph) -> str:
@@ -110,8 +96,8 @@ def _expression(graph: Graph, operation: Operation,
     if kind == 'input':
         return Expression(f'{graph.inputs[arguments[0]].name}[..., {arguments[1]}]', ATOM)
     operands = [expressions[k] for k in arguments]
-    if kind in OPERATORS:
-        sign, binding = OPERATORS[kind]
+    if kind in INFIX:
+        sign, binding = INFIX[kind]
         first, second = operands[0].within(binding), operands[1].within(binding + 1)
         if binding == SUM and second.startswith('-'):
             # Changing a sign does not round.

@@ -32,9 +32,7 @@ def sympy_expressions(graph: Graph, *inputs: Sequence[Any]) -> list[Any]:
         import sympy
     except ImportError as error:
         raise RbdError('expressions need SymPy: pip install "rbd_ros[sympy]"') from error
-    functions = {kind: getattr(sympy, kind) for kind in (
-        'sqrt', 'sin', 'cos', 'exp', 'tanh', 'sign')}
     symbols = [sympy.symbols(f'{array.name}1:{array.shape[0] + 1}') for array in graph.inputs]
-    outputs = evaluate(graph, inputs or symbols, functions,
+    outputs = evaluate(graph, inputs or symbols, sympy,
                        lambda x: sympy.Rational(f'{x:.{DIGITS}g}'))
     return [sympy.Matrix(x) for x in outputs]

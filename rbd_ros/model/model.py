@@ -160,11 +160,6 @@ class Model:
             if {*self.unconstrained.velocity_names[v]} & {*self.velocity_names}))
 
     @property
-    def folding(self) -> Coordinates | None:
-        """Return the coordinates if joints mimic others, else None; for programs of 0.2."""
-        return None if self.coordinates.is_identity else self.coordinates
-
-    @property
     def nq(self) -> int:
         return len(self.position_names)
 

@@ -47,7 +47,7 @@ def tree(seed):
 def panda():
     """Return a robot with a joint that mimics another."""
     model = load_quietly(example_urdf('panda.urdf'))
-    assert model.folding is not None
+    assert not model.coordinates.is_identity
     rng = np.random.default_rng(0)
     return model, random_configuration(model, rng), *rng.normal(size=(2, model.nv))
 

@@ -24,7 +24,7 @@ def mimics_and_tree(seed):
     """Return a robot with mimics, the same with every joint free, q, v and a of both, and G."""
     model = with_mimics(random_tree(seed, 9, kinds=list(KINDS)), seed)
     tree = rebuild(model, joints=[replace(joint, mimic=None) for joint in model.joints])
-    fold = model.folding
+    fold = model.coordinates
     assert model.nv < tree.nv
     rng = np.random.default_rng(seed)
     q, v, a = rbd_ros.random_configuration(model, rng), *rng.normal(size=(2, model.nv))
@@ -102,7 +102,7 @@ def test_matrices_fold_by_rows_and_columns(seed):
         assert_all_equal(got, [G.T @ M @ G, G.T @ C @ G, G.T @ g, G.T @ Cv, J @ G, com])
     other = -q if not any(name.endswith('_qw') for name in model.position_names) else q
     M, _, g, _, J, com = t.configuration_terms(
-        model.folding.multiplier * other[model.folding.source] + model.folding.offset)
+        model.coordinates.multiplier * other[model.coordinates.source] + model.coordinates.offset)
     got = w.configuration_terms(other)
     assert_all_equal([got.M, got.g, got.com_jacobian, got.com],
                      [G.T @ M @ G, G.T @ g, J @ G, com])
@@ -190,7 +190,7 @@ def test_joints_in_line_leave_one_without_inertia_whatever_rounding_says(seed):
              .joint('j', 'revolute', 'b', 'c', xyz=0.3 * axis, axis=axis)
              .joint('k', 'prismatic', 'c', 'd', xyz=rng.normal(size=3), axis=rng.normal(size=3))
              .joint('l', 'prismatic', 'c', 'e', axis=rng.normal(size=3), mimic=('k',)).build())
-    assert model.folding is not None
+    assert not model.coordinates.is_identity
     q, v, tau = rng.normal(size=(3, 3))
     with pytest.raises(rbd_ros.SingularError, match="'i' moves no inertia"):
         rbd_ros.forward_dynamics(model, q, v, tau)

@@ -177,7 +177,7 @@ def test_gripper_fingers_lock_with_those_that_mimic_them():
     model = load_quietly(example_urdf('panda.urdf'))
     arm = rbd_ros.with_locked_joints(model, {'panda_finger_joint1': 0.03})
     assert arm.nv == 7
-    assert arm.folding is None
+    assert arm.coordinates.is_identity
     assert abs(arm.mass - model.mass) < 1e-12
     q = np.linspace(-1.0, 1.0, 7)
     assert np.allclose(rbd_ros.forward_kinematics(arm, q),
@@ -241,7 +241,7 @@ def test_mimics_are_folded_exactly_in_every_algorithm(source):
         model = load_quietly(example_urdf(source))
         full = rebuild(model, joints=[Joint(**{**vars(one), 'mimic': None})
                                       for one in model.joints])
-    fold, G = model.folding, model.folding.G
+    fold, G = model.coordinates, model.coordinates.G
     q, v, a = random_state(model, 2)
     q_full, v_full, a_full = fold.multiplier * q[fold.source] + fold.offset, G @ v, G @ a
 
