@@ -18,9 +18,9 @@ from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import Closed, lanes_of, States
 from rbd_ros.workspace.maps import matrix
-from rbd_ros.workspace.quantity import quantity, quantity_of
+from rbd_ros.workspace.quantity import quantity
 from rbd_ros.workspace.results import cut_derivatives, derivative_layout, Derivatives
-from rbd_ros.workspace.workspace import Workspace, workspace_of
+from rbd_ros.workspace.workspace import Workspace
 
 
 def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
@@ -71,11 +71,28 @@ def forward_dynamics_derivatives(w: Workspace, q: ArrayLike, v: ArrayLike, tau: 
     return derivatives
 
 
-def _hybrid_dynamics_derivatives(
+@quantity(part=0, kind=Derivatives, returns="""\
+derivatives : Derivatives
+    Of the unknown torques and accelerations.
+a, tau : ndarray, shape (nv,)
+    All accelerations and torques.""")
+def hybrid_dynamics_derivatives(
         w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
         prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None
         ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
-    """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
+    """
+    Return the derivatives of the unknown torques and accelerations.
+
+    They are taken with respect to q, v and the given torque or acceleration of each joint.
+    Reference: Kim (33) and table 7, for all directions at once.
+
+    Returns
+    -------
+    Derivatives
+        Row k is that of ``tau[k]`` where ``prescribed[k]``, of ``a[k]`` elsewhere; column k of
+        ``by_input`` is taken with respect to the other of the two.
+
+    """
     if external_wrenches is not None:
         with w._wrenches(external_wrenches):
             return w.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
@@ -86,31 +103,3 @@ def _hybrid_dynamics_derivatives(
             *w._kept(scratch.derivatives_and_factor), X, lanes):
         w._explain_accelerations(q, v, a, tau, prescribed)
     return derivatives, *found
-
-
-@quantity_of(_hybrid_dynamics_derivatives)
-def hybrid_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                                tau: ArrayLike, prescribed: ArrayLike, *,
-                                external_wrenches: Wrenches | None = None) -> Derivatives:
-    """
-    Return the derivatives of the unknown torques and accelerations.
-
-    They are taken with respect to q, v and the given torque or acceleration of each joint.
-    Reference: Kim (33) and table 7, for all directions at once.
-
-    Parameters
-    ----------
-    model, q, v, a, tau, prescribed
-        Robot; arguments as for `hybrid_dynamics`.
-    external_wrenches : mapping of str to array_like, optional
-        As for `inverse_dynamics`; they turn with their links.
-
-    Returns
-    -------
-    Derivatives
-        Row k is that of ``tau[k]`` where ``prescribed[k]``, of ``a[k]`` elsewhere; column k of
-        ``by_input`` is taken with respect to the other of the two.
-
-    """
-    return workspace_of(model).hybrid_dynamics_derivatives(
-        q, v, a, tau, prescribed, external_wrenches=external_wrenches)[0]

@@ -166,7 +166,7 @@ class ScrewChain:
         """
         theta, rates, accelerations = self._check(theta=theta, rates=rates,
                                                   accelerations=accelerations)
-        F, V = _six('tip_wrench', tip_wrench), _six('base_twist', base_twist)
+        F, V = six('tip_wrench', tip_wrench), six('base_twist', base_twist)
         V_rate = np.concatenate((np.zeros(3), -self.gravity))
         links = []
         # Forward: twists and accelerations.
@@ -202,7 +202,7 @@ class ScrewChain:
 
         """
         tau, = self._check(tau=tau)
-        F = _six('tip_wrench', tip_wrench)
+        F = six('tip_wrench', tip_wrench)
         bias = self.inverse_dynamics(theta, rates, np.zeros(len(tau)))
         external = self.tip_jacobian(theta).T @ F
         return np.linalg.solve(self.mass_matrix(theta), tau - bias - external)
@@ -241,7 +241,8 @@ class ScrewChain:
         return [finite_array(label, x, (n,)) for label, x in vectors.items()]
 
 
-def _six(label: str, vector: npt.ArrayLike | None) -> np.ndarray:
+def six(label: str, vector: npt.ArrayLike | None) -> np.ndarray:
+    """Return a twist or wrench as an array, zeros if there is none."""
     return np.zeros(6) if vector is None else finite_array(label, vector, (6,))
 
 

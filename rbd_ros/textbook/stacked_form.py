@@ -16,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.analysis.jacobians import check_state
-from rbd_ros.model.arguments import finite_array, finite_vector, Wrenches, wrenches
+from rbd_ros.model.arguments import finite_vector, Wrenches, wrenches
 from rbd_ros.model.configurations import tree_coordinates
 from rbd_ros.model.inertial import armature_matrix, inertia_matrices
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
+from rbd_ros.textbook.screw_chains import six
 from rbd_ros.textbook.sums_over_links import each_joint
 
 
@@ -115,9 +116,9 @@ def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a
     """
     q, v, a = check_state(model, q, v=v, a=a)
     Gamma, L, A, A_rate, G, base = stacked_matrices(model, q, v)
-    V_base = base @ _six('base_twist', base_twist)
+    V_base = base @ six('base_twist', base_twist)
     lift = np.concatenate((np.zeros(3), -model.gravity))
-    V_rate_base = base @ (_six('base_acceleration', base_acceleration) + lift)
+    V_rate_base = base @ (six('base_acceleration', base_acceleration) + lift)
     V = L @ (A @ v + V_base)                                                     # L (9.77)
     V_rate = L @ (A @ a + A_rate @ v - _stacked_ad(A @ v) @ (Gamma @ V + V_base)
                   + V_rate_base)                                                 # L (9.78)
@@ -153,7 +154,3 @@ def _block_diagonal(blocks: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     for k, block in enumerate(blocks):
         matrix[6 * k:6 * k + 6, 6 * k:6 * k + 6] = block
     return matrix
-
-
-def _six(label: str, vector: npt.ArrayLike | None) -> np.ndarray:
-    return np.zeros(6) if vector is None else finite_array(label, vector, (6,))

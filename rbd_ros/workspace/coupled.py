@@ -42,7 +42,8 @@ class CoupledMethods(WorkspaceBase):
 
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
         WorkspaceBase.__init__(self, model, fresh=fresh)
-        self._tree, to_tree = tree, model.coordinates
+        self._tree = self._bodies = tree
+        to_tree = model.coordinates
         self._G, self._entries = to_tree.G, to_tree.columns
         nq, n = len(to_tree.source), len(to_tree.columns)
         self._expanded = np.zeros(nq + 3 * n)
@@ -118,9 +119,9 @@ class CoupledMethods(WorkspaceBase):
             self._explain(**vectors)
 
     def _acting(self, external_wrenches: Wrenches | None) -> AbstractContextManager[None]:
-        """Apply external wrenches to the tree, and clear them on exit."""
+        """Apply external wrenches to the bodies, and clear them on exit."""
         return (nullcontext() if external_wrenches is None
-                else self._tree._wrenches(external_wrenches))
+                else self._bodies._wrenches(external_wrenches))
 
     def _torques(self, tau: np.ndarray) -> np.ndarray:
         """Return G^T tau, in a buffer that is kept."""

@@ -9,14 +9,12 @@ of G in any direction is P dJ G. See `rbd_ros.kernels.closed_loops`.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import SingularError
 from rbd_ros.kernels import closed_loop_arrays, closed_loop_changes, closed_loops
-from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.closure import equations_and_gaps, open_loops
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.coupled import CoupledMethods
@@ -104,10 +102,6 @@ class JointMotion(CoupledMethods):
 
     def _expand(self, vectors: dict[str, ArrayLike]) -> Sequence[Any]:
         return self._in_tree(**vectors)
-
-    def _acting(self, external_wrenches: Wrenches | None) -> AbstractContextManager[None]:
-        return (nullcontext() if external_wrenches is None
-                else self._bodies._wrenches(external_wrenches))
 
     def _torques(self, tau: np.ndarray) -> np.ndarray:
         return tau @ self._G

@@ -51,8 +51,13 @@ def quantity(*maps: Map, part: int, returns: str, kept: bool = ..., states: Stat
              ) -> Callable[[Method[P, Any]], Function[P, np.ndarray]]: ...
 
 
-def quantity(*maps: Map, part: int | None = None, returns: str | None = None, kept: bool = False,
-             states: States | None = None) -> Any:
+@overload
+def quantity(*maps: Map, part: int, returns: str, kind: type[R]
+             ) -> Callable[[Method[P, Any]], Function[P, R]]: ...
+
+
+def quantity(*maps: Map, part: int | None = None, returns: str | None = None,
+             kind: type = np.ndarray, kept: bool = False, states: States | None = None) -> Any:
     """
     Declare a quantity by decorating its method of `Workspace`, for trees.
 
@@ -62,9 +67,9 @@ def quantity(*maps: Map, part: int | None = None, returns: str | None = None, ke
     ----------
     *maps
         One for each result of the method, or none if it is composed of other methods.
-    part, returns : int, str
-        If the method returns more than the plain function: which of its results that returns, and
-        what the documentation of the method says of its results.
+    part, returns, kind : int, str, type
+        If the method returns more than the plain function: which of its results that returns, what
+        the documentation of the method says of its results, and the type of that part.
     kept : bool
         Whether the result is in arrays that the workspace keeps; the plain function copies it.
     states : States, optional
@@ -74,7 +79,7 @@ def quantity(*maps: Map, part: int | None = None, returns: str | None = None, ke
     def declare(method: Callable[..., Any]) -> Any:
         doc, names = method.__doc__ or '', list(signature(method).parameters)[1:]
         method.__doc__ = form_doc(doc, names, returns=returns)
-        plain = plain_function(method, part, kept)
+        plain = plain_function(method, part, kind, kept)
         plain.__doc__ = form_doc(doc, names, 'model')
         return _declared(plain, method, *maps, part=part, states=states)
     return declare
@@ -102,7 +107,7 @@ def _declared(function: Any, method: Callable[..., Any], *maps: Map, part: int |
     return function
 
 
-def plain_function(method: Callable[..., Any], part: int | None, kept: bool) -> Any:
+def plain_function(method: Callable[..., Any], part: int | None, kind: type, kept: bool) -> Any:
     """Return the function of a robot that calls a method of its workspace; options by keyword."""
     form, name = signature(method), method.__name__
     given = list(form.parameters.values())[1:]
@@ -110,7 +115,7 @@ def plain_function(method: Callable[..., Any], part: int | None, kept: bool) -> 
     function = function_of(
         name, Signature([Parameter('model', Parameter.POSITIONAL_OR_KEYWORD, annotation=Model), *(
             x if x.default is x.empty else x.replace(kind=x.KEYWORD_ONLY) for x in given)],
-            return_annotation=form.return_annotation if part is None else np.ndarray),
+            return_annotation=form.return_annotation if part is None else kind),
         f'workspace_of(model).{name}({call})' + ('' if part is None else f'[{part}]')
         + '.copy()' * kept, {'workspace_of': workspace_of})
     function.__module__, function.__wrapped__ = method.__module__, method

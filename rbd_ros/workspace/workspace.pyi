@@ -532,21 +532,25 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the unknown torques and accelerations.
 
-            They are taken with respect to q, v and the given torque or acceleration of each joint.
-            Reference: Kim (33) and table 7, for all directions at once.
+        They are taken with respect to q, v and the given torque or acceleration of each joint.
+        Reference: Kim (33) and table 7, for all directions at once.
 
-            Parameters
-            ----------
-            q, v, a, tau, prescribed
-                arguments as for `hybrid_dynamics`.
-            external_wrenches : mapping of str to array_like, optional
-                As for `inverse_dynamics`; they turn with their links.
+        Parameters
+        ----------
+        q, v, a, tau
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; acceleration (nv,), rad/s^2
+            or m/s^2; torque (nv,), N m or N.
+        prescribed : array_like of bool, shape (nv,)
+            True where the acceleration is given, False where the torque is.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
-            Returns
-            -------
-            Derivatives
-                Row k is that of ``tau[k]`` where ``prescribed[k]``, of ``a[k]`` elsewhere; column k of
-                ``by_input`` is taken with respect to the other of the two.
+        Returns
+        -------
+        derivatives : Derivatives
+            Of the unknown torques and accelerations.
+        a, tau : ndarray, shape (nv,)
+            All accelerations and torques.
 
         """
 

@@ -6,10 +6,22 @@ from inspect import signature
 import subprocess
 import sys
 
+from closed_robots import closed_robot
+import numpy as np
+from numpy.typing import ArrayLike
 import pytest
+import rbd_ros
 from rbd_ros import batch, Workspace
+from rbd_ros.batch import functions
+from rbd_ros.kernels import batch_kinematics, centroidal
 from rbd_ros.quantities import DECLARED_IN, QUANTITIES
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.closed_loops import ClosedMethods
 from rbd_ros.workspace.coupled import CoupledMethods
+from rbd_ros.workspace.lanes import lanes_of, shape, States
+from rbd_ros.workspace.maps import same
+from rbd_ros.workspace.quantity import quantity
+from robots import random_tree, with_mimics
 
 # Calls all quantities that a module declares when no other module is imported by the program.
 ALONE = """
@@ -74,3 +86,52 @@ def test_functions_of_many_states_have_their_shapes(name):
 
 def test_every_kernel_of_many_states_has_its_function():
     assert {name for name, one in QUANTITIES.items() if one.task is not None} <= {*batch.__all__}
+
+
+@pytest.fixture
+def declared():
+    """Declare a quantity, and remove it afterwards."""
+    @quantity(same, kept=True, states=States(
+        batch_kinematics.center_of_mass_states, shape(3), [lanes_of(shape(3, -1)),
+                                                           lanes_of(shape(3))]))
+    def com_again(w, q: ArrayLike) -> np.ndarray:
+        """
+        Return the centre of mass.
+
+        Returns
+        -------
+        ndarray, shape (3,)
+
+        """
+        J, com = w._kept(scratch.com_rows)
+        assert centroidal.center_of_mass(w.robot, w._screws, q, J, com)
+        return com
+    yield com_again
+    del QUANTITIES['com_again']
+    for workspace in (Workspace, CoupledMethods, ClosedMethods):
+        del workspace.com_again
+
+
+@pytest.mark.parametrize('make', [lambda: random_tree(0, 5), lambda: with_mimics(
+    random_tree(0, 5), 0), lambda: closed_robot('mimics')[0]], ids=['tree', 'mimics', 'loops'])
+def test_a_quantity_that_is_declared_in_one_place_has_every_form(declared, make):
+    model = make()
+    Q = np.array([rbd_ros.random_configuration(model, seed) for seed in range(3)])
+    expected = [rbd_ros.center_of_mass(model, q) for q in Q]
+    workspace, many = Workspace(model), functions._make('com_again')
+    for found in ([declared(model, q) for q in Q], many(model, Q), many(model, Q=Q, threads=1),
+                  [workspace.com_again(q).copy() for q in Q]):
+        assert np.allclose(found, expected, rtol=0.0, atol=1e-13)
+    # Results of the plain function are the caller's, those of a workspace are overwritten.
+    first, kept = declared(model, Q[0]), workspace.com_again(Q[0])
+    declared(model, Q[1])
+    workspace.com_again(Q[1])
+    assert np.array_equal(first, declared(model, Q[0]))
+    assert not np.array_equal(kept, first)
+    assert list(signature(declared).parameters) == ['model', 'q']
+    assert 'model, q\n    Robot; configuration (nq,)' in declared.__doc__
+    assert 'shape (states, 3)' in many.__doc__ and 'q\n    Conf' in workspace.com_again.__doc__
+    with pytest.raises(TypeError, match='unexpected keyword'):
+        declared(model, Q[0], link='tip')
+    with pytest.raises(rbd_ros.StateError, match='Q has the shape'):
+        many(model, Q[:, :-1])
