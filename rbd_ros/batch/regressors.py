@@ -64,8 +64,7 @@ def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayL
     robot = workspace.robot.copy()
     robot[workspace._columns(INERTIA, 10)] = 0.0
     robot[workspace._columns(ARMATURE, 1)] = 0.0
-    robot[workspace._columns(INERTIA, 10)[bodies[:, 0].astype(int)]] = P[
-        (slice(None), *PSEUDO_ENTRIES)]
+    robot[workspace._columns(INERTIA, 10)[bodies[:, 0].astype(int)]] = P[PSEUDO_ENTRIES]
     return solve(model, PRODUCT, (Q, V, A), out, threads, progress,
                  given=Given((), {'pi': pi}, robot=robot))[0]
 

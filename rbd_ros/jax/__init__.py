@@ -26,18 +26,10 @@ except ImportError as error:
     raise ImportError("rbd_ros.jax needs the package jax: pip install 'rbd_ros[jax]'") from error
 
 from rbd_ros.differentiable import FUNCTIONS, functions_of_robots
-from rbd_ros.jax.functions import function, rate_function
-from rbd_ros.model.model import Model
+from rbd_ros.jax.functions import configuration_rate, function
 
 __all__ = ['configuration_rate', *FUNCTIONS]
 Function: TypeAlias = Callable[..., jax.Array]
-
-
-def configuration_rate(model: Model) -> Function:
-    """Return the function (q, v) -> dq/dt (..., nq), which is v but for quaternions."""
-    return rate_function(model)
-
-
 globals().update(functions_of_robots(__name__, function))
 if TYPE_CHECKING:
     def __getattr__(name: str) -> Callable[..., Function]: ...

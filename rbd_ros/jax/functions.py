@@ -35,14 +35,14 @@ def function(model: Model, name: str, link: str | None = None) -> Callable[..., 
     return apply
 
 
-def rate_function(model: Model) -> Callable[..., jax.Array]:
-    """Return the function (q, v) -> dq/dt."""
+def configuration_rate(model: Model) -> Callable[..., jax.Array]:
+    """Return the function (q, v) -> dq/dt (..., nq), which is v but for quaternions."""
     refuse_loops(model, 'configuration_rate')
 
-    def configuration_rate(*arguments: Any) -> jax.Array:
+    def apply(*arguments: Any) -> jax.Array:
         states, dtype = _converted(model, 'configuration_rate', ('q', 'v'), arguments)
         return rate(model, jnp, *states).astype(dtype)
-    return configuration_rate
+    return apply
 
 
 def _converted(model: Model, name: str, labels: Sequence[str],

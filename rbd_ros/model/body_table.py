@@ -13,7 +13,7 @@ from rbd_ros.model.joints import Joint, joint_screws
 from rbd_ros.model.se3 import pose
 
 # Entries of a 4x4 pseudo-inertia in the order of the kernels: Sigma (6), h (3), m.
-PSEUDO_ENTRIES = (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
+PSEUDO_ENTRIES = ..., (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
     robot[0, columns.Q] = q
     parents = robot[1:, columns.PARENT].astype(int)
     robot[parents[parents != np.arange(len(parents))], columns.BRANCHES] = 1.0
-    robot[:, columns.INERTIA:columns.INERTIA + 10] = P[(slice(None), *PSEUDO_ENTRIES)]
+    robot[:, columns.INERTIA:columns.INERTIA + 10] = P[PSEUDO_ENTRIES]
     tree = Tree(robot, 1 if np.all(robot[:, columns.KIND] == columns.SCREW) else None, link_body,
                 link_pose)
     for array in (tree.robot, tree.link_body, tree.link_pose):
