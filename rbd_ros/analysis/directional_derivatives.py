@@ -13,13 +13,12 @@ from numpy.typing import ArrayLike
 import rbd_ros.dynamics     # noqa: F401, declares methods that are called here
 from rbd_ros.kernels import directional_derivatives as kernels
 from rbd_ros.model.arguments import Wrenches
-from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.body_changes import body_changes, check_direction
-from rbd_ros.workspace.quantity import add_method, quantity_of
+from rbd_ros.workspace.quantity import add_method, quantity
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.variation import check_variation, Variation
-from rbd_ros.workspace.workspace import Workspace, workspace_of
+from rbd_ros.workspace.workspace import Workspace
 
 
 def _directions(w: RobotArrays, variation: Variation) -> tuple[ArrayLike, ...]:
@@ -33,15 +32,6 @@ def _directions(w: RobotArrays, variation: Variation) -> tuple[ArrayLike, ...]:
 def _check_directions(w: RobotArrays, variation: Variation, *labels: str) -> None:
     for label in labels:
         check_direction(w.model, label, getattr(variation, label))
-
-
-def _inverse_dynamics_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                                 variation: Variation, *,
-                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return _inverse_derivative(w, q, v, a, variation, external_wrenches)
-    return _inverse_derivative(w, q, v, a, variation, None)
 
 
 def _inverse_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
@@ -59,73 +49,43 @@ def _inverse_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike
 add_method('_inverse_derivative', _inverse_derivative)
 
 
-@quantity_of(_inverse_dynamics_derivative)
-def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+@quantity(kept=True, check={'variation': check_variation})
+def inverse_dynamics_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                 variation: Variation, *,
                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return d tau / dp, where the torques tau produce the accelerations a.
 
-    Reference: Kim table 5 and (64).
-
-    Parameters
-    ----------
-    model, q, v, a, external_wrenches
-        Robot; arguments as for `inverse_dynamics`.
-    variation : Variation
-        Derivatives of all arguments with respect to p; ``dtau`` is not used.
+    Reference: Kim table 5 and (64). The ``dtau`` of the variation is not used.
 
     Returns
     -------
     ndarray, shape (nv,), N m or N per unit of p
 
     """
-    check_variation(variation)
-    return workspace_of(model).inverse_dynamics_derivative(
-        q, v, a, variation, external_wrenches=external_wrenches).copy()
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _inverse_derivative(w, q, v, a, variation, external_wrenches)
+    return _inverse_derivative(w, q, v, a, variation, None)
 
 
-def _forward_dynamics_derivative(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                                 variation: Variation, *,
-                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
-    return w.hybrid_dynamics_derivative(q, v, w._zeros, tau, w._kept(scratch.none_prescribed),
-                                        variation, external_wrenches=external_wrenches)[0]
-
-
-@quantity_of(_forward_dynamics_derivative)
-def forward_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+@quantity(check={'variation': check_variation})
+def forward_dynamics_derivative(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                 variation: Variation, *,
                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return d a / dp, where a are the accelerations that the torques tau produce.
 
-    Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
-
-    Parameters
-    ----------
-    model, q, v, tau, external_wrenches
-        Robot; arguments as for `forward_dynamics`.
-    variation : Variation
-        Derivatives of all arguments with respect to p; ``da`` is not used.
+    Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated. The
+    ``da`` of the variation is not used.
 
     Returns
     -------
     ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
 
     """
-    check_variation(variation)
-    return workspace_of(model).forward_dynamics_derivative(
-        q, v, tau, variation, external_wrenches=external_wrenches).copy()
-
-
-def _hybrid_dynamics_derivative(
-        w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-        prescribed: ArrayLike, variation: Variation, *,
-        external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return _hybrid_derivative(w, q, v, a, tau, prescribed, variation, external_wrenches)
-    return _hybrid_derivative(w, q, v, a, tau, prescribed, variation, None)
+    return w.hybrid_dynamics_derivative(q, v, w._zeros, tau, w._kept(scratch.none_prescribed),
+                                        variation, external_wrenches=external_wrenches)[0]
 
 
 def _hybrid_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
@@ -137,32 +97,26 @@ def _hybrid_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
             *body_changes(w.model, variation, external_wrenches), found):
         _check_directions(w, variation, 'dq', 'dv', 'da', 'dtau')
         w._explain_accelerations(q, v, a, tau, prescribed)
-    return da, dtau
+    return w._own(da, dtau)
 
 
-@quantity_of(_hybrid_dynamics_derivative)
+@quantity(check={'variation': check_variation})
 def hybrid_dynamics_derivative(
-        model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+        w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
         prescribed: ArrayLike, variation: Variation, *,
         external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return d a / dp and d tau / dp, given one of the two for every joint.
 
-    Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
-
-    Parameters
-    ----------
-    model, q, v, a, tau, prescribed, external_wrenches
-        Robot; arguments as for `hybrid_dynamics`.
-    variation : Variation
-        Derivatives with respect to p; ``da`` is used where ``prescribed``, ``dtau`` elsewhere.
+    Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated. The
+    ``da`` of the variation is used where ``prescribed``, ``dtau`` elsewhere.
 
     Returns
     -------
     da, dtau : ndarray, shape (nv,), rad/s^2 or m/s^2, and N m or N, per unit of p
 
     """
-    check_variation(variation)
-    da, dtau = workspace_of(model).hybrid_dynamics_derivative(
-        q, v, a, tau, prescribed, variation, external_wrenches=external_wrenches)
-    return da.copy(), dtau.copy()
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _hybrid_derivative(w, q, v, a, tau, prescribed, variation, external_wrenches)
+    return _hybrid_derivative(w, q, v, a, tau, prescribed, variation, None)

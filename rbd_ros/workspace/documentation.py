@@ -29,6 +29,9 @@ OPTIONS = {
     'prescribed': """\
 prescribed : array_like of bool, shape (nv,)
     True where the acceleration is given, False where the torque is.""",
+    'variation': """\
+variation : Variation
+    Derivatives of all arguments with respect to p.""",
     'external_wrenches': """\
 external_wrenches : mapping of str to array_like, optional
     Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.""",

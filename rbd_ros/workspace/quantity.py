@@ -10,8 +10,9 @@ derive from these, without overhead in calls.
 
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature, signature
+from types import MappingProxyType
 from typing import Any, Concatenate, NamedTuple, overload, ParamSpec, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ R = TypeVar('R')
 Plain = TypeVar('Plain', bound=Callable[..., Any])
 Method = Callable[Concatenate[Any, P], R]
 Function = Callable[Concatenate[Model, P], R]
+Check = Mapping[str, Callable[[object], None]]
 
 
 class Quantity(NamedTuple):
@@ -42,7 +44,7 @@ QUANTITIES: dict[str, Quantity] = {}    # by name; those of imported modules
 
 
 @overload
-def quantity(*maps: Map, kept: bool = ..., states: States | None = ...
+def quantity(*maps: Map, kept: bool = ..., states: States | None = ..., check: Check = ...
              ) -> Callable[[Method[P, R]], Function[P, R]]: ...
 
 
@@ -57,7 +59,8 @@ def quantity(*maps: Map, part: int, returns: str, kind: type[R]
 
 
 def quantity(*maps: Map, part: int | None = None, returns: str | None = None,
-             kind: type = np.ndarray, kept: bool = False, states: States | None = None) -> Any:
+             kind: type = np.ndarray, kept: bool = False, states: States | None = None,
+             check: Check = MappingProxyType({})) -> Any:
     """
     Declare a quantity by decorating its method of `Workspace`, for trees.
 
@@ -74,12 +77,14 @@ def quantity(*maps: Map, part: int | None = None, returns: str | None = None,
         Whether the result is in arrays that the workspace keeps; the plain function copies it.
     states : States, optional
         The kernel for many states.
+    check : mapping of str to callable
+        By the name of a parameter, a function that refuses wrong values for the plain function.
 
     """
     def declare(method: Callable[..., Any]) -> Any:
         doc, names = method.__doc__ or '', list(signature(method).parameters)[1:]
         method.__doc__ = form_doc(doc, names, returns=returns)
-        plain = plain_function(method, part, kind, kept)
+        plain = plain_function(method, part, kind, kept, check)
         plain.__doc__ = form_doc(doc, names, 'model')
         return _declared(plain, method, *maps, part=part, states=states)
     return declare
@@ -107,7 +112,8 @@ def _declared(function: Any, method: Callable[..., Any], *maps: Map, part: int |
     return function
 
 
-def plain_function(method: Callable[..., Any], part: int | None, kind: type, kept: bool) -> Any:
+def plain_function(method: Callable[..., Any], part: int | None, kind: type, kept: bool,
+                   check: Check) -> Any:
     """Return the function of a robot that calls a method of its workspace; options by keyword."""
     form, name = signature(method), method.__name__
     given = list(form.parameters.values())[1:]
@@ -116,8 +122,9 @@ def plain_function(method: Callable[..., Any], part: int | None, kind: type, kep
         name, Signature([Parameter('model', Parameter.POSITIONAL_OR_KEYWORD, annotation=Model), *(
             x if x.default is x.empty else x.replace(kind=x.KEYWORD_ONLY) for x in given)],
             return_annotation=form.return_annotation if part is None else kind),
-        f'workspace_of(model).{name}({call})' + ('' if part is None else f'[{part}]')
-        + '.copy()' * kept, {'workspace_of': workspace_of})
+        ''.join(f'check[{x!r}]({x}) or ' for x in check)
+        + f'workspace_of(model).{name}({call})' + ('' if part is None else f'[{part}]')
+        + '.copy()' * kept, {'workspace_of': workspace_of, 'check': check})
     function.__module__, function.__wrapped__ = method.__module__, method
     return function
 

@@ -395,18 +395,21 @@ class Workspace(RobotArrays):
         """
         Return d a / dp, where a are the accelerations that the torques tau produce.
 
-            Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
+        Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated. The
+        ``da`` of the variation is not used.
 
-            Parameters
-            ----------
-            q, v, tau, external_wrenches
-                arguments as for `forward_dynamics`.
-            variation : Variation
-                Derivatives of all arguments with respect to p; ``da`` is not used.
+        Parameters
+        ----------
+        q, v, tau
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        variation : Variation
+            Derivatives of all arguments with respect to p.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
-            Returns
-            -------
-            ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
+        Returns
+        -------
+        ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
 
         """
 
@@ -511,18 +514,24 @@ class Workspace(RobotArrays):
         """
         Return d a / dp and d tau / dp, given one of the two for every joint.
 
-            Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
+        Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated. The
+        ``da`` of the variation is used where ``prescribed``, ``dtau`` elsewhere.
 
-            Parameters
-            ----------
-            q, v, a, tau, prescribed, external_wrenches
-                arguments as for `hybrid_dynamics`.
-            variation : Variation
-                Derivatives with respect to p; ``da`` is used where ``prescribed``, ``dtau`` elsewhere.
+        Parameters
+        ----------
+        q, v, a, tau
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; acceleration (nv,), rad/s^2
+            or m/s^2; torque (nv,), N m or N.
+        prescribed : array_like of bool, shape (nv,)
+            True where the acceleration is given, False where the torque is.
+        variation : Variation
+            Derivatives of all arguments with respect to p.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
-            Returns
-            -------
-            da, dtau : ndarray, shape (nv,), rad/s^2 or m/s^2, and N m or N, per unit of p
+        Returns
+        -------
+        da, dtau : ndarray, shape (nv,), rad/s^2 or m/s^2, and N m or N, per unit of p
 
         """
 
@@ -580,18 +589,21 @@ class Workspace(RobotArrays):
         """
         Return d tau / dp, where the torques tau produce the accelerations a.
 
-            Reference: Kim table 5 and (64).
+        Reference: Kim table 5 and (64). The ``dtau`` of the variation is not used.
 
-            Parameters
-            ----------
-            q, v, a, external_wrenches
-                arguments as for `inverse_dynamics`.
-            variation : Variation
-                Derivatives of all arguments with respect to p; ``dtau`` is not used.
+        Parameters
+        ----------
+        q, v, a
+            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; acceleration (nv,), rad/s^2
+            or m/s^2.
+        variation : Variation
+            Derivatives of all arguments with respect to p.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
-            Returns
-            -------
-            ndarray, shape (nv,), N m or N per unit of p
+        Returns
+        -------
+        ndarray, shape (nv,), N m or N per unit of p
 
         """
 
