@@ -69,7 +69,7 @@ def inverse_dynamics_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: A
     return _inverse_derivative(w, q, v, a, variation, None)
 
 
-@quantity(check={'variation': check_variation})
+@quantity(kept=True, check={'variation': check_variation})
 def forward_dynamics_derivative(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                 variation: Variation, *,
                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
@@ -97,10 +97,10 @@ def _hybrid_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
             *body_changes(w.model, variation, external_wrenches), found):
         _check_directions(w, variation, 'dq', 'dv', 'da', 'dtau')
         w._explain_accelerations(q, v, a, tau, prescribed)
-    return w._own(da, dtau)
+    return da, dtau
 
 
-@quantity(check={'variation': check_variation})
+@quantity(kept=True, check={'variation': check_variation})
 def hybrid_dynamics_derivative(
         w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
         prescribed: ArrayLike, variation: Variation, *,

@@ -62,10 +62,6 @@ class WorkspaceBase:
         buffer = self._scratch.get(make)      # as `_kept`, without another call
         return self._kept(make) if buffer is None else buffer
 
-    def _own(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return arrays that are kept, or copies of them if the workspace is fresh."""
-        return (x.copy(), y.copy()) if self._fresh else (x, y)
-
     def _moved_joints(self) -> np.ndarray:
         """Return a matrix that is zero wherever G is."""
         return self.model.coordinates.G

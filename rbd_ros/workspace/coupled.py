@@ -253,7 +253,7 @@ class CoupledMethods(WorkspaceBase):
         if not solve_equations(table, M, b, *L, self._zeros, dtau, prescribed, *found):
             self._explain(q=q, v=v, a=a)
         found[0] += da
-        return self._own(*found)
+        return found[0], found[1]
 
     def _jacobian_and_bias(self, q: ArrayLike, v: ArrayLike, link: str,
                            aligned: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:

@@ -74,7 +74,7 @@ def quantity(*maps: Map, part: int | None = None, returns: str | None = None,
         If the method returns more than the plain function: which of its results that returns, what
         the documentation of the method says of its results, and the type of that part.
     kept : bool
-        Whether the result is in arrays that the workspace keeps; the plain function copies it.
+        Whether the result, one array or two, is kept by the workspace; the plain function copies.
     states : States, optional
         The kernel for many states.
     check : mapping of str to callable
@@ -118,13 +118,17 @@ def plain_function(method: Callable[..., Any], part: int | None, kind: type, kep
     form, name = signature(method), method.__name__
     given = list(form.parameters.values())[1:]
     call = ', '.join(f'{x.name}={x.name}' if x.kind is x.KEYWORD_ONLY else x.name for x in given)
+    result = f'workspace_of(model).{name}({call})' + ('' if part is None else f'[{part}]')
+    if kept:
+        pair = part is None and str(form.return_annotation).startswith('tuple')
+        result = (f'(found := {result})[0].copy(), found[1].copy()' if pair
+                  else f'{result}.copy()')
     function = function_of(
         name, Signature([Parameter('model', Parameter.POSITIONAL_OR_KEYWORD, annotation=Model), *(
             x if x.default is x.empty else x.replace(kind=x.KEYWORD_ONLY) for x in given)],
             return_annotation=form.return_annotation if part is None else kind),
-        ''.join(f'check[{x!r}]({x}) or ' for x in check)
-        + f'workspace_of(model).{name}({call})' + ('' if part is None else f'[{part}]')
-        + '.copy()' * kept, {'workspace_of': workspace_of, 'check': check})
+        ''.join(f'check_{x}({x}) or ' for x in check) + result,
+        {'workspace_of': workspace_of, **{f'check_{x}': one for x, one in check.items()}})
     function.__module__, function.__wrapped__ = method.__module__, method
     return function
 
