@@ -14,6 +14,7 @@ The arrays are those of NumPy or of JAX, with ``xp`` the module numpy or jax.num
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from inspect import signature
 from math import prod
 from typing import Any, NamedTuple
@@ -55,10 +56,14 @@ def run_batch(model: Model, name: str, states: Sequence[np.ndarray],
                  for x in (found if isinstance(found, tuple) else (found,)))
 
 
+@cache
+def _takes_link(name: str) -> bool:
+    return 'link' in signature(getattr(batch, name)).parameters
+
+
 def link_of(name: str, link: str | None) -> list[str]:
     """Return the link, if a function of `rbd_ros.batch` takes one."""
-    takes = 'link' in signature(getattr(batch, name)).parameters
-    return [link] if takes and link is not None else []
+    return [link] if link is not None and _takes_link(name) else []
 
 
 class Robot(NamedTuple):
