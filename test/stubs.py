@@ -128,7 +128,8 @@ def batch_stub():
         quantity = functions.QUANTITIES[name]
         _, more = definition(quantity.method)
         returns, task = quantity.function.__signature__.return_annotation, quantity.task
-        returns = 'np.ndarray' if returns is np.ndarray else returns.__name__
+        if not isinstance(returns, str):
+            returns = 'np.ndarray' if returns is np.ndarray else returns.__name__
         imports |= {one for one in more if not one.endswith((
             'import Factorization', 'import RobotArrays', 'import Workspace'))}
         arguments = ['model: Model', *(f'{label}: ArrayLike' for label in task.labels),
