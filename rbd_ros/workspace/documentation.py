@@ -77,9 +77,11 @@ def form_doc(doc: str, names: Sequence[str], robot: str = '', returns: str | Non
     return join(found if returns is None else {**found, 'Returns': returns})
 
 
-def method_doc(plain: str) -> str:
+def method_doc(plain: str, own: str | None) -> str:
     """Return the docstring of a method, given that of a plain function that is written out."""
-    return re.sub(r'^( *)model, (.*\n +)Robot; ', r'\1\2', plain, flags=re.MULTILINE)
+    found = sections(re.sub(r'^( *)model, (.*\n +)Robot; ', r'\1\2', plain, flags=re.MULTILINE))
+    # A method with a summary of its own returns something else.
+    return join(found if own is None else {**found, '': own, 'Returns': ''})
 
 
 def states_doc(doc: str, names: Iterable[str], summary: str | None = None) -> str:

@@ -93,7 +93,7 @@ def quantity(*maps: Map, part: int | None = None, returns: str | None = None,
 def quantity_of(method: Callable[..., Any]) -> Callable[[Plain], Plain]:
     """Declare a quantity by decorating a plain function that does more than call the method."""
     def declare(function: Plain) -> Plain:
-        method.__doc__ = method_doc(function.__doc__ or '')
+        method.__doc__ = method_doc(function.__doc__ or '', method.__doc__)
         return _declared(function, method)
     return declare
 

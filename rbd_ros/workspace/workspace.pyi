@@ -224,31 +224,31 @@ class Workspace(RobotArrays):
         """
         Return the accelerations of a robot whose contacts hold, and the wrenches there.
 
-            The velocities of contacts do not change, whatever they are: after a touchdown, v must be that
-            after the impact, in which J v = 0. Positions drift if accelerations are integrated.
+        The velocities of contacts do not change, whatever they are: after a touchdown, v must be that
+        after the impact, in which J v = 0. Positions drift if accelerations are integrated.
 
-            Contacts may be redundant, such as four points of one foot, or the contact of a link that no
-            joint moves. Accelerations are unique nevertheless; of the wrenches that explain them, those
-            with the smallest sum of squares (N m and N) are returned. Redundant contacts can contradict
-            each other if J v is not 0; they are then satisfied in the sense of least squares.
+        Contacts may be redundant, such as four points of one foot, or the contact of a link that no
+        joint moves. Accelerations are unique nevertheless; of the wrenches that explain them, those
+        with the smallest sum of squares (N m and N) are returned. Redundant contacts can contradict
+        each other if J v is not 0; they are then satisfied in the sense of least squares.
 
-            Reference: Gauss's principle; Featherstone (2008), (8.4); the limit of proximal iterations, as
-            in Carpentier, Budhiraja and Mansard (2021).
+        Reference: Gauss's principle; Featherstone (2008), (8.4); the limit of proximal iterations, as
+        in Carpentier, Budhiraja and Mansard (2021).
 
-            Parameters
-            ----------
-            q, v, tau
-                configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N,
-                which for a floating base is usually zero in the first six entries.
-            contacts : list or tuple of Contact
-                Any number. Reuse the same objects in a control loop.
-            external_wrenches : mapping of str to array_like, optional
-                Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+        Parameters
+        ----------
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N,
+            which for a floating base is usually zero in the first six entries.
+        contacts : list or tuple of Contact
+            Any number. Reuse the same objects in a control loop.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
-            Returns
-            -------
-            ConstrainedDynamics
-                With the fields ``a wrenches redundant``.
+        Returns
+        -------
+        ConstrainedDynamics
+            With the fields ``a wrenches redundant``.
 
         """
 
@@ -259,54 +259,45 @@ class Workspace(RobotArrays):
         """
         Return torques and contact wrenches that produce the accelerations a, and check the wrenches.
 
-            The equations of velocities without motors, such as those of a floating base, are satisfied
-            exactly; a StateError tells what is missing if these contacts cannot. Of all solutions, that
-            with the smallest
+        The equations of velocities without motors, such as those of a floating base, are satisfied
+        exactly; a StateError tells what is missing if these contacts cannot. Of all solutions, that
+        with the smallest
 
-                sum wrench_weights wrenches^2 + sum torque_weights tau^2
+            sum wrench_weights wrenches^2 + sum torque_weights tau^2
 
-            is returned. Friction cones and the extent of soles are reported, not imposed: that would take
-            a quadratic program. Whether a keeps the contacts still is not checked.
+        is returned. Friction cones and the extent of soles are reported, not imposed: that would take
+        a quadratic program. Whether a keeps the contacts still is not checked.
 
-            Parameters
-            ----------
-            q, v, a
-                configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
-            contacts : list or tuple of Contact
-                Any number. Reuse the same objects in a control loop.
-            actuated : array_like of bool, shape (nv,), optional
-                Which velocities a motor drives; by default all but those of free joints.
-            wrench_weights : array_like, shape (contacts, 6), optional
-                Weights of moments, 1/(N m)^2, and forces, 1/N^2, in the axes of the root; by default 1.
-            torque_weights : array_like, shape (nv,), optional
-                Weights of torques, 1/(N m)^2 or 1/N^2; by default 0.
-            external_wrenches : mapping of str to array_like, optional
-                Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+        Parameters
+        ----------
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+        contacts : list or tuple of Contact
+            Any number. Reuse the same objects in a control loop.
+        actuated : array_like of bool, shape (nv,), optional
+            Which velocities a motor drives; by default all but those of free joints.
+        wrench_weights : array_like, shape (contacts, 6), optional
+            Weights of moments, 1/(N m)^2, and forces, 1/N^2, in the axes of the root; by default 1.
+        torque_weights : array_like, shape (nv,), optional
+            Weights of torques, 1/(N m)^2 or 1/N^2; by default 0.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
-            Returns
-            -------
-            ConstrainedInverseDynamics
-                With the fields ``tau wrenches checks``.
+        Returns
+        -------
+        ConstrainedInverseDynamics
+            With the fields ``tau wrenches checks``.
 
         """
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
-        Return the wrenches by which constraints close the loops of a robot.
+        Return the forces of all equations of constraints, N and N m, in the axes of frames a.
 
-            They are those of rigid-body dynamics, without friction of passive joints; of least norm where
-            constraints are redundant. For reading: it is slower than `inverse_dynamics`.
-
-            Parameters
-            ----------
-            q, v, a
-                arguments as for `inverse_dynamics`.
-
-            Returns
-            -------
-            dict of str to ndarray of shape (6,)
-                By the name of the constraint: moment, N m, and force, N, on link b about the origin of
-                frame a, in its axes; link a has the opposite.
+        Parameters
+        ----------
+        q, v, a
+            arguments as for `inverse_dynamics`.
 
         """
 
@@ -825,37 +816,37 @@ class Workspace(RobotArrays):
         """
         Return the equations of motion of a link, F = Lambda Vdot + eta.
 
-            F is the wrench that the joint torques exert at the link, J_bar^T tau, or the external wrench
-            on it where there are no torques. Where J is square and invertible, J_bar is J^-1.
+        F is the wrench that the joint torques exert at the link, J_bar^T tau, or the external wrench
+        on it where there are no torques. Where J is square and invertible, J_bar is J^-1.
 
-            Lambda is (J M^-1 J^T + D)^-1. With lengths in units of `characteristic_length`, J has the
-            singular values sigma_i and the left singular vectors u_i. With sigma_0 the largest of them
-            over ``condition_limit``,
+        Lambda is (J M^-1 J^T + D)^-1. With lengths in units of `characteristic_length`, J has the
+        singular values sigma_i and the left singular vectors u_i. With sigma_0 the largest of them
+        over ``condition_limit``,
 
-                D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
+            D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
 
-            with mu the largest eigenvalue of J M^-1 J^T over the square of the largest sigma. Away from
-            singular poses D is zero, and near them it grows continuously in q. It gives directions in
-            which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
-            instead of an infinite one, and does not affect the others.
+        with mu the largest eigenvalue of J M^-1 J^T over the square of the largest sigma. Away from
+        singular poses D is zero, and near them it grows continuously in q. It gives directions in
+        which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
+        instead of an infinite one, and does not affect the others.
 
-            Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1
-            and J_bar = M^-1 J^T Lambda for redundant arms.
+        Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1
+        and J_bar = M^-1 J^T Lambda for redundant arms.
 
-            Parameters
-            ----------
-            q, v, link
-                configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link, which
-                a joint must move (ModelError).
-            frame : {'body', 'world-aligned'}
-                Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
-            condition_limit : float
-                Condition number of J beyond which the inverse is damped; at least 1.
+        Parameters
+        ----------
+        q, v, link
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link, which
+            a joint must move (ModelError).
+        frame : {'body', 'world-aligned'}
+            Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
+        condition_limit : float
+            Condition number of J beyond which the inverse is damped; at least 1.
 
-            Returns
-            -------
-            TaskSpaceDynamics
-                With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
+        Returns
+        -------
+        TaskSpaceDynamics
+            With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
 
         """
 
