@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 import pytest
 import rbd_ros
-from rbd_ros import batch, Workspace
+from rbd_ros import analysis, batch, Workspace
 from rbd_ros.batch import functions
 from rbd_ros.kernels import batch_kinematics, centroidal
 from rbd_ros.quantities import DECLARED_IN, QUANTITIES
@@ -135,3 +135,15 @@ def test_a_quantity_that_is_declared_in_one_place_has_every_form(declared, make)
         declared(model, Q[0], link='tip')
     with pytest.raises(rbd_ros.StateError, match='Q has the shape'):
         many(model, Q[:, :-1])
+
+
+@pytest.mark.parametrize('make', [lambda: random_tree(0, 5), lambda: with_mimics(
+    random_tree(0, 5), 0), lambda: closed_robot('mimics')[0]], ids=['tree', 'mimics', 'loops'])
+@pytest.mark.parametrize('name', ['inverse_dynamics_derivative', 'forward_dynamics_derivative',
+                                  'hybrid_dynamics_derivative'])
+def test_what_is_no_variation_is_refused(name, make):
+    model = make()
+    q, v = rbd_ros.neutral(model), np.zeros(model.nv)
+    more = [v, v > 0.0] if name.startswith('hybrid') else []
+    with pytest.raises(rbd_ros.StateError, match='variation must be a Variation, got'):
+        getattr(analysis, name)(model, q, v, v, *more, {'dq': v})
