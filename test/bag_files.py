@@ -3,12 +3,14 @@
 """Bags for the tests, written without ROS."""
 
 import numpy as np
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import get_typestore, Stores
+import pytest
 
-TYPES = get_typestore(Stores.ROS2_JAZZY)
+rosbag2 = pytest.importorskip('rosbags.rosbag2')
+typesys = pytest.importorskip('rosbags.typesys')
+
+TYPES = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
 KIND = 'sensor_msgs/msg/JointState'
-PLUGINS = {'.db3': StoragePlugin.SQLITE3, '.mcap': StoragePlugin.MCAP}
+PLUGINS = {'.db3': rosbag2.StoragePlugin.SQLITE3, '.mcap': rosbag2.StoragePlugin.MCAP}
 
 
 def joint_state(stamp, names, position, velocity=(), effort=(), frame=''):
@@ -35,7 +37,7 @@ def write_bag(path, messages, suffix='.db3', other=()):
         String topics without messages.
 
     """
-    with Writer(path, version=9, storage_plugin=PLUGINS[suffix]) as writer:
+    with rosbag2.Writer(path, version=9, storage_plugin=PLUGINS[suffix]) as writer:
         for topic in other:
             writer.add_connection(topic, 'std_msgs/msg/String', typestore=TYPES)
         connections = {}

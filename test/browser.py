@@ -9,10 +9,10 @@ import sys
 import tempfile
 import time
 
+from optional import Optional
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
+
+webdriver = Optional('selenium.webdriver')
 
 # s, timeout of a page, which is drawn slowly without a graphics card.
 PATIENCE = 60.0
@@ -57,9 +57,9 @@ def wait_for(condition, what):
 
 def labelled(page, label, number=0):
     """Return the input with a label, which may occur several times."""
-    labels = wait_for(lambda: page.find_elements(By.XPATH, f"//label[.='{label}']")[number:],
+    labels = wait_for(lambda: page.find_elements('xpath', f"//label[.='{label}']")[number:],
                       label)
-    return page.find_element(By.ID, labels[0].get_attribute('for'))
+    return page.find_element('id', labels[0].get_attribute('for'))
 
 
 def _stands(element):
@@ -72,18 +72,18 @@ def _stands(element):
 def drag_slider(page, label, pixels, number=0):
     """Drag a slider with the mouse, and return its value."""
     slider = labelled(page, label, number)
-    thumb = slider.find_element(By.CSS_SELECTOR, '[role=slider]')
+    thumb = slider.find_element('css selector', '[role=slider]')
     before = thumb.get_attribute('aria-valuenow')
     # Sliders move while their folder opens.
     wait_for(lambda: _stands(thumb), f'{label} at rest')
-    ActionChains(page).drag_and_drop_by_offset(thumb, pixels, 0).perform()
+    webdriver.ActionChains(page).drag_and_drop_by_offset(thumb, pixels, 0).perform()
     return float(wait_for(lambda: thumb.get_attribute('aria-valuenow') != before
                           and thumb.get_attribute('aria-valuenow'), f'another {label}'))
 
 
 def click(page, path):
     """Click an element."""
-    wait_for(lambda: page.find_elements(By.XPATH, path), path)[-1].click()
+    wait_for(lambda: page.find_elements('xpath', path), path)[-1].click()
 
 
 def table(page):
@@ -112,7 +112,7 @@ def main(folder):
         labelled(page, 'Plot').click()
         click(page, "//*[@role='option'][.='panda_joint2']")
         time.sleep(15.0)
-        for button in page.find_elements(By.CSS_SELECTOR, '.mantine-Notification-closeButton'):
+        for button in page.find_elements('css selector', '.mantine-Notification-closeButton'):
             button.click()
         drag_slider(page, 'panda_joint2', 12)
         time.sleep(5.0)

@@ -5,11 +5,13 @@
 from http.client import HTTPConnection
 import socket
 
-import msgspec
-import viser
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
-import zstandard
+import pytest
+
+msgspec = pytest.importorskip('msgspec')
+viser = pytest.importorskip('viser')
+exceptions = pytest.importorskip('websockets.exceptions')
+client = pytest.importorskip('websockets.sync.client')
+zstandard = pytest.importorskip('zstandard')
 
 CAMERA = {
     'type': 'ViewerCameraMessage', 'wxyz': (1.0, 0.0, 0.0, 0.0), 'position': (1.0, 1.0, 1.0),
@@ -28,7 +30,7 @@ class Page:
         name, _, port = address.rpartition(':')
         # The socket is connected to the server, regardless of the host name.
         name = {socket.gethostname(): 'localhost'}.get(name, name.strip('[]'))
-        self.socket = connect(
+        self.socket = client.connect(
             f'ws://{host or address}', sock=socket.create_connection((name, port)),
             origin=url if origin is None else origin, max_size=None, open_timeout=PATIENCE,
             subprotocols=[f'viser-v{viser.__version__}'])
@@ -82,5 +84,5 @@ def refused(url, **forged):
     try:
         with Page(url, **forged):
             return False
-    except InvalidStatus as error:
+    except exceptions.InvalidStatus as error:
         return error.response.status_code == 403

@@ -39,7 +39,6 @@ from threading import Event
 from time import monotonic, perf_counter, sleep, time_ns
 
 import numpy as np
-import psutil
 from rbd_ros import (center_of_mass, gravity_torques, inverse_dynamics, load_urdf, mass_matrix,
                      with_payload)
 from rbd_ros.ros.runtime.share_directory import share
@@ -371,6 +370,7 @@ def soak(urdf, seconds, patient, executor):
         'error', '-p', f'executor:={executor}', '-p', 'model_changes:=accept',
         '-p', 'on_stale:=hold',
         *(('-p', 'state_timeout:=60.0') if patient else ())])
+    import psutil    # Not needed by tests that read the figures above.
     watched = psutil.Process(process.pid)
     helpers = [multiprocessing.Process(target=send, args=(urdf, seconds, patient, go, sent,
                                                           answered, left_out, stamps)),

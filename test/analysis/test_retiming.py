@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from optional import Optional
 import pinocchio as pin
 import pytest
 import rbd_ros
@@ -16,9 +17,10 @@ from rbd_ros.control import JointTrajectory
 from rbd_ros.model import with_friction, with_springs
 from robots import example_urdf, load_quietly
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
-import toppra
-from toppra.algorithm import TOPPRA
-import toppra.constraint
+
+toppra = Optional('toppra')
+algorithm = Optional('toppra.algorithm')
+constraint = Optional('toppra.constraint')
 
 URDF = example_urdf('panda.urdf')
 DEMO_ARM = Path(__file__).parents[2] / 'urdf/demo_arm.urdf'
@@ -102,12 +104,12 @@ def test_as_fast_as_toppra_with_torques_of_pinocchio(arm, seed, count, accelerat
     s = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))))
     speed, rate, effort = (np.stack((-x, x), axis=1)
                            for x in (arm.velocity_limit, most, arm.effort_limit))
-    limits = [toppra.constraint.JointVelocityConstraint(speed),
-              toppra.constraint.JointAccelerationConstraint(rate),
-              toppra.constraint.SecondOrderConstraint.joint_torque_constraint(
+    limits = [constraint.JointVelocityConstraint(speed),
+              constraint.JointAccelerationConstraint(rate),
+              constraint.SecondOrderConstraint.joint_torque_constraint(
                   lambda *state: torques([[x] for x in state])[0], effort, np.full(arm.nv, 1.5))]
-    problem = TOPPRA(limits, toppra.SplineInterpolator(s, path), solver_wrapper='seidel',
-                     parametrizer='ParametrizeConstAccel')
+    problem = algorithm.TOPPRA(limits, toppra.SplineInterpolator(s, path),
+                               solver_wrapper='seidel', parametrizer='ParametrizeConstAccel')
     assert found.time[-1] <= LONGER * problem.compute_trajectory(0, 0).duration
 
 

@@ -9,12 +9,14 @@ import sys
 
 from command_line import ARM, code_of, one_line
 import numpy as np
-import pyarrow.parquet
+from optional import Optional
 import pytest
 import rbd_ros
 from rbd_ros.cli.main import main
 from robots import all_example_urdfs, example_urdf, load_quietly
 import yaml
+
+parquet = Optional('pyarrow.parquet')
 
 # Numbers are printed with nine digits.
 PRINTED = 1e-8
@@ -249,7 +251,7 @@ def efforts_in(path, joint):
         column = read['joint_names'].index(joint)
         return [point['effort'][column] for point in read['points']]
     if path.suffix == '.parquet':
-        return pyarrow.parquet.read_table(path)[f'{joint}/effort'].to_pylist()
+        return parquet.read_table(path)[f'{joint}/effort'].to_pylist()
     names, *rows = (line.split(',') for line in path.read_text().splitlines())
     return [float(row[names.index(f'{joint}/effort')]) for row in rows]
 

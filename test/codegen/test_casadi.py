@@ -6,7 +6,6 @@ from functools import cache
 from inspect import signature
 import subprocess
 
-import casadi
 import numpy as np
 import pytest
 import rbd_ros
@@ -14,6 +13,8 @@ from rbd_ros import analysis, casadi as functions, codegen
 from rbd_ros.model import inertial_parameters, normalize
 from rbd_ros.simulation.integrators import configuration_rate
 from robots import random_tree, relative_error, with_mimics
+
+casadi = pytest.importorskip('casadi')
 
 # Rounding of the same operations in another order.
 ROUNDING = 1e-12

@@ -9,6 +9,7 @@ import sys
 
 import hidden_modules
 import numpy as np
+from optional import Optional
 import pytest
 import rbd_ros
 from rbd_ros.codegen import numpy_source, sympy_expressions, trace
@@ -17,7 +18,8 @@ from rbd_ros.model import inertial_parameters, with_inertial_parameters
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.se3 import pose
 from robots import random_tree, relative_error, with_mimics
-import sympy
+
+sympy = Optional('sympy')
 
 # Rounding: of the same operations in another order, and of numbers to 15 digits.
 ROUNDING, DIGITS = 1e-12, 1e-12

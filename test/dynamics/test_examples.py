@@ -9,10 +9,12 @@ import sys
 
 import hidden_modules
 import numpy as np
+from optional import Optional
 import pinocchio
 import pytest
 import rbd_ros
-import sympy
+
+sympy = Optional('sympy')
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / 'examples'
 # Rounding, of sums of a dozen terms.

@@ -5,8 +5,8 @@
 from dataclasses import replace
 import re
 
-from matplotlib.figure import Figure
 import numpy as np
+from optional import Optional
 import pytest
 import rbd_ros
 from rbd_ros import batch
@@ -15,6 +15,8 @@ from rbd_ros.identification.report import (Comparison, identification_report, re
                                            write_residuals)
 from rbd_ros.model import with_friction
 from robots import example_urdf, load_quietly
+
+figure = Optional('matplotlib.figure')
 
 JOINTS, UNITS = ('turns', 'slides'), ('N m', 'N')
 RATE, SECONDS = 100.0, 20.0
@@ -28,7 +30,7 @@ def figures(monkeypatch):
     drawn = []
 
     def draw(**options):
-        drawn.append(Figure(**options))
+        drawn.append(figure.Figure(**options))
         return drawn[-1]
 
     monkeypatch.setattr(report, '_matplotlib', lambda: draw)

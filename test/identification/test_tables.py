@@ -8,12 +8,14 @@ import sys
 
 from hypothesis import given, settings, strategies as st
 import numpy as np
-import pyarrow
-import pyarrow.parquet
+from optional import Optional
 import pytest
 from rbd_ros import RbdError, RecordingError
 from rbd_ros.identification import read_recording, Recording, write_recording, write_table
 from rbd_ros.recordings import tables
+
+pyarrow = Optional('pyarrow')
+parquet = Optional('pyarrow.parquet')
 
 SUFFIXES = ('.csv', '.parquet')
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -127,14 +129,14 @@ def test_a_parquet_that_is_cut_off_is_refused(tmp_path):
 
 def test_a_parquet_with_texts_is_refused_by_the_column(tmp_path):
     path = tmp_path / 'table.parquet'
-    pyarrow.parquet.write_table(pyarrow.table({'time': [0, 1], 'j/position': ['a', 'b']}), path)
+    parquet.write_table(pyarrow.table({'time': [0, 1], 'j/position': ['a', 'b']}), path)
     with pytest.raises(RecordingError, match="column 'j/position' must hold numbers, got string"):
         read_recording(path)
 
 
 def test_a_parquet_of_whole_numbers_and_blanks_is_read(tmp_path):
     path = tmp_path / 'table.parquet'
-    pyarrow.parquet.write_table(pyarrow.table(
+    parquet.write_table(pyarrow.table(
         {'time': [0, 1, 2], 'j/position': pyarrow.array([1.0, None, 3.0], pyarrow.float32())}),
         path)
     assert np.array_equal(read_recording(path).position, [[1.0], [3.0]])

@@ -11,12 +11,14 @@ from time import monotonic, sleep
 
 import numba
 import numpy as np
-import psutil
+from optional import Optional
 import pytest
 from rbd_ros.kernels.coordinates import fold_vector
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.kernel_cache import Directory
+
+psutil = Optional('psutil')
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
 # s: two processors may have ten other things to do

@@ -15,7 +15,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 import numba
 import numpy as np
-import psutil
+from optional import Optional
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
@@ -23,6 +23,8 @@ import rclpy
 from robots import example_urdf, load_quietly, random_state, relative_error
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+
+psutil = Optional('psutil')
 
 # s: a node may have to compile its kernels first
 START_UP = 120.0

@@ -4,8 +4,8 @@
 
 from dataclasses import replace
 
-from matplotlib.axes import Axes
 import numpy as np
+from optional import Optional
 import pytest
 import rbd_ros
 from rbd_ros.model.description import Link
@@ -19,6 +19,8 @@ from rbd_ros.view.tables import heat_map, number, torque_table
 from rbd_ros.view.viewer import Viewer
 from robots import (
     example_urdf, load_quietly, Oracle, random_pose, random_state, relative_error)
+
+plot_axes = Optional('matplotlib.axes')
 
 ROUNDING = 1e-12
 # Numbers have three digits after the point.
@@ -207,7 +209,7 @@ def test_limits_are_marked_for_torques_of_both_signs_in_the_plot():
 
 def test_limits_are_marked_for_torques_of_both_signs_on_pages_of_recordings(monkeypatch):
     model, marked = load_quietly(example_urdf('ur10_robot.urdf')), []
-    monkeypatch.setattr(Axes, 'axhline', lambda self, y, **_: marked.append(y))
+    monkeypatch.setattr(plot_axes.Axes, 'axhline', lambda self, y, **_: marked.append(y))
     time, zero = np.array([0.0, 0.1]), np.zeros((2, model.nv))
     for sign in (1.0, -1.0):
         marked.clear()

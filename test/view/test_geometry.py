@@ -6,11 +6,13 @@ import io
 import warnings
 
 import numpy as np
+from optional import Optional
 import pytest
 import rbd_ros
 from rbd_ros.view.geometry import load_geometry
 from robots import DATA, example_urdf, load_quietly
-import trimesh
+
+trimesh = Optional('trimesh')
 
 # Meshes hold single precision.
 SINGLE = 1e-6

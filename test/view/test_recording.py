@@ -7,14 +7,16 @@ import re
 
 from browser import chromium, complaints, wait_for
 from command_line import ARM, code_of
-import msgspec
 import numpy as np
+from optional import Optional
 import pytest
 import rbd_ros
 from rbd_ros.identification import Recording, write_recording
 from rbd_ros.view.recording import AXES, POSES
 from robots import Oracle
-import zstandard
+
+msgspec = Optional('msgspec')
+zstandard = Optional('zstandard')
 
 SECONDS, SAMPLES = 6.0, 601
 # Poses are sent in double precision, 30 a second: they are those of a sample, exactly.
