@@ -3,31 +3,82 @@
 """
 Compare recorded efforts with the torques of the description: units, gains, conventions.
 
-A fit adapts masses to any factor of the efforts, so it cannot tell currents from torques. For each
-joint, the factor k of tau = k tau_urdf + drive, with friction, rotor and offset in `drive`, shows
-whether the efforts are a multiple of the torques of the URDF.
+A fit adapts masses to any factor of the efforts, so it cannot tell currents from torques. Instead,
+changes of the description compete. Each adds columns times sizes, which are fixed or fitted, to
+its torques: the change that leaves least is what the efforts look like.
 
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from rbd_ros import batch, spring_torques
 from rbd_ros._internal.text import listed
+from rbd_ros.identification.recording_mistakes import wrong_sign_message
+from rbd_ros.model.inertial import inertial_parameters
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 
-MAX_ROWS = 3000     # Samples that are compared at most.
+MAX_ROWS = 1500     # Samples that are compared at most.
 # Factors of all joints within 1/FACTOR ... FACTOR may be errors of the masses; those of a single
-# joint within the second one, such as a payload that only the wrist feels.
+# joint within the second one.
 MAX_FACTOR, MAX_JOINT_FACTOR = 1.5, 5.0
-# Largest fraction of the squared torques, beyond friction and rotors, that the URDF times a factor
-# may leave unexplained if the factor counts; largest ratio of two factors that are called equal.
-MAX_LEFT, SAME_FACTOR = 0.3, 1.25
+# Largest fraction of a joint's squared efforts, beyond friction and rotors, that a change may
+# leave; fraction to which another one must reduce what those with fewer parameters leave.
+MAX_LEFT, PRICE = 0.3, 0.9
 # Largest fraction of the samples in which an effort may exceed its limit, and by which factor.
 MAX_BEYOND, BEYOND = 0.01, 1.1
 CONFIRM = ('if the efforts are torques and the description is wrong, confirm it with '
            '--efforts-are-torques')
+
+
+class Terms(NamedTuple):
+    """Torques that are compared, one row after another of all joints, each joint of size one."""
+
+    joint: np.ndarray       # (rows,), its number
+    torque: np.ndarray      # (rows,), recorded
+    urdf: np.ndarray        # (rows,), of the description
+    gravity: np.ndarray     # (rows,), those of gravity alone
+    payload: np.ndarray     # (rows, 10), per inertial parameter of the last body
+
+
+class Change(NamedTuple):
+    """A change of the description."""
+
+    columns: Callable[[Terms], np.ndarray]  # (rows, sizes), torques that it adds
+    size: float | None                      # None: fitted
+
+
+# In order of the number of their fitted sizes.
+CHANGES = {
+    'none': Change(lambda one: one.urdf[:, None], 0.0),
+    'sign': Change(lambda one: one.urdf[:, None], -2.0),
+    'without_gravity': Change(lambda one: one.gravity[:, None], -1.0),
+    'common_gain': Change(lambda one: one.urdf[:, None], None),
+    'payload': Change(lambda one: one.payload, None),
+    'gain': Change(lambda one: np.where(
+        one.joint[:, None] == np.arange(one.joint[-1] + 1), one.urdf[:, None], 0.0), None)}
+
+
+def explain(terms: Terms, most: float) -> tuple[str, np.ndarray, np.ndarray]:
+    """
+    Return the change that leaves least of the torques, its sizes and what it leaves by joint.
+
+    A payload counts if its mass is positive and less than ``most``, kg.
+
+    """
+    found, least = ('none', np.zeros(1), np.zeros(1)), np.inf
+    for kind, change in CHANGES.items():
+        columns, error = change.columns(terms), terms.torque - terms.urdf
+        size = (np.full(1, change.size) if change.size is not None
+                else np.linalg.lstsq(columns, error, rcond=None)[0])
+        left = np.bincount(terms.joint, (error - columns @ size) ** 2)
+        if np.sum(left) < PRICE * least and (kind != 'payload' or 0.0 < size[0] < most):
+            found, least = (kind, size, left), np.sum(left)
+    return found
 
 
 def effort_doubts(model: Model, samples: Samples) -> list[str]:
@@ -36,53 +87,56 @@ def effort_doubts(model: Model, samples: Samples) -> list[str]:
     rows = rows[::max(1, len(rows) // MAX_ROWS)]
     if not len(rows):
         return []
-    q, v, a, tau = (getattr(samples, label)[rows] for label in ('q', 'v', 'a', 'tau'))
-    direction = samples.low_pass(np.sign(samples.v))[rows]
-    gravity = batch.gravity_torques(model, q)
-    urdf = batch.inverse_dynamics(model, q, v, a) + spring_torques(model, q)
-    factor, left = np.full((2, model.nv), np.nan)
-    omitted = np.zeros(2)   # Relative squared errors with and without the torques of gravity.
-    for j in range(model.nv):
-        use = samples.usable[rows, j]
-        drive = np.stack([v[use, j], direction[use, j], a[use, j], np.ones(np.sum(use))], axis=1)
-        torque, full, still = (_residual(drive, x[use, j]) for x in (tau, urdf, gravity))
-        if not torque @ torque * (full @ full) > 0.0:
-            continue
-        factor[j] = full @ torque / (full @ full)
-        left[j] = 1.0 - (full @ torque) ** 2 / (full @ full * (torque @ torque))
-        omitted += [np.sum((torque - x) ** 2) / (full @ full + torque @ torque) 
-                    for x in (full, full - still)]
-    counts = (left < MAX_LEFT) & (factor > 0.0)
-    if omitted[1] < MAX_LEFT * omitted[0] and not np.sum(counts) > model.nv / 2:
+    kind, size, left = explain(_terms(model, samples, rows), np.sum(
+        inertial_parameters(model)[::10]))
+    factor = np.broadcast_to(1.0 + size if kind in ('sign', 'common_gain', 'gain') else 1.0,
+                             model.nv)
+    counts = left < MAX_LEFT
+    limits = _limit_doubts(model, np.abs(samples.tau))
+    if not np.any(counts):
+        return limits
+    # A change of one size is one of all joints, whether or not each shows it.
+    counts |= kind != 'gain'
+    if kind == 'without_gravity':
         return ['efforts are without gravity: the torques of the URDF fit much better without '
                 'those of gravity (effort_convention.states: without_gravity); record efforts '
-                'that contain them, or add them']
-    return (_factor_doubts(model, factor, counts)
-            or _limit_doubts(model, np.abs(samples.tau)))
+                'that contain them, or add them', *limits]
+    names = model.velocity_names
+    wrong = [name for name, x in zip(names, counts & (factor < 0.0)) if x]
+    if wrong:
+        return [wrong_sign_message(wrong), *limits]
+    return _factor_doubts({name: x for name, x, one in zip(names, factor, counts) if one}) + limits
 
 
-def _residual(columns: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return what no combination of the columns explains."""
-    return np.asarray(x - columns @ np.linalg.lstsq(columns, x, rcond=None)[0])
+def _terms(model: Model, samples: Samples, rows: np.ndarray) -> Terms:
+    """Return the terms of samples without what friction, rotors and offsets explain."""
+    q, v, a, tau = (getattr(samples, label)[rows] for label in ('q', 'v', 'a', 'tau'))
+    direction = samples.low_pass(np.sign(samples.v))[rows]
+    urdf = batch.inverse_dynamics(model, q, v, a) + spring_torques(model, q)
+    x = np.concatenate([np.stack((tau, urdf, batch.gravity_torques(model, q)), axis=2),
+                        batch.torque_regressor(model, q, v, a)[:, :, -10:]], axis=2)
+    joints = []
+    for j, use in enumerate(samples.usable[rows].T):
+        drive = np.stack((v[use, j], direction[use, j], a[use, j], np.ones(np.sum(use))), axis=1)
+        rest = x[use, j] - drive @ np.linalg.lstsq(drive, x[use, j], rcond=None)[0]
+        joints.append(rest / max(np.linalg.norm(rest[:, 0]), np.finfo(float).tiny))
+    one = np.concatenate(joints)
+    return Terms(np.repeat(np.arange(model.nv), [len(x) for x in joints]), *one[:, :3].T,
+                 one[:, 3:])
 
 
-def _factor_doubts(model: Model, factor: np.ndarray, counts: np.ndarray) -> list[str]:
+def _factor_doubts(factors: dict[str, float]) -> list[str]:
     """Return a doubt if efforts are a multiple of the torques of the URDF."""
-    if not np.any(counts):
+    known = np.array([*factors.values()])
+    size = np.abs(np.log(known))
+    if np.median(size) <= np.log(MAX_FACTOR) and np.max(size) <= np.log(MAX_JOINT_FACTOR):
         return []
-    size = np.abs(np.log(np.where(counts, factor, 1.0)))
-    if (np.median(size[counts]) <= np.log(MAX_FACTOR)
-            and np.max(size) <= np.log(MAX_JOINT_FACTOR)):
-        return []
-    known, middle = factor[counts], float(np.median(factor[counts]))
-    names = [name for name, there in zip(model.velocity_names, counts) if there]
-    if np.ptp(np.log(known)) <= np.log(SAME_FACTOR):
-        scale = ' '.join(f'{name}={1.0 / middle:.4g}' for name in model.velocity_names)
-        return [f'efforts are {middle:.3g} times the torques of the URDF, by one factor for all '
+    scale = ' '.join(f'{name}={1.0 / x:.4g}' for name, x in factors.items())
+    if np.ptp(known) == 0.0:
+        return [f'efforts are {known[0]:.3g} times the torques of the URDF, by one factor for all '
                 f'joints: was a gain or gear ratio forgotten, or applied twice? Apply it with '
                 f'--scale {scale}; {CONFIRM}']
-    times = listed(f'{name} {x:.3g}' for name, x in zip(names, known))
-    scale = ' '.join(f'{name}={1.0 / x:.4g}' for name, x in zip(names, known))
+    times = listed(f'{name} {x:.3g}' for name, x in factors.items())
     return [f'efforts are multiples of the torques of the URDF, {times}: they look like currents '
             'or have wrong gains. Find the gains (identify_drive_gains), or apply these with '
             f'--scale {scale}; {CONFIRM}']

@@ -123,13 +123,14 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         uncertainty = _torque_uncertainty(part, found)
         figures |= _figures(found, uncertainty)
         reasons = (_check_delay(samples) or _check_mistakes(found.parameters, samples)
-                   or _check_limits(model, samples) or _check_signs(part, free)
-                   or ([] if efforts_are_torques else _check_efforts(model, samples)))
+                   or _check_limits(model, samples) or _check_signs(part, free))
+        doubts = [] if reasons or efforts_are_torques else _check_efforts(model, samples)
         if standing:
             reasons += not_finite or [f'{listed(standing)} hardly moved: move them for several '
                                       'seconds in both directions, or lock them']
         if not reasons:
             reasons, uncertain = _check_robot(part, found, free, uncertainty, figures['condition'])
+        reasons = doubts + reasons
     if error > MAX_UNEXPLAINED and not reasons and not uncertain:
         reasons.append(f'{100.0 * error:.0f} % of the torques are left unexplained: check whether '
                        'efforts are torques in N m (drive gains), whether the robot touched '

@@ -315,8 +315,11 @@ def test_implausibly_distant_centres_of_mass_are_reported():
     samples = prepare(short, measured.recording(long, 1))
     part = identification.partial(short, samples)
     found = identification.fit(short, part, consistent=False)
-    check_reason(verdict(short, part, found, samples),
-                 'the centre of mass of rod is further away than a link reaches')
+    far = 'the centre of mass of rod is further away than a link reaches'
+    check_reason(verdict(short, part, found, samples, efforts_are_torques=True), far)
+    # Its efforts are ten times those of the description, too.
+    gain, com = verdict(short, part, found, samples).reasons
+    assert 'by one factor for all joints' in gain and far in com
 
 
 def test_saturation_is_relative_to_the_time_in_motion(arm):
