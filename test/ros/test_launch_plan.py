@@ -15,7 +15,8 @@ ARM = """<robot name="arm"><link name="stand"/><link name="rod"><inertial>
 </link><joint name="hinge" type="continuous"><parent link="stand"/><child link="rod"/></joint>
 </robot>"""
 XACRO = ARM.replace('name="arm">', 'name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
-                    '<xacro:arg name="mass" default="1"/><xacro:arg name="side" default=""/>').format(mass='$(arg mass)')
+                    '<xacro:arg name="mass" default="1"/><xacro:arg name="side" default=""/>'
+                    ).format(mass='$(arg mass)')
 
 
 def everything(package, executable):

@@ -28,7 +28,8 @@ GAP = '\0'
 # Names, topics and numbers that the page of faults gives as examples.
 EXAMPLE = r"(?<=')[^']*(?=')|/\w+|-?\b\d[\d.e+]*"
 # What the node itself reads; all others are for its parts.
-OF_THE_NODE = {'robot_description', 'gravity_limit', 'executor', 'autostart'}
+OF_THE_NODE = {'robot_description', 'gravity_limit', 'executor', 'autostart',
+               'exit_unless_configured'}
 # Values other than the default, of parameters for which `other_value` finds none.
 OTHER_VALUES = {'gravity': [0.0, 0.0, 3.0], 'task_link': 'tool', 'ramp_time': 2.0}
 # With what nodes use all that they can.

@@ -56,9 +56,9 @@ def parameters(process):
     return found
 
 
-def launched(mode, engine, model=''):
+def launched(mode, engine, model='', **more):
     """Return the parameters of controller and robot, and the robot's executable."""
-    values = {'mode': mode, 'sim': engine, 'model': str(model)}
+    values = {'mode': mode, 'sim': engine, 'model': str(model), **more}
     nodes = {one.executable: one for one in plan(values, lambda *_: True)}
     robot, = set(nodes) & set(NODES)
     return parameters(nodes['torque_controller']), parameters(nodes[robot]), robot
@@ -69,14 +69,14 @@ def start():
     """Return a function that starts what launch starts; it is taken down after the test."""
     started = []
 
-    def make(mode, engine, model='', **options):
-        controller, robot, name = launched(mode, engine, model)
+    def make(mode, engine, model='', **more):
+        controller, robot, name = launched(mode, engine, model, **more)
         node = NODES[name](parameter_overrides=[
             Parameter(key, value=value) for key, value in robot.items()])
         started.append(node.destroy_node)
         engine = node._engine
         loop = Loop(model or DEMO, engine.q, robot=engine, step=engine.step,
-                    **{**controller, **options})
+                    **controller)
         started.append(loop.close)
         return loop
     with ros():

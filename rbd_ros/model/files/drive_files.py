@@ -167,7 +167,9 @@ def with_named_drives(model: Model, joints: Sequence[str],
             raise ModelError(f'there is no drives.{label}, only drives.joints and '
                              + ', '.join(f'drives.{one}' for one in DRIVE))
         numbers = yaml_numbers(f'drives.{label}', values)
-        if numbers and len(numbers) != len(joints):
+        if not numbers:
+            continue
+        if len(numbers) != len(joints):
             raise ModelError(f'drives.{label} has {len(numbers)} entries, drives.joints has '
                              f'{len(joints)}: the numbers must be equal')
         change = changes[label] = {joint.name: np.array(getattr(joint, label))
@@ -175,4 +177,4 @@ def with_named_drives(model: Model, joints: Sequence[str],
         for name, x in zip(joints, numbers):
             joint, k = known[name]
             change[joint][k] = x
-    return with_drives(model, changes)
+    return with_drives(model, changes) if changes else model

@@ -12,8 +12,7 @@ import numpy as np
 from rbd_ros._internal.cdr import Field, numbers, Stamp, Template
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
-from rbd_ros.model.se3 import log, pose
-from rbd_ros.model.steps import quaternion_of_turn
+from rbd_ros.model.steps import quaternion_of_matrix
 from rbd_ros.ros.convert import template, time
 from rbd_ros.view.ellipsoids import inertia_solid
 from rbd_ros.view.layers import (
@@ -178,7 +177,7 @@ def _ellipsoid(number: int, link: Link, frame: str) -> Marker:
     _place(marker.scale, diameters)
     _place(marker.pose.position, link.com)
     turn = marker.pose.orientation
-    turn.x, turn.y, turn.z, turn.w = quaternion_of_turn(log(pose(axes, np.zeros(3)))[:3]).tolist()
+    turn.x, turn.y, turn.z, turn.w = quaternion_of_matrix(axes).tolist()
     return marker
 
 
