@@ -75,7 +75,7 @@ def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
     for service in node.services:
         if not getattr(service.callback, 'is_guarded', False):
             service.callback = _answering(service, service.callback, log, report)
-            service.send_response = _sending(  # type: ignore[method-assign]
+            service.send_response = _sending(  # type: ignore[method-assign, assignment]
                 service.send_response)
 
 
