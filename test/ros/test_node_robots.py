@@ -358,7 +358,7 @@ def test_loops_are_closed_by_the_file_in_the_parameter(harness, tmp_path):
         tree = without_constraints(document('four_bar'))
         rbd_ros.save_urdf(tree, tmp_path / 'tree.urdf')
     node.describe((tmp_path / 'tree.urdf').read_text())
-    node.settle()
+    node.spin_until(lambda: node.node.robot or node.node.report.last_error)
     assert not node.node.report.last_error
     model = node.node.robot.model
     assert (model.nq, model.velocity_names) == (3, ('rocker',))
