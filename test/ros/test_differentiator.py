@@ -66,7 +66,7 @@ def test_times_of_receipt_and_of_stamps_are_not_mixed():
     states = JointStates(robot)
 
     def take(position, now, stamp):
-        states.update(JointState(name=names, position=[position]), now, stamp, filter_time=FILTER)
+        states.update(JointState(name=names, position=[position]), now, stamp, 0.5, FILTER)
     for k in range(50):
         take(0.01 * k, 5.0 + 0.01 * k, 1.7e9 + 0.01 * k)
     assert states.differentiator.rates == pytest.approx([1.0], rel=1e-3)

@@ -56,9 +56,8 @@ def outcome(states, t, stamp, fastest, message, filter_time):
         result = str(error)
     judge = states.judge
     return (result, states.q.tolist(), states.v.tolist(), states.effort.tolist(),
-            states.missing(t, 0.5), states.ages(t), states._stamps.tolist(), states._last_stamp,
-            judge.implausible, judge.moved, sorted(judge.doubtful), judge.confirmed.tolist(),
-            states.differentiator.rates.tolist())
+            states.missing(t, 0.5), states.ages(t), states._stamps.tolist(), judge.moved,
+            sorted(judge.doubtful), judge.confirmed.tolist(), states.differentiator.rates.tolist())
 
 
 @pytest.mark.parametrize('seed', range(8))
@@ -76,17 +75,83 @@ def test_samples_are_taken_as_if_each_had_been_judged(seed, stamped, monkeypatch
     assert 0.2 * COUNT < sum(taken) < 0.9 * COUNT
 
 
-@pytest.mark.parametrize('position', [1e13, np.inf])
+@pytest.mark.parametrize('position', [1e13, np.inf, np.nan])
 @pytest.mark.parametrize('stamp, fastest', [(5.0, 3.0), (0.0, np.inf)])
-def test_positions_out_of_range_are_rejected_whatever_the_time_and_speed(position, stamp, fastest):
+def test_a_position_that_is_no_measurement_concerns_its_joint_alone(position, stamp, fastest):
     states = JointStates(chain())
     for k in range(3):
         states.update(JointState(name=NAMES, position=[0.0] * 5), 10.0 + 0.01 * k, fastest=3.0)
     # The first stamp, or without a fastest speed: no distance is too far.
-    with pytest.raises(Rejected, match="the position of 'j2' is out of range"):
-        states.update(JointState(name=NAMES, position=[0.0, 0.0, position, 0.0, 0.0]), 10.03,
-                      stamp, fastest=fastest)
-    assert not states.q.any()
+    states.update(JointState(name=NAMES, position=[0.01, 0.02, position, 0.03, 0.04]), 10.03,
+                  stamp, fastest=fastest)
+    assert states.q.tolist() == [0.01, 0.02, 0.0, 0.03, 0.04]
+    assert states.missing(10.03, 0.5) == ['j2']
+    assert f"the position of 'j2' is out of range: {position}" in states.judge.implausible
+    states.update(JointState(name=NAMES, position=[0.01] * 5), 10.04, stamp and stamp + 0.01,
+                  fastest=fastest)
+    assert states.missing(10.04, 0.5) == [] and states.q.tolist() == [0.01] * 5
+
+
+def test_nan_is_no_position_of_a_joint_that_another_publisher_measures():
+    states = JointStates(chain())
+    for k in range(9):
+        t = 10.0 + 0.01 * k
+        states.update(JointState(name=NAMES[4:], position=[0.01 * k]), t, t, 0.05)
+        assert states.update(JointState(name=NAMES, position=[0.01] * 4 + [np.nan]), t + 0.001,
+                             t + 0.001, 0.05)
+        assert states.missing(t + 0.001, 0.05) == [] and not states.judge.implausible
+        assert states.q.tolist() == [0.01] * 4 + [0.01 * k]
+    # Once the other one is silent, its joint is as old as its last position.
+    states.update(JointState(name=NAMES, position=[0.01] * 4 + [np.nan]), 10.15, 10.15, 0.05)
+    assert states.missing(10.15, 0.05) == ['j4']
+
+
+def test_of_a_message_with_late_and_new_joints_the_new_ones_count():
+    states = JointStates(chain())
+    states.update(JointState(name=NAMES, position=[0.0] * 5), 10.0, 10.0, 0.5)
+    for k in range(1, 20):
+        t = 10.0 + 0.01 * k
+        states.update(JointState(name=NAMES[:4], position=[0.01 * k] * 4), t, t, 0.5)
+        states.update(JointState(name=NAMES, position=[-9.0] * 4 + [0.02 * k]), t, t - 0.005, 0.5)
+        assert states.q.tolist() == [0.01 * k] * 4 + [0.02 * k]
+    with pytest.raises(Rejected, match='before that of an earlier message'):
+        states.update(JointState(name=NAMES, position=[0.0] * 5), 10.2, 10.1, 0.5)
+    with pytest.raises(TimeWentBack):
+        states.update(JointState(name=NAMES, position=[0.0] * 5), 10.2, 5.0, 0.5)
+
+
+@pytest.mark.parametrize('age', [0.0, 0.49, 0.51])
+def test_a_joint_in_a_message_of_its_own_is_missing_after_the_timeout(age):
+    states = JointStates(chain())
+    states.update(JointState(name=NAMES[:1], position=[0.0]), 10.0)
+    states.update(JointState(name=NAMES[1:], position=[0.0] * 4), 10.0 + age)
+    # However often it is asked for, and whenever the others come.
+    for now in (10.0 + age, 10.3 + age):
+        assert states.missing(now, 0.5) == (['j0'] if now > 10.5 else [])
+        states.update(JointState(name=NAMES[1:], position=[0.0] * 4), now)
+    assert states.missing(10.51 + age, 0.5) == ['j0']
+
+
+@pytest.mark.parametrize('offset', [-0.03, 0.0, 0.03])
+def test_the_age_of_a_joint_is_measured_by_the_clock_of_its_source(offset):
+    states = JointStates(chain())
+    for k in range(20):
+        # Stamps are late by 1 ms, and those of an extra clock by their offset.
+        t = 10.0 + 0.01 * k
+        states.update(JointState(name=NAMES[:1], position=[0.0]), t, t - 0.001 - offset, 0.1,
+                      lag=0.001 + offset)
+        states.update(JointState(name=NAMES[1:], position=[0.0] * 4), t, t, 0.1, lag=0.0)
+    # What is behind may be late; what is ahead is not younger than its receipt.
+    late = max(offset, 0.0) + 0.001 * (offset >= 0.0)
+    assert states.ages(t) == pytest.approx({'j0': late, **dict.fromkeys(NAMES[1:], 0.0)}, abs=2e-4)
+    # A message that took 20 ms longer is that much older, by whatever clock.
+    t += 0.05
+    states.update(JointState(name=NAMES[:1], position=[0.0]), t, t - 0.021 - offset, 0.1,
+                  lag=0.021 + offset)
+    assert states.ages(t)['j0'] == pytest.approx(late + 0.02, abs=1e-3)
+    notes = list(states.sources.clock_notes(NAMES))
+    assert len(notes) == (offset != 0.0) and all('stamps of j0 are' in note for note in notes)
+    assert not list(states.sources.clock_notes(NAMES))
 
 
 def test_samples_are_judged_until_the_kernel_is_compiled(monkeypatch):

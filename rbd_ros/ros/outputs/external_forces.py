@@ -168,7 +168,7 @@ class ExternalForces:
         if not all_within(torques, np.inf):
             self._start_again(self._without(robot, torques))
             return
-        self._observe(self._seconds(robot.stamp), robot.states.q, v, torques)
+        self._observe(self._seconds(robot.time_stamp), robot.states.q, v, torques)
 
     def _without(self, robot: Robot, torques: np.ndarray) -> str:
         """Return a sentence about the joints without torques; it is cached."""

@@ -49,7 +49,7 @@ class EffortCheck:
             # It moves, or no effort is measured: efforts are zero while brakes hold a robot.
             self.reset()
             return
-        stamp = convert.seconds(robot.stamp)
+        stamp = convert.seconds(robot.time_stamp)
         if self._first is None or stamp < self._first:
             self.reset()
             self._first = stamp

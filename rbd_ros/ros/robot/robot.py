@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 from rbd_ros import Model, Workspace
+from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.text import listed
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.model.inertial import armature_matrix
+from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.topics import all_coordinates, Outputs
 from rbd_ros.ros.robot.read_model import base_joint, driven_joints
@@ -41,7 +43,7 @@ class Robot:
         self._base_apart: float | None = None
         # Frame of the poses, of the centre of mass and of its Jacobian.
         self.frame = self.prefix + model.link_names[0] if model.links else ''
-        # Stamp of the latest complete state, None if there is none; whether it is unanswered.
+        # Newest stamp of the state, None if there is none; whether a complete one is unanswered.
         self.stamp: Any = None
         self.state_is_new = False
         # The joints that can be commanded, and the columns of those that are, in their order.
@@ -87,6 +89,21 @@ class Robot:
         if self.odometry is not None:
             self.odometry.forget()
         self._base_received, self.stamp, self.state_is_new = -inf, None, False
+
+    def note_stamp(self, stamp: Stamp, now: float, timeout: float) -> float:
+        """Take the stamp of used samples; return by how much, s, stamps were set back, or 0."""
+        newest = self.states.sources.note(stamp, now, timeout)
+        back = 0.0 if self.stamp is None else seconds(self.stamp) - seconds(newest)
+        if 0.0 < back <= timeout:
+            return 0.0
+        self.stamp = newest
+        return max(back, 0.0)
+
+    @property
+    def time_stamp(self) -> Stamp:
+        """Return the last stamp of the leading source, which times changes of the state."""
+        leader = self.states.sources.leader
+        return Stamp(0, 0) if leader is None else leader.stamp
 
     def join_base(self, stamp: float, now: float, timeout: float, any_stamp: bool) -> None:
         """

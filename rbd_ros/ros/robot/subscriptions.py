@@ -29,6 +29,7 @@ DESCRIPTION_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
                              durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Reliable if all publishers are; with a depth of ten no state is lost at 1 kHz.
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
+MAX_AHEAD = 0.5    # s: clocks may be ahead by this, or by a longer state_timeout
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -125,19 +126,20 @@ class Subscriptions:
     def _on_description(self, message: String) -> None:
         self._current.describe(message.data)
 
-    def _age(self, stamp: float) -> float:
-        """Return the age of a stamp, s (0 if unknown); raise Rejected if it is out of range."""
+    def _lag(self, stamp: float) -> float | None:
+        """Return how late a stamp is, s; None: unknown; raise Rejected if it is out of range."""
         now = self._clocks.stamp_time() if stamp else 0.0
         if not now:
-            return 0.0
-        age, limit = now - stamp, self._settings.state_timeout
-        if age > limit:
-            raise Rejected(f'its stamp is {age:.6g} s old, state_timeout is {limit:.6g} s: '
-                           'synchronise the clocks, and check use_sim_time', 'old stamp')
-        if age < -limit:
-            raise Rejected(f'its stamp is {-age:.6g} s ahead of the clock: synchronise the '
+            return None
+        lag, limit = now - stamp, self._settings.state_timeout
+        if lag > limit:
+            raise Rejected(f'its stamp is {lag:.6g} s old, state_timeout is {limit:.6g} s: '
+                           'synchronise the clocks, and check use_sim_time, or raise '
+                           'state_timeout', 'old stamp')
+        if -lag > max(limit, MAX_AHEAD):
+            raise Rejected(f'its stamp is {-lag:.6g} s ahead of the clock: synchronise the '
                            'clocks, and check use_sim_time', 'future stamp')
-        return max(age, 0.0)
+        return lag
 
     def _stamp(self, message_stamp: Time | Stamp) -> float:
         """Return a stamp, s; 0 if it is zero, or if stamps are not checked."""
@@ -155,8 +157,8 @@ class Subscriptions:
         if robot is None or robot.odometry is None:
             return
         try:
-            age = self._age(self._stamp(message.header.stamp))
-            moved = robot.odometry.update(message, self._clocks.age_time() - age,
+            lag = self._lag(self._stamp(message.header.stamp))
+            moved = robot.odometry.update(message, self._clocks.age_time() - max(lag or 0.0, 0.0),
                                           self._settings.implausible_velocity or inf)
             if moved:
                 self._on_jump(moved, 'moved joints')
@@ -193,14 +195,14 @@ class Subscriptions:
         if state is None or robot is None:
             return
         now, timeout = self._clocks.age_time(), self._settings.state_timeout
-        robot.join_base(convert.seconds(state.stamp), now, timeout,
+        robot.join_base(convert.seconds(robot.time_stamp), now, timeout,
                         not self._settings.check_stamps)
         missing = robot.missing(now, timeout)
         if missing:
             self._report.count('joint states incomplete')
             self._log.warning(robot.why_missing(missing), 'missing')
             return
-        robot.stamp, robot.state_is_new = state.stamp, True
+        robot.state_is_new = True
         for collect in self._collect:
             with suppress(KernelNotReady):         # later states will be collected
                 collect(robot)
@@ -221,9 +223,10 @@ class Subscriptions:
                        if settings.missing_velocity == 'differentiate' else None)
 
         def update() -> bool:
-            came = self._clocks.age_time() - self._age(stamp)
-            return robot.states.update(state, came, stamp, settings.state_timeout, filter_time,
-                                       settings.implausible_velocity or inf)
+            lag = self._lag(stamp)
+            return robot.states.update(
+                state, self._clocks.age_time(), stamp, settings.state_timeout, filter_time,
+                settings.implausible_velocity or inf, lag)
         try:
             try:
                 is_ours = update()
@@ -236,6 +239,13 @@ class Subscriptions:
         self._log_unknown(robot.states.unknown_names)
         if not is_ours:
             return None
+        back = robot.note_stamp(state.stamp, self._clocks.age_time(), settings.state_timeout)
+        if back:
+            text = f'stamps jumped back by {back:.6g} s'
+            self._report.fail('time jumps', text)
+            self._log.warning(text, 'time jumps')
+        for text in robot.states.sources.clock_notes(robot.states.names):
+            self._log.warning(text)
         judge = robot.states.judge
         if judge.implausible:
             for text in judge.implausible:

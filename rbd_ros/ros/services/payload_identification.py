@@ -40,7 +40,7 @@ class StateCollection:
         """Add the latest complete state, if it is of this robot."""
         if robot is self.robot and len(self._stamps) < MAX_STATES:
             states = robot.states
-            self._stamps.append(convert.seconds(robot.stamp))
+            self._stamps.append(convert.seconds(robot.time_stamp))
             self._states.append(np.concatenate((states.q, states.v,
                                                 robot.measured_torques(states.v))))
 

@@ -45,6 +45,7 @@ class ClosedJointStates:
         self._model, self._tree, self._loops = model, model.unconstrained, model.loops
         self._measured = JointStates(self._tree)
         self.judge, self.unknown_names = self._measured.judge, self._measured.unknown_names
+        self.sources, self.names = self._measured.sources, self._measured.names
         # Numbers of the independent velocities among those of the tree.
         self._own = self._loops.order[-model.nv:]
         base = [joint for joint, _, _ in self._tree.moving_joints][:1]
@@ -75,10 +76,10 @@ class ClosedJointStates:
 
     def update(self, message: JointState | JointStateContent, now: float, stamp: float = 0.0,
                timeout: float = np.inf, filter_time: float | None = None,
-               fastest: float = np.inf) -> bool:
-        """Take the states in a message; see `JointStates.update`."""
+               fastest: float = np.inf, lag: float | None = None) -> bool:
+        """Take the samples in a message; see `JointStates.update`."""
         self._is_new = True
-        return self._measured.update(message, now, stamp, timeout, filter_time, fastest)
+        return self._measured.update(message, now, stamp, timeout, filter_time, fastest, lag)
 
     def missing(self, now: float, timeout: float) -> list[str]:
         """

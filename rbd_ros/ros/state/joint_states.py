@@ -14,6 +14,7 @@ from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import without_turns
 from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
+from rbd_ros.ros.state.sources import Source, Sources
 from sensor_msgs.msg import JointState
 
 MAX_UNKNOWN = 100    # Number of names of unknown joints that are kept for the log
@@ -60,19 +61,19 @@ class Differentiator:
         Take positions, rad or m, of joints with these indices, measured at `time`, s.
 
         Positions that are not newer than the last ones are ignored. `filter_time` is the time
-        constant of the first-order filter, s; after a pause longer than `timeout`, s,
-        differentiation starts again.
+        constant of the first-order filter, s; after a pause longer than `timeout`, s, or with
+        another clock, differentiation starts again.
 
         """
         step = time - self._times[joints]
-        newer = ~(step <= 0.0)
+        newer = ~((step <= 0.0) & (step >= -timeout))
         if not newer.all():
             joints, positions, step = joints[newer], positions[newer], step[newer]
         rates = without_turns(positions - self._positions[joints], self._turns[joints]) / step
         before = self.rates[joints]
         smooth = before + step / (filter_time + step) * (rates - before)
         rates = np.where(np.isfinite(before), smooth, rates)
-        rates[step > timeout] = np.nan
+        rates[np.abs(step) > timeout] = np.nan
         self.rates[joints], self._positions[joints], self._times[joints] = rates, positions, time
 
 
@@ -103,14 +104,13 @@ class JointStates:
         self.v_of = np.array(v_of, int)
         self.turns = np.array(turns, bool)
         self.differentiator = Differentiator(turns)
-        self._by_stamps: bool | None = None     # whether it has times of stamps, or of receipt
         self.judge = SampleJudge(model, self.names, self.v_of, turns)
         self._index = {name: k for k, name in enumerate(self.names)}
         # Mimic joints and locked joints may be measured, too, but are not needed.
         self._expected = {joint.name for joint in model.joints} | set(self.names)
         # Names in messages that the robot does not have, at most MAX_UNKNOWN.
         self.unknown_names: set[str] = set()
-        self._layout_of: Sequence[str] | None = None
+        self.sources = Sources()
         # NaN where unknown.
         self.q, self.v, self.effort = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         self.forget()
@@ -120,8 +120,7 @@ class JointStates:
         self.q[:] = self.v[:] = self.effort[:] = np.nan
         self._received = np.full(len(self.names), -np.inf)
         self._stamps = np.full(len(self.names), -np.inf)
-        # Bounds of these, which mostly suffice to see that no joint is late or missing.
-        self._first_received = self._last_received = self._last_stamp = -np.inf
+        self.sources.forget()
         self.differentiator.forget()
         self.judge.forget()
 
@@ -131,81 +130,85 @@ class JointStates:
 
     def update(self, message: JointState | JointStateContent, now: float, stamp: float = 0.0,
                timeout: float = np.inf, filter_time: float | None = None,
-               fastest: float = np.inf) -> bool:
+               fastest: float = np.inf, lag: float | None = None) -> bool:
         """
-        Take the states in a message, except for glitches; return whether it names own joints.
+        Take the samples in a message, except for glitches; return whether it names own joints.
 
-        `now` is the time of receipt, s, and `stamp` the stamp, s, or 0 if it cannot be compared
-        with others. If it is further back than `timeout`, s, raise TimeWentBack; if the message is
-        unusable, raise Rejected: the state then does not change. With a `filter_time`, s,
-        positions are differentiated. `fastest` is the fastest speed of joints, in multiples of
-        their limits.
+        `now` is the time of receipt, s, `lag` the time from stamp to receipt, s, if it is known,
+        and `stamp` the stamp, s, or 0 if it cannot be compared with others. Samples that are older
+        than the last ones of their joints are ignored. If they are further back than `timeout`, s,
+        raise TimeWentBack; if the message is unusable, raise Rejected: the state then does not
+        change. With a `filter_time`, s, positions are differentiated. `fastest` is the fastest
+        speed of joints, in multiples of their limits.
 
         """
-        if message.name != self._layout_of:
-            self._lay_out(message.name)
-        self.judge.begin(fastest)
-        if self._take_plausible(message, now, stamp):
-            taken = self._places
-        else:
-            taken = self._take_judged(message, now, stamp, timeout)
-        if not len(self._places):
+        source = self.sources.find(message.name, self._places)
+        if not len(source.places):
             return False
-        if stamp:
-            self._last_stamp = max(stamp, self._last_stamp)
+        now -= source.age(lag, now)
+        self.judge.begin(fastest)
+        if self._take_plausible(message, source, now, stamp):
+            taken = source.places
+        else:
+            taken = self._take_judged(message, source, now, stamp, timeout)
         if filter_time is not None:
             joint, _, q, _ = taken.T
-            if bool(stamp) != self._by_stamps:
-                self._by_stamps = bool(stamp)
-                self.differentiator.forget()
             self.differentiator.update(joint, self.q[q], stamp or now, filter_time, timeout)
-        if len(taken) == len(self.names):
-            self._first_received = self._last_received = now
-        else:
-            self._first_received = min(now, self._first_received)
-            self._last_received = max(now, self._last_received)
         return True
 
-    def _take_plausible(self, message: JointState | JointStateContent, now: float,
+    def _take_plausible(self, message: JointState | JointStateContent, source: Source, now: float,
                         stamp: float) -> bool:
         """Take all samples of a message in one call if they are obviously plausible."""
-        if self.judge.runs or not len(self._places):
+        if self.judge.runs or self.judge.doubtful:
             return False
         try:
-            return bool(take_plausible(
+            taken = take_plausible(
                 np.asarray(message.position), np.asarray(message.velocity),
-                np.asarray(message.effort), len(message.name), self._places, self.judge.slowness,
+                np.asarray(message.effort), len(message.name), source.places, self.judge.slowness,
                 float(now), float(stamp), STAMP_JITTER if stamp else RECEIPT_JITTER,
-                self.judge.confirmed, self._received, self._stamps, self.q, self.v, self.effort))
+                self.judge.confirmed, self._received, self._stamps, self.q, self.v, self.effort)
         except KernelNotReady:
             return False
+        source.measures |= taken
+        return bool(taken)
 
-    def _take_judged(self, message: JointState | JointStateContent, now: float, stamp: float,
-                     timeout: float) -> np.ndarray:
+    def _take_judged(self, message: JointState | JointStateContent, source: Source, now: float,
+                     stamp: float, timeout: float) -> np.ndarray:
         """Take the samples of a message except for glitches; return the places of those taken."""
-        position, velocity, effort = self._read(message)
-        joint, _, q, v = self._places.T
-        if stamp and stamp < self._last_stamp and len(joint):
-            late = self._stamps[joint].max() - stamp
-            if late > timeout:
-                raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
-            if late > 0.0:
-                raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
-                               'out of order')
+        position, velocity, effort = self._read(message, source.places)
+        joint = source.places[:, 0]
+        known, newer = np.abs(position) < MAX_MEASUREMENT, np.ones(len(joint), bool)
+        if stamp:
+            late = self._stamps[joint] - stamp
+            if late.max() > timeout:
+                raise TimeWentBack(f'stamps jumped back by {late.max():.6g} s')
+            if late.min() > 0.0:
+                raise Rejected(f'its stamp is {late.max():.6g} s before that of an earlier '
+                               'message', 'out of order')
+            newer = late <= 0.0
+        # NaN is no measurement of a joint that only other messages measure.
+        for k in np.flatnonzero(newer & ~known & (
+                source.measures | np.isinf(self._received[joint]) | ~np.isnan(position))):
+            self.judge.doubt(joint[k], f"the position of '{self.names[joint[k]]}' is out of "
+                                       f'range: {position[k]}')
+        source.measures |= known
+        places, position, velocity, effort = (
+            x[newer & known] for x in (source.places, position, velocity, effort))
+        joint, _, q, v = places.T
         elapsed, jitter = ((stamp - self._stamps[joint], STAMP_JITTER) if stamp
                            else (now - self._received[joint], RECEIPT_JITTER))
         velocity, jumped = self.judge.judge(joint, position, velocity, stamp or now, self.q[q],
                                             self.v[v], elapsed, jitter)
         # A joint that has jumped keeps its last sample.
         taken = ~jumped
-        joint, _, q, v = self._places[taken].T
+        joint, _, q, v = places[taken].T
         self.q[q], self.v[v], self.effort[v] = position[taken], velocity[taken], effort[taken]
         self._received[joint] = now
         if stamp:
             self._stamps[joint] = stamp
-        return self._places[taken]
+        return places[taken]
 
-    def _read(self, message: JointState | JointStateContent
+    def _read(self, message: JointState | JointStateContent, places: np.ndarray
               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return position, velocity and effort of known joints in a message, or raise Rejected."""
         count = len(message.name)
@@ -214,19 +217,14 @@ class JointStates:
         if len(message.position) != count or len(message.velocity) not in (0, count):
             raise Rejected(f'it has {count} names, {len(message.position)} positions and '
                            f'{len(message.velocity)} velocities', 'lengths differ')
-        joint, source, _, _ = self._places.T
-        position = np.asarray(message.position)[source]
-        if not all_within(position, MAX_MEASUREMENT):
-            bad = np.flatnonzero(~(np.abs(position) < MAX_MEASUREMENT))[0]
-            raise Rejected(f"the position of '{self.names[joint[bad]]}' is out of range: "
-                           f'{position[bad]}', 'out of range')
-        unknown = np.full(len(joint), np.nan)
+        source = places[:, 1]
+        position, unknown = np.asarray(message.position)[source], np.full(len(source), np.nan)
         velocity = np.asarray(message.velocity)[source] if len(message.velocity) else unknown
         effort = np.asarray(message.effort)[source] if len(message.effort) == count else unknown
         return position, velocity, effort
 
-    def _lay_out(self, names: Sequence[str]) -> None:
-        names = list(names)
+    def _places(self, names: Sequence[str]) -> np.ndarray:
+        """Return, of each known joint, its number, and its indices in a message, in q and in v."""
         if not names:
             raise Rejected('it has no names', 'empty')
         name, count = Counter(names).most_common(1)[0]
@@ -235,26 +233,20 @@ class JointStates:
         for name in names:
             if name not in self._expected and len(self.unknown_names) < MAX_UNKNOWN:
                 self.unknown_names.add(name)
-        # Of each known joint, its number, and its indices in the message, in q and in v.
-        self._places = np.array([
+        return np.array([
             (k, source, self.q_of[k], self.v_of[k]) for source, k in enumerate(
                 map(self._index.get, names)) if k is not None], int).reshape(-1, 4)
-        self._layout_of = names
 
     def missing(self, now: float, timeout: float) -> list[str]:
         """Return the joints whose position is unknown, in doubt, or older than a timeout, s."""
-        doubtful = list(self.judge.doubtful)
-        if (0.0 <= now - self._last_received and now - self._first_received <= timeout
-                and not doubtful):
+        received, doubtful = self._received, list(self.judge.doubtful)
+        if (not doubtful and now - received.min(initial=np.inf) <= timeout
+                and received.max(initial=-np.inf) <= now):
             return []
-        ages = now - self._received
         # A state from the future was timed with another clock: its age is unknown.
-        stale = ~((ages >= 0.0) & (ages <= timeout))
+        stale = ~((received <= now) & (now - received <= timeout))
         stale[doubtful] = True
-        if stale.any():
-            return [self.names[k] for k in np.flatnonzero(stale)]
-        self._first_received = self._received.min(initial=np.inf)
-        return []
+        return [self.names[k] for k in np.flatnonzero(stale)]
 
     def ages(self, now: float) -> dict[str, float]:
         """Return the age of the position of every joint, s, by name; inf: never received."""

@@ -87,6 +87,12 @@ class SampleJudge:
         # Whether a second sample of a joint has agreed with an earlier one.
         self.confirmed = np.zeros(len(self._names), bool)
 
+    def doubt(self, joint: int, why: str) -> None:
+        """Put a joint in doubt that had no number for its position, with a sentence."""
+        self.doubtful.add(int(joint))
+        self.runs.pop(int(joint), None)
+        self.implausible.append(why)
+
     def judge(self, joints: np.ndarray, position: np.ndarray, velocity: np.ndarray, time: float,
               last_position: np.ndarray, last_velocity: np.ndarray, elapsed: np.ndarray,
               jitter: float) -> tuple[np.ndarray, np.ndarray]:
@@ -105,7 +111,7 @@ class SampleJudge:
         if self.unconfirmed:
             self.confirmed[joints] |= ~(np.isnan(last_position) | jumped)
         wrong = jumped | fast
-        if not (self.runs or wrong.any()):
+        if not (self.runs or self.doubtful or wrong.any()):
             return velocity, jumped
         velocity = velocity.copy()
         for k, joint in enumerate(joints.tolist()):
