@@ -125,6 +125,7 @@ class NodeMachine(RuleBasedStateMachine):
         self.robot, self.model, self.model_id, self.gravity = None, None, 0, -9.81
         # What was really received: by joint, (time, position, velocity or None).
         self.received = {}
+        self.jumps, self.stamp = None, 0.0
         self.describe(robot)
 
     def _listen(self):
@@ -199,8 +200,8 @@ class NodeMachine(RuleBasedStateMachine):
         message = joint_state([*['door'] * extra, *names], [*[9.0] * extra, *q],
                               [*[9.0] * extra, *values] if len(values) else [],
                               stamp=divmod(round(stamp * 1e9), 10 ** 9))
-        if abs(late) <= TIMEOUT and not self._is_late(names, stamp):
-            for k, name in enumerate(names):
+        for k, name in enumerate(names if abs(late) <= TIMEOUT else ()):
+            if not self._is_late(name, stamp):
                 known = len(values) and isfinite(values[k])
                 self.received[name] = min(stamp, self.now), stamp, q[k], v[k] if known else None
         self._hear(message)
@@ -217,21 +218,23 @@ class NodeMachine(RuleBasedStateMachine):
         self._wait(pause)
         self.send_all(seed)
 
-    def _is_late(self, names, stamp):
-        """Say whether any of these joints was measured later already."""
-        return any(self.received[name][1] - stamp > 1e-9 for name in names
-                   if name in self.received)
+    def _is_late(self, name, stamp):
+        """Say whether a joint was measured later already."""
+        return name in self.received and self.received[name][1] - stamp > 1e-9
 
     @rule(seed=st.integers(0, 999),
           how=st.sampled_from(['nan', 'inf', 'huge', 'lengths', 'twice', 'empty', 'none',
                                'velocities']))
     def send_badly(self, seed, how):
-        """Publish a joint state that cannot be used: it changes nothing."""
+        """Publish a joint state that cannot be used: it changes nothing, or not one joint."""
         rng = np.random.default_rng(seed)
         names, q = list(self.model.velocity_names), rng.uniform(-1.5, 1.5, self.model.nv)
         v = list(q)
         if how in ('nan', 'inf', 'huge'):
             q[rng.integers(len(q))] = {'nan': np.nan, 'inf': -np.inf, 'huge': 1e300}[how]
+            for name, x, dx in zip(names, q, v):
+                if abs(x) < 1e12 and not self._is_late(name, self.now):
+                    self.received[name] = self.now, self.now, x, dx
         elif how == 'lengths':
             q = q[1:]
         elif how == 'twice':
@@ -482,8 +485,14 @@ class NodeMachine(RuleBasedStateMachine):
         heard, self.heard[:] = list(self.heard), []
         assert not heard or self.node.active or all(
             topic == '~/effort_commands' for topic, _, _ in heard)
-        for topic, _, values in heard:
+        jumps = self.node.report.counts['time jumps'], self.model_id
+        for topic, stamp, values in heard:
             counts[topic] += 1
+            if stamp is not None:
+                # Stamps go back only after a jump of time, which is reported, or with a robot.
+                stamp = stamp.sec + 1e-9 * stamp.nanosec
+                assert jumps != self.jumps or stamp >= self.stamp
+                self.jumps, self.stamp = jumps, stamp
             if topic == '~/dynamics':
                 q, v = values['position'], values['velocity']
                 self._check_state(q, v)

@@ -25,6 +25,7 @@ from rbd_ros.ros.runtime.report import ERROR, guarded, Log, OK, Report, STALE, W
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+RECENT = 3.0     # s: publishers are compared if both were heard since then
 MAX_AGES = 64    # Number of ages of joint states that are reported, the largest first
 
 
@@ -173,18 +174,33 @@ class Health:
         if robot is not None and np.linalg.norm(robot.model.gravity) < NO_GRAVITY:
             yield WARN, 'gravity is zero'
 
+    def _shared_joints(self, publishers: int) -> str | None:
+        """Return what is wrong with several publishers of joint states; None: nothing."""
+        robot = self._current.robot
+        if robot is None:
+            return ''
+        sources, since = robot.states.sources, self._clocks.age_time() - RECENT
+        if shared := [name for k, name in enumerate(robot.states.names)
+                      if len(sources.of(k, since)) > 1]:
+            return f'; several publish {listed(shared)}: stop all but one of these'
+        return '' if len(sources) < publishers else None
+
     def _findings_on_graph(self) -> Iterator[tuple[bytes, str]]:
         node = self._node
         own = (node.get_name(), node.get_namespace())
         count = Counter(node.get_node_names_and_namespaces())[own]
         if count > 1:
             yield ERROR, f'{count} nodes are called {node.get_fully_qualified_name()}'
-        for topic in ('joint_states', 'robot_description'):
-            topic = self._subscriptions.all[topic].topic_name
+        for which in ('joint_states', 'robot_description'):
+            topic = self._subscriptions.all[which].topic_name
             if node.count_publishers(topic) > 1:
                 names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
                          for info in node.get_publishers_info_by_topic(topic)]
-                yield WARN, f'{len(names)} publishers of {topic}: {listed(sorted(names))}'
+                shared = self._shared_joints(len(names)) if which == 'joint_states' else ''
+                if shared is not None:
+                    text = f'{len(names)} publishers of {topic}: {listed(sorted(names))}{shared}'
+                    self._log.warning(text, f'publishers of {topic}')
+                    yield WARN, text
         # Unmatched endpoints are reported the second time: discovery may still be under way.
         unmatched = {topic: f'nothing is received from a publisher of {one.topic_name}'
                      for topic, one in self._subscriptions.all.items()

@@ -22,6 +22,7 @@ from rbd_ros.ros.robot.read_model import base_joint, driven_joints
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.state.closed_joint_states import ClosedJointStates, joint_states
 from rbd_ros.ros.state.odometry import OdometryStates
+from rbd_ros.ros.state.sources import prefix_hint
 
 
 class Robot:
@@ -41,6 +42,7 @@ class Robot:
                          if self.base_joint else None)
         self._base_received = -inf
         self._base_apart: float | None = None
+        self._timeout = inf
         # Frame of the poses, of the centre of mass and of its Jacobian.
         self.frame = self.prefix + model.link_names[0] if model.links else ''
         # Newest stamp of the state, None if there is none; whether a complete one is unanswered.
@@ -124,7 +126,7 @@ class Robot:
 
     def missing(self, now: float, timeout: float) -> list[str]:
         """Return the joints whose position is unknown, or older than a timeout, s; close loops."""
-        missing = self.states.missing(now, timeout)
+        self._timeout, missing = timeout, self.states.missing(now, timeout)
         if self.base_joint and not 0.0 <= now - self._base_received <= timeout:
             missing = [self.base_joint.name, *missing]
         return missing
@@ -134,11 +136,26 @@ class Robot:
         """Return a sentence about joints that are `missing`."""
         if self.states.why_open:
             return f'no outputs: {self.states.why_open}'
-        text = f'{what} {listed(missing)}'
+        text = f'{what} {listed(missing)}' + self._what_to_set(missing)
         if self.base_joint and self.base_joint.name in missing and self._base_apart is not None:
             text += (f'; odometry arrives, but its stamps are {self._base_apart:.3g} s from those '
                      'of the joint states: synchronise the clocks, or set check_stamps: false')
         return text
+
+    def _what_to_set(self, missing: Sequence[str]) -> str:
+        """Return hints about missing joints that never arrived, or that come too rarely."""
+        names, sources = self.states.names, self.states.sources
+        found = {name: sources.of(names.index(name)) for name in missing if name in names}
+        never = [name for name, some in found.items() if not some]
+        rare = [name for name, some in found.items()
+                if some and min(one.pause for one in some) > self._timeout]
+        text = ''
+        if 0 < len(never) < len(names):
+            text += f'; {listed(never)} never arrived: publish it, or lock it (locked_joints)'
+        if rare:
+            text += (f'; {listed(rare)} comes once, or less often than state_timeout allows: '
+                     'publish it more often, raise state_timeout, or lock it (locked_joints)')
+        return text + prefix_hint(never, self.states.unknown_names)
 
     def ages(self, now: float) -> dict[str, float]:
         """Return the age of the state of the base and of every joint, s, by name."""

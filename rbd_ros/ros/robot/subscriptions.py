@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The subscriptions of the dynamics node: descriptions, joint states and odometry."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import inf
 from typing import Annotated, NamedTuple
@@ -20,6 +20,7 @@ from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
 from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
+from rbd_ros.ros.state.sources import prefix_hint
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -236,7 +237,7 @@ class Subscriptions:
         except Rejected as error:
             self._drop('joint states', error)
             return None
-        self._log_unknown(robot.states.unknown_names)
+        self._log_unknown(robot)
         if not is_ours:
             return None
         back = robot.note_stamp(state.stamp, self._clocks.age_time(), settings.state_timeout)
@@ -257,11 +258,12 @@ class Subscriptions:
             self._on_jump('; '.join(judge.moved), 'moved joints')
         return state
 
-    def _log_unknown(self, names: Collection[str]) -> None:
+    def _log_unknown(self, robot: Robot) -> None:
         """Log names of joints that the robot does not have, once or at most every few seconds."""
+        names = robot.states.unknown_names
         if len(names) < self._named:
             self._named = 0         # it is another robot
         if len(names) > self._named and self._log.info(
                 'joint states of joints that the robot does not have are ignored: '
-                + listed(sorted(names)), 'unknown names'):
+                + listed(sorted(names)) + prefix_hint(robot.states.names, names), 'unknown names'):
             self._named = len(names)

@@ -15,7 +15,7 @@ stamp. Invariant:
 
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -28,6 +28,19 @@ LEAD = 4
 DRIFT = 0.01    # s/s: how fast the offset of a clock that is ahead may shrink
 # Number of messages of a source, and s, the offset of its clock, from which it is reported.
 CLOCK_MESSAGES, MIN_OFFSET = 10, 0.02
+
+
+def prefix_hint(joints: Sequence[str], others: Collection[str]) -> str:
+    """Return a hint if names of joints differ by one prefix from other names; else nothing."""
+    for why, pairs in (('with', [[(other, joint) for other in others] for joint in joints]),
+                       ('without', [[(joint, other) for other in others] for joint in joints])):
+        prefixes = [{long.removesuffix(short) for long, short in some if short}.difference(
+            long for long, _ in some) - {''} for some in pairs]
+        if prefixes and (common := set.intersection(*prefixes)):
+            return (f"; joint states name them {why} the prefix '{min(common)}': did you mean a "
+                    f'description {why} it (an argument of its xacro file), or joint states of '
+                    'another topic (remap joint_states)?')
+    return ''
 
 
 class Source:
@@ -97,10 +110,10 @@ class Sources:
     def __len__(self) -> int:
         return len(self._by_names)
 
-    def of(self, joint: int) -> list[Source]:
-        """Return the sources that measure a joint, the latest first."""
-        return sorted((one for one in self._by_names.values()
-                       if joint in one.places[one.measures, 0]), key=lambda one: -one.received)
+    def of(self, joint: int, since: float = -inf) -> list[Source]:
+        """Return the sources that have measured a joint, and were last heard after `since`, s."""
+        return [one for one in self._by_names.values()
+                if one.received >= since and joint in one.places[one.measures, 0]]
 
     def clock_notes(self, names: Sequence[str]) -> Iterator[str]:
         """Yield a sentence, once, about each source whose clock is not that of the node."""
