@@ -32,7 +32,7 @@ class CheckMachine(RuleBasedStateMachine):
         self.said = []
         self.one = EffortCheck(SimpleNamespace(warning=self.said.append))
         self.robots = [SimpleNamespace(
-            model=model, workspace=Workspace(model), base_joint=None, stamp=Time(),
+            model=model, workspace=Workspace(model), base_joint=None, time_stamp=Time(),
             convention=EffortConvention(), states=SimpleNamespace()) for model in MODELS]
         self.seen, self.judged, self.finding = None, False, ''
         self.now, self.rest = 100.0, []
@@ -60,7 +60,7 @@ class CheckMachine(RuleBasedStateMachine):
             self.seen, self.judged, self.finding, self.rest = robot, False, '', []
         for _ in range(times):
             self.now += pause if pause > 0.0 or not self.rest else 0.021
-            robot.stamp = Time(sec=int(self.now), nanosec=round(1e9 * (self.now % 1.0)))
+            robot.time_stamp = Time(sec=int(self.now), nanosec=round(1e9 * (self.now % 1.0)))
             q = np.full(nv, 0.5)
             effort = share * gravity_torques(robot.model, q)
             if robot.model is MODELS[1]:

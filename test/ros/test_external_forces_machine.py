@@ -39,7 +39,7 @@ class Robot:
 
     def __init__(self, number):
         self.number, self.model, self.text = number, MODELS[number], TEXTS[number]
-        self.base_joint, self.task_link, self.stamp = None, '', Time()
+        self.base_joint, self.task_link, self.time_stamp = None, '', Time()
         self.states = SimpleNamespace(q=None, missing_velocities=lambda: ['joint'])
         self.v = self.torques = None
 
@@ -101,7 +101,7 @@ class ForceMachine(RuleBasedStateMachine):
             q, v, tau = rng.normal(size=(3, self.robot.model.nv))
             v, tau = 0.1 * v, size * tau
             robot = self.robot
-            robot.stamp = Time(sec=int(self.now), nanosec=round(1e9 * (self.now % 1.0)))
+            robot.time_stamp = Time(sec=int(self.now), nanosec=round(1e9 * (self.now % 1.0)))
             robot.states.q, robot.v = q, None if lost == 'velocity' else v
             robot.torques = tau.copy()
             if lost == 'effort':
@@ -115,8 +115,11 @@ class ForceMachine(RuleBasedStateMachine):
         if not self.observes:
             return
         self._see()
-        if lost != 'none':
-            self.accepted, self.touched = [], None
+        self.left_out = lost != 'none'
+        if self.left_out:
+            # One state less; only if nothing else comes for long, the observer begins again.
+            if not self.accepted or abs(self.now - self.accepted[-1][0]) > GAP:
+                self.accepted, self.touched = [], None
             return
         step = self.now - self.accepted[-1][0] if self.accepted else 1.0
         if -GAP <= step <= 0.0:
@@ -191,7 +194,7 @@ class ForceMachine(RuleBasedStateMachine):
     def _check(self):
         robot = self.robot
         said = self.one.values(EXTERNAL_TORQUES, robot, robot.states.q)
-        settled = (self.observes and self.seen is robot and self.accepted
+        settled = (self.observes and self.seen is robot and self.accepted and not self.left_out
                    and self.accepted[-1][0] - self.accepted[0][0] >= SETTLED)
         if not settled:
             assert isinstance(said, str) and said

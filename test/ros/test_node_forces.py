@@ -140,13 +140,19 @@ def test_without_efforts_or_velocities_it_is_withheld_with_the_reason(harness, l
     node, motion = harness(missing_velocity='zero'), Motion(speed=0.0)
     motion.play(node, 0.0, 0.3)
     assert node.heard['~/external_torques']
+    # A glitch leaves out its states, and no others.
+    count = len(node.heard['~/external_torques'])
     motion.play(node, 0.3, 0.32, **lost)
+    assert len(node.heard['~/external_torques']) == count
+    motion.play(node, 0.32, 0.34)
+    assert len(node.heard['~/external_torques']) > count
+    motion.play(node, 0.34, 0.62, **lost)
     count = len(node.heard['~/external_torques'])
     assert node.diagnosis()[2]['external torques'].startswith(why)
     # And not before it has settled again.
-    motion.play(node, 0.32, 0.45)
+    motion.play(node, 0.62, 0.75)
     assert len(node.heard['~/external_torques']) == count
-    motion.play(node, 0.45, 0.55)
+    motion.play(node, 0.75, 0.85)
     assert len(node.heard['~/external_torques']) > count
 
 

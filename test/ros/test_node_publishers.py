@@ -3,6 +3,7 @@
 """Several publishers of joint states: clocks, rates and names of their own."""
 
 import contextlib
+import re
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from harness import joint_state, said
@@ -39,8 +40,7 @@ def make():
             be(node, 100.0)
             node.listening._on_description(String(data=fan(NAMES)))
             heard, publishing = [], node.publishing
-            publishing._publishers = {topic: Ear(topic, heard) for topic in (
-                '~/gravity_torques', '~/effort_commands')}
+            publishing._publishers = {'~/gravity_torques': Ear('~/gravity_torques', heard)}
             publishing._command_publishers = {}
             return node, heard
         yield start
@@ -81,7 +81,7 @@ def test_a_joint_with_another_clock_and_rate_takes_no_output_from_the_others(mak
     assert len(heard) == len(times) - 1
     assert node.report.counts['joint states dropped'] == 0
     stamps = [stamp.sec + 1e-9 * stamp.nanosec for _, stamp, _ in heard]
-    assert all(a <= b for a, b in zip(stamps, stamps[1:]))
+    assert stamps == sorted(stamps)
     # The newest one that was used.
     sent = max(t + (offset if which == 'gripper' else 0.0) for t, which in times)
     assert stamps[-1] == pytest.approx(sent, abs=1e-6)
@@ -89,7 +89,9 @@ def test_a_joint_with_another_clock_and_rate_takes_no_output_from_the_others(mak
     leader = node.robot.time_stamp
     assert leader.sec + 1e-9 * leader.nanosec == pytest.approx(100.608, abs=1e-6)
     assert capfd.readouterr().err.count('stamps of c are') == (offset != 0.0)
-    assert findings(node)[0] == WARN and 'time jumped' in findings(node)[1] or True
+    findings(node)
+    assert findings(node) == (WARN, 'no joint states arrived since the last report; while /clock '
+                              'stands still, the last ones do not age')
 
 
 @pytest.mark.parametrize('period', [1.0, np.inf])
@@ -97,11 +99,11 @@ def test_a_joint_that_comes_rarely_is_named_and_what_to_set(make, period, capfd)
     node, heard = make()
     for k in range(1200):
         t = 100.0 + 0.002 * k
-        if k == 0 or period < np.inf and k % round(period / 0.002) == 0:
+        if k == 0 or (period < np.inf and k % round(period / 0.002) == 0):
             take(node, NAMES[2:], t)
         take(node, NAMES[:2], t)
     # Nothing is published while it is older than state_timeout.
-    recent = 0.5 + (1.0 + 0.4 if period == 1.0 else 0.0)
+    recent = 0.5 + 0.5 + 0.4 if period == 1.0 else 0.5
     assert abs(len(heard) - recent / 0.002) < 10
     be(node, 102.9)
     level, text = findings(node)
@@ -125,7 +127,8 @@ def test_a_joint_that_never_comes_is_named_and_what_to_set(make):
     ('', 'arm_', "with the prefix 'arm_'"), ('left/', 'right/', '')])
 def test_names_that_differ_by_a_prefix_are_explained(make, ours, theirs, why, capfd):
     node, heard = make()
-    node.listening._on_description(String(data=fan([ours + name for name in NAMES])))
+    node.listening._on_description(String(data=re.sub(
+        'joint name="', f'joint name="{ours}', fan(NAMES))))
     take(node, [theirs + name for name in NAMES] + ['wheel'], 100.0)
     assert not heard
     for text in (findings(node)[1], capfd.readouterr().err):

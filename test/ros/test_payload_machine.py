@@ -47,7 +47,7 @@ class Robot:
     """What is used of the robot of a node."""
 
     def __init__(self):
-        self.model, self.stamp = ARM, Time()
+        self.model, self.time_stamp = ARM, Time()
         self.states = SimpleNamespace(q=np.zeros(ARM.nq), v=np.zeros(ARM.nv),
                                       effort=np.zeros(ARM.nv))
 
@@ -130,7 +130,8 @@ class Machine(RuleBasedStateMachine):
             states = robot.states
             states.q, states.v, states.effort = MOTION[self.fed % len(MOTION)]
             self.fed += 1
-            robot.stamp = Time(sec=int(self.now), nanosec=round(self.now % 1.0 * 1e9) % 10 ** 9)
+            robot.time_stamp = Time(sec=int(self.now),
+                                    nanosec=round(self.now % 1.0 * 1e9) % 10 ** 9)
             self.loads.note(robot)
             for timer in [one for one in self.timers if one.due <= self.now]:
                 timer.callback()

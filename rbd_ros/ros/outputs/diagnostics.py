@@ -183,7 +183,7 @@ class Health:
         if shared := [name for k, name in enumerate(robot.states.names)
                       if len(sources.of(k, since)) > 1]:
             return f'; several publish {listed(shared)}: stop all but one of these'
-        return '' if len(sources) < publishers else None
+        return '' if len(sources.by_names) < publishers else None
 
     def _findings_on_graph(self) -> Iterator[tuple[bytes, str]]:
         node = self._node

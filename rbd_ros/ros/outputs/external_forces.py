@@ -159,16 +159,22 @@ class ExternalForces:
         v = robot.velocity('differentiate' if self._settings.missing_velocity == 'differentiate'
                            else 'withhold')
         if v is None:
-            self._start_again('velocities are not measured: '
-                              + listed(robot.states.missing_velocities()))
+            self._leave_out(robot, 'velocities are not measured: '
+                            + listed(robot.states.missing_velocities()))
             return
         torques = robot.measured_torques(v)
         if robot.base_joint is not None:
             torques[:robot.base_joint.nv] = 0.0
         if not all_within(torques, np.inf):
-            self._start_again(self._without(robot, torques))
+            self._leave_out(robot, self._without(robot, torques))
             return
         self._observe(self._seconds(robot.time_stamp), robot.states.q, v, torques)
+
+    def _leave_out(self, robot: Robot, why_not: str) -> None:
+        """Leave out a state that lacks something; begin again if that lasts too long."""
+        self._is_current = False
+        if self._time is None or abs(self._seconds(robot.time_stamp) - self._time) > LONGEST_GAP:
+            self._start_again(why_not)
 
     def _without(self, robot: Robot, torques: np.ndarray) -> str:
         """Return a sentence about the joints without torques; it is cached."""

@@ -224,10 +224,9 @@ class Subscriptions:
                        if settings.missing_velocity == 'differentiate' else None)
 
         def update() -> bool:
-            lag = self._lag(stamp)
             return robot.states.update(
                 state, self._clocks.age_time(), stamp, settings.state_timeout, filter_time,
-                settings.implausible_velocity or inf, lag)
+                settings.implausible_velocity or inf, self._lag(stamp))
         try:
             try:
                 is_ours = update()

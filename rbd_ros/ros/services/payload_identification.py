@@ -25,6 +25,7 @@ from rclpy.timer import Timer
 
 # s: shorter recordings identify nothing, longer ones fill the memory.
 MIN_DURATION, MAX_DURATION = 1.0, 600.0
+MAX_LACKING = 0.1    # Share of the states that may lack the velocity or effort of a joint
 MAX_STATES = 1_200_000    # 600 s at 2 kHz
 
 
@@ -54,13 +55,18 @@ class StateCollection:
                              '/diagnostics')
         q, v, effort = np.split(np.array(self._states)[later],
                                 [model.nq, model.nq + model.nv], axis=1)
-        without = [name for name, x in zip(model.velocity_names, effort.T)
-                   if not np.all(np.isfinite(x))]
+        lacks_v, lacks_effort = ~np.isfinite(v), ~np.isfinite(effort)
+        without = [name for name, share in zip(model.velocity_names, np.mean(lacks_effort, axis=0))
+                   if share > MAX_LACKING]
         if without:
             raise BadRequest(f'joint states have no efforts of {listed(without)}: have the driver '
                              'publish them')
-        return Recording('the states collected', model.velocity_names, time[later] - time[0], q,
-                         v if np.all(np.isfinite(v)) else None, effort)
+        # A glitch leaves out its state; positions are differentiated if velocities are missing.
+        has_v = bool(np.all(np.mean(lacks_v, axis=0) <= MAX_LACKING))
+        whole = ~np.any(lacks_effort | (lacks_v & has_v), axis=1)
+        return Recording('the states collected', model.velocity_names,
+                         (time[later] - time[0])[whole], q[whole], v[whole] if has_v else None,
+                         effort[whole])
 
 
 class PayloadIdentification:

@@ -34,9 +34,9 @@ def prefix_hint(joints: Sequence[str], others: Collection[str]) -> str:
     """Return a hint if names of joints differ by one prefix from other names; else nothing."""
     for why, pairs in (('with', [[(other, joint) for other in others] for joint in joints]),
                        ('without', [[(joint, other) for other in others] for joint in joints])):
-        prefixes = [{long.removesuffix(short) for long, short in some if short}.difference(
-            long for long, _ in some) - {''} for some in pairs]
-        if prefixes and (common := set.intersection(*prefixes)):
+        found = [{long.removesuffix(short) for long, short in some if short and long != short
+                  and long.endswith(short)} for some in pairs]
+        if found and (common := set.intersection(*found)):
             return (f"; joint states name them {why} the prefix '{min(common)}': did you mean a "
                     f'description {why} it (an argument of its xacro file), or joint states of '
                     'another topic (remap joint_states)?')
@@ -75,7 +75,7 @@ class Sources:
 
     def forget(self) -> None:
         """Discard all sources."""
-        self._by_names: dict[tuple[str, ...], Source] = {}
+        self.by_names: dict[tuple[str, ...], Source] = {}
         self._names: Sequence[str] | None = None
         self.current = Source(np.zeros((0, 4), int))
         self.leader: Source | None = None
@@ -84,13 +84,13 @@ class Sources:
         """Return the source of messages with these names; `places` returns those of a new one."""
         if names != self._names:
             key = tuple(names)
-            if key not in self._by_names:
+            if key not in self.by_names:
                 source = Source(places(key))
-                if len(self._by_names) == MAX_SOURCES:
-                    lost = self._by_names.pop(next(iter(self._by_names)))
+                if len(self.by_names) == MAX_SOURCES:
+                    lost = self.by_names.pop(next(iter(self.by_names)))
                     self.leader = None if lost is self.leader else self.leader
-                self._by_names[key] = source
-            self.current, self._names = self._by_names[key], list(key)
+                self.by_names[key] = source
+            self.current, self._names = self.by_names[key], list(key)
         return self.current
 
     def note(self, stamp: Stamp, now: float, timeout: float) -> Stamp:
@@ -102,22 +102,19 @@ class Sources:
         source.since_leader += 1
         if self.leader is None or source is self.leader or source.since_leader >= LEAD:
             self.leader = source
-            for one in self._by_names.values():
+            for one in self.by_names.values():
                 one.since_leader = 0
-        return max(one.stamp for one in self._by_names.values()
+        return max(one.stamp for one in self.by_names.values()
                    if len(one.places) and now - one.received <= timeout)
-
-    def __len__(self) -> int:
-        return len(self._by_names)
 
     def of(self, joint: int, since: float = -inf) -> list[Source]:
         """Return the sources that have measured a joint, and were last heard after `since`, s."""
-        return [one for one in self._by_names.values()
+        return [one for one in self.by_names.values()
                 if one.received >= since and joint in one.places[one.measures, 0]]
 
     def clock_notes(self, names: Sequence[str]) -> Iterator[str]:
         """Yield a sentence, once, about each source whose clock is not that of the node."""
-        for one in self._by_names.values():
+        for one in self.by_names.values():
             if len(one.places) and one.count >= CLOCK_MESSAGES and abs(one.offset) > MIN_OFFSET:
                 one.count = -inf
                 yield (f'stamps of {listed(names[k] for k in one.places[:, 0])} are '
