@@ -114,6 +114,7 @@ def test_of_a_message_with_late_and_new_joints_the_new_ones_count():
         states.update(JointState(name=NAMES[:4], position=[0.01 * k] * 4), t, t, 0.5)
         states.update(JointState(name=NAMES, position=[-9.0] * 4 + [0.02 * k]), t, t - 0.005, 0.5)
         assert states.q.tolist() == [0.01 * k] * 4 + [0.02 * k]
+        assert states.missing(t, 0.5) == [] and not states.judge.implausible
     with pytest.raises(Rejected, match='before that of an earlier message'):
         states.update(JointState(name=NAMES, position=[0.0] * 5), 10.2, 10.1, 0.5)
     with pytest.raises(TimeWentBack):
