@@ -10,11 +10,14 @@ from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import all_springs, velocity_map
 
 RANGE_SHARE = 0.1   # largest width of a zone, as a share of the range of the joint
-STOP_RATE, BRAKE_RATE = 20.0, 20.0  # 1/s: rates of the springs and of the brakes
+RATE = 40.0     # 1/s: largest rate of the stops; brakes have half of it
+# Product of rate, coupling and age; with 1/1.5 and above, a brake and a stop could add energy.
+MARGIN = 0.5
 # Share of the velocity limit over which accelerating torques fade. With a smaller one, large
 # torques on small inertias would oscillate from sample to sample.
 OVERSPEED = 0.5
 LEAST_MOBILITY = 1e-9   # 1/(kg m^2) or 1/kg: joints that move less easily are not held by others
+LEAST_INERTIA = 1e-12   # of a joint, as a share of the trace of M
 
 
 def stated_speeds(limit: np.ndarray) -> np.ndarray:
@@ -86,7 +89,7 @@ class MotionGuard:
         self.stopping = self.braking = np.zeros(model.nv, bool)
 
     def limit(self, tau: np.ndarray, q: npt.ArrayLike, v: npt.ArrayLike,
-              q_r: npt.ArrayLike | None = None) -> np.ndarray:
+              q_r: npt.ArrayLike | None = None, age: float = 0.002) -> np.ndarray:
         """
         Return torques that respect the limits of the joints.
 
@@ -123,8 +126,7 @@ class MotionGuard:
             return tau
         terms = self._workspace.configuration_terms(q)
         g, M = terms.g + all_springs(self._model, q), terms.M
-        outwards = np.sign(depth)
-        depth = np.abs(depth)
+        outwards, depth = np.sign(depth), np.abs(depth)
 
         def share(pushed: np.ndarray) -> np.ndarray:
             """Return the share of a push on each joint that is left."""
@@ -132,21 +134,26 @@ class MotionGuard:
                                np.maximum(1.0 - 2.0 * depth / width, 0.0), 1.0)
             return at_stop * np.where(V * pushed > 0.0, np.maximum(
                 1.0 - excess / (OVERSPEED * self._fastest), 0.0), 1.0)
-        spring = np.maximum(STOP_RATE ** 2 * depth + 2.0 * STOP_RATE
-                            * np.minimum(depth / width, 1.0) * outwards * V, 0.0)
-        held = outwards * spring + BRAKE_RATE * excess * np.sign(V)
+        # Velocities of all joints per impulse; a joint without inertia is not held.
+        mobility = np.linalg.inv(M + LEAST_INERTIA * np.trace(M) * np.eye(len(M)))
+        if G is not None:
+            mobility = G @ mobility @ G.T
+        inertia = 1.0 / np.maximum(np.diag(mobility), LEAST_MOBILITY)
+        root = np.sqrt(inertia[near])
+        coupling = np.linalg.norm(root[:, None] * mobility[np.ix_(near, near)] * root, 2)
+        rate = min(RATE, MARGIN / (coupling * age)) if age > 0.0 else RATE
+        held = rate * inertia * (
+            outwards * np.minimum(depth / width, 1.0)
+            * np.maximum(outwards * V + 0.25 * rate * depth, 0.0) + 0.5 * excess * np.sign(V))
         tau = np.where(near[own], np.clip(tau, -self._strongest, self._strongest), tau)
-        if G is None:
-            pushed = tau - g
-            return g + share(pushed) * pushed - np.diag(M) * held
-        pushed = np.zeros(len(G))
+        pushed = np.zeros(len(V))
         pushed[own] = tau - g
-        tau = (g + (share(pushed) * pushed)[own] - np.diag(M) * held[own])
+        tau = g + (share(pushed) * pushed)[own]
+        if G is None:
+            return tau - held
         for k in np.setdiff1d(np.flatnonzero(near), own):
             # The torques that accelerate only this joint by 1 have the work of its inertia.
-            along = np.linalg.solve(M, G[k])
-            inertia = 1.0 / max(G[k] @ along, LEAST_MOBILITY)
-            pushed = np.zeros(len(G))
-            pushed[k] = inertia * (along @ (tau - g))
-            tau = tau + G[k] * ((share(pushed)[k] - 1.0) * pushed[k] - inertia * held[k])
-        return tau
+            pushed = np.zeros(len(V))
+            pushed[k] = inertia[k] * (np.linalg.solve(M, G[k]) @ (tau - g))
+            tau = tau + G[k] * ((share(pushed)[k] - 1.0) * pushed[k])
+        return tau - G.T @ held
