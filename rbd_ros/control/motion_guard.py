@@ -128,32 +128,32 @@ class MotionGuard:
         g, M = terms.g + all_springs(self._model, q), terms.M
         outwards, depth = np.sign(depth), np.abs(depth)
 
-        def share(pushed: np.ndarray) -> np.ndarray:
-            """Return the share of a push on each joint that is left."""
-            at_stop = np.where(outwards * pushed > 0.0,
-                               np.maximum(1.0 - 2.0 * depth / width, 0.0), 1.0)
-            return at_stop * np.where(V * pushed > 0.0, np.maximum(
-                1.0 - excess / (OVERSPEED * self._fastest), 0.0), 1.0)
-        # Velocities of all joints per impulse; a joint without inertia is not held.
-        mobility = np.linalg.inv(M + LEAST_INERTIA * np.trace(M) * np.eye(len(M)))
-        if G is not None:
-            mobility = G @ mobility @ G.T
+        # Velocities of all joints per impulse on them; joints without inertia are not held.
+        inverse = np.linalg.inv(M + LEAST_INERTIA * np.trace(M) * np.eye(len(M)))
+        mobility = inverse if G is None else G @ inverse @ G.T
         inertia = 1.0 / np.maximum(np.diag(mobility), LEAST_MOBILITY)
         root = np.sqrt(inertia[near])
         coupling = np.linalg.norm(root[:, None] * mobility[np.ix_(near, near)] * root, 2)
         rate = min(RATE, MARGIN / (coupling * age)) if age > 0.0 else RATE
-        held = rate * inertia * (
+        held = -rate * inertia * (
             outwards * np.minimum(depth / width, 1.0)
             * np.maximum(outwards * V + 0.25 * rate * depth, 0.0) + 0.5 * excess * np.sign(V))
+
+        def guarded(push: np.ndarray) -> np.ndarray:
+            """Return what pushes on the joints, instead of tau - g."""
+            push = np.where(outwards * push > 0.0,
+                            np.maximum(1.0 - 2.0 * depth / width, 0.0), 1.0) * push
+            push = np.where(V * push > 0.0, np.maximum(
+                1.0 - excess / (OVERSPEED * self._fastest), 0.0), 1.0) * push
+            return np.where(push * held <= 0.0, push + held,
+                            np.where(np.abs(push) > np.abs(held), push, held))
         tau = np.where(near[own], np.clip(tau, -self._strongest, self._strongest), tau)
-        pushed = np.zeros(len(V))
-        pushed[own] = tau - g
-        tau = g + (share(pushed) * pushed)[own]
-        if G is None:
-            return tau - held
+        push = np.zeros(len(V))
+        push[own] = tau - g
+        tau = g + guarded(push)[own]
         for k in np.setdiff1d(np.flatnonzero(near), own):
             # The torques that accelerate only this joint by 1 have the work of its inertia.
-            pushed = np.zeros(len(V))
-            pushed[k] = inertia[k] * (np.linalg.solve(M, G[k]) @ (tau - g))
-            tau = tau + G[k] * ((share(pushed)[k] - 1.0) * pushed[k])
-        return tau - G.T @ held
+            push = np.zeros(len(V))
+            push[k] = inertia[k] * (G[k] @ inverse @ (tau - g))
+            tau = tau + G[k] * (guarded(push)[k] - push[k])
+        return tau
