@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Soft stops before position limits, and braking beyond velocity limits."""
 
+from math import inf
+
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.model.arguments import number
@@ -10,14 +12,13 @@ from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import all_springs, velocity_map
 
 RANGE_SHARE = 0.1   # largest width of a zone, as a share of the range of the joint
-RATE = 40.0     # 1/s: largest rate of the stops; brakes have half of it
-# Product of rate, coupling and age; with 1/1.5 and above, a brake and a stop could add energy.
+RATE = 40.0     # 1/s: largest rate k of the guard, and largest k L A; see `MotionGuard`
 MARGIN = 0.5
 # Share of the velocity limit over which accelerating torques fade. With a smaller one, large
 # torques on small inertias would oscillate from sample to sample.
 OVERSPEED = 0.5
 LEAST_MOBILITY = 1e-9   # 1/(kg m^2) or 1/kg: joints that move less easily are not held by others
-LEAST_INERTIA = 1e-12   # of a joint, as a share of the trace of M
+LEAST_INERTIA = 1e-12   # added to the diagonal of M, as a share of its trace
 
 
 def stated_speeds(limit: np.ndarray) -> np.ndarray:
@@ -25,29 +26,48 @@ def stated_speeds(limit: np.ndarray) -> np.ndarray:
     return np.where(limit > 0.0, limit, np.inf)
 
 
+def braking_rate(age: float, coupling: float = 1.0) -> float:
+    """Return the rate k of `MotionGuard`, 1/s, for an age A, s, and a coupling L."""
+    return min(RATE, MARGIN / (coupling * age)) if age > 0.0 else RATE
+
+
 class MotionGuard:
     """
     Keep the torques of a control law from driving joints beyond their limits.
 
-    Below, g includes the torques that hold springs.
-
-    Torques of joints near their limits are first clamped to the effort limits. With an upper limit
-    q_u, a zone of width w before it, and the inertia m = M_jj,
+    Below, g includes the torques that hold springs, and p = tau - g is the push of the law on a
+    joint with the inertia m (the other joints free). Pushes of joints near their limits are first
+    clamped to the effort limits. With an upper limit q_u, a zone of width w before it, a velocity
+    limit v_l, and the rate k,
 
         d = max(0, q - max(q_u - w, min(q_r, q_u)))       depth in the zone
-        tau <- g + max(0, 1 - 2 d/w) (tau - g)            if tau - g > 0
-        tau <- tau - m max(0, W^2 d + 2 W min(d/w, 1) v)  W = 20/s
+        p <- max(0, 1 - 2 d/w) p                          if p > 0
+        h = m k min(d/w, 1) max(0, v + k d/4)             stop, against p > 0
+        e = max(0, abs(v) - v_l)                          excess
+        p <- max(0, 1 - 2 e / v_l) p                      if p v > 0
+        b = m k e / 2                                     brake, against v
 
-    and likewise at the lower limit. If the reference q_r is inside the zone, the zone begins
-    there, so that motions up to the limit are possible. The spring is damped, but never pushes
-    outwards. In the outer half of the zone, outward torques are limited to gravity.
+    and likewise at the lower limit. The push of the law counts: where it has the direction of stop
+    and brake, only what it lacks is added. If the reference q_r is inside the zone, the zone
+    begins there, so that motions up to the limit are possible. In the outer half of the zone, outward
+    torques are limited to gravity. Torques are continuous in q, v and tau.
 
-    For each joint with a velocity limit v_l that is exceeded by e = abs(v) - v_l > 0,
+    The rate k is 40/s, or less, such that braking with late states takes energy from the robot.
+    Let A be the largest age of a state while its torques act (period + delay), D = diag(m) and
+    L the largest eigenvalue of D^1/2 M^-1 D^1/2 for the joints near their limits;
+    then k <= 1 / (2 L A). Proof for torques b with the sign of -v_s, v_s measured, and
+    abs(b) <= D k e. Their power is b^T v = b^T v_s + b^T (v - v_s), where
 
-        tau <- g + max(0, 1 - e / (0.5 v_l)) (tau - g)    if (tau - g) v > 0
-        tau <- tau - 20/s m e sign(v)
+        b^T v_s <= -abs(b)^T (v_l + e),  abs(b)^T e >= b^T D^-1 b / k >= b^T M^-1 b / (k L).
 
-    Decelerating torques are unchanged. Both are continuous in q, v and tau.
+    Braking itself changes v by the integral of M^-1 b' over at most A, and b^T M^-1 b' <=
+    (b^T M^-1 b + b'^T M^-1 b') / 2, so in an integral over time its share of b^T (v - v_s) is at
+    most A b^T M^-1 b. Gravity and the law change each v by some c < v_l within A, if braking can
+    help at all. The sum, (A - 1 / (k L)) b^T M^-1 b - abs(b)^T (v_l - c), is negative up to
+    k L A = 1. Braking and stopping together have 3/4 of that; the rest is for drives that are
+    late. A stop is a brake with the speed limit -k d/4: it adds no more than this speed on the way
+    out of the zone. With a limit R on the rate of torques, stops and brakes have at most R / k,
+    so that they end in time.
 
     Joints that depend on others in closed loops are guarded in the same way, by torques G_i^T of
     the independent joints, with the inertia m = 1 / (G_i M^-1 G_i^T) and its share of tau - g.
@@ -89,7 +109,8 @@ class MotionGuard:
         self.stopping = self.braking = np.zeros(model.nv, bool)
 
     def limit(self, tau: np.ndarray, q: npt.ArrayLike, v: npt.ArrayLike,
-              q_r: npt.ArrayLike | None = None, age: float = 0.002) -> np.ndarray:
+              q_r: npt.ArrayLike | None = None, *, age: float = 0.002,
+              effort_rate: float = inf) -> np.ndarray:
         """
         Return torques that respect the limits of the joints.
 
@@ -100,6 +121,10 @@ class MotionGuard:
         q, v, q_r : array_like
             Measured configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s or m/s;
             reference configuration (model.nq,), if there is one.
+        age : float
+            Largest age of this state while the torques act, s: its delay and their period.
+        effort_rate : float
+            Limit on the rate of change of the torques that act, N m/s or N/s.
 
         Returns
         -------
@@ -127,17 +152,18 @@ class MotionGuard:
         terms = self._workspace.configuration_terms(q)
         g, M = terms.g + all_springs(self._model, q), terms.M
         outwards, depth = np.sign(depth), np.abs(depth)
-
         # Velocities of all joints per impulse on them; joints without inertia are not held.
         inverse = np.linalg.inv(M + LEAST_INERTIA * np.trace(M) * np.eye(len(M)))
         mobility = inverse if G is None else G @ inverse @ G.T
         inertia = 1.0 / np.maximum(np.diag(mobility), LEAST_MOBILITY)
         root = np.sqrt(inertia[near])
-        coupling = np.linalg.norm(root[:, None] * mobility[np.ix_(near, near)] * root, 2)
-        rate = min(RATE, MARGIN / (coupling * age)) if age > 0.0 else RATE
+        rate = braking_rate(age, np.linalg.norm(
+            root[:, None] * mobility[np.ix_(near, near)] * root, 2))
         held = -rate * inertia * (
             outwards * np.minimum(depth / width, 1.0)
             * np.maximum(outwards * V + 0.25 * rate * depth, 0.0) + 0.5 * excess * np.sign(V))
+        if 0.0 < effort_rate * rate < inf:
+            held = np.clip(held, -effort_rate / rate, effort_rate / rate)
 
         def guarded(push: np.ndarray) -> np.ndarray:
             """Return what pushes on the joints, instead of tau - g."""

@@ -13,7 +13,7 @@ from rbd_ros.model.constraints import rebuild
 from robots import random_tree
 
 # N m, of two formulations of a dozen operations on some hundred N m.
-AGREEMENT = 1e-11
+AGREEMENT = 1e-9
 LOWER, UPPER, FASTEST, ZONE = -0.8, 1.1, 1.5, 0.1
 # kg m^2 and N m
 INERTIA, STRONGEST = 0.5, 60.0
@@ -22,29 +22,41 @@ MODEL = replace(random_tree(4, 4, kinds=('revolute',)), lower=np.full(4, LOWER),
                 effort_limit=np.full(4, STRONGEST))
 
 
-def limited(tau, q, v, q_r, g, m):
+def limited(tau, q, v, q_r, g, m, k):
     """Return the torque of one joint, case by case."""
     start = UPPER - ZONE if q_r is None else max(UPPER - ZONE, min(q_r, UPPER))
     end = LOWER + ZONE if q_r is None else min(LOWER + ZONE, max(q_r, LOWER))
     if end <= q <= start and abs(v) <= FASTEST:
         return tau
-    share, extra, pushed = 1.0, 0.0, max(-STRONGEST, min(STRONGEST, tau)) - g
+    push, held = max(-STRONGEST, min(STRONGEST, tau)) - g, 0.0
     if q > start:
         d = q - start
-        if pushed > 0.0:
-            share *= max(0.0, 1.0 - 2.0 * d / ZONE)
-        extra -= m * max(0.0, 400.0 * d + 40.0 * min(d / ZONE, 1.0) * v)
+        if push > 0.0:
+            push *= max(0.0, 1.0 - 2.0 * d / ZONE)
+        held -= m * k * min(d / ZONE, 1.0) * max(0.0, v + 0.25 * k * d)
     if q < end:
         d = end - q
-        if pushed < 0.0:
-            share *= max(0.0, 1.0 - 2.0 * d / ZONE)
-        extra += m * max(0.0, 400.0 * d - 40.0 * min(d / ZONE, 1.0) * v)
+        if push < 0.0:
+            push *= max(0.0, 1.0 - 2.0 * d / ZONE)
+        held += m * k * min(d / ZONE, 1.0) * max(0.0, 0.25 * k * d - v)
     if abs(v) > FASTEST:
         e = abs(v) - FASTEST
-        if pushed * v > 0.0:
-            share *= max(0.0, 1.0 - e / (0.5 * FASTEST))
-        extra -= 20.0 * m * e * np.sign(v)
-    return g + share * pushed + extra
+        if push * v > 0.0:
+            push *= max(0.0, 1.0 - e / (0.5 * FASTEST))
+        held -= 0.5 * m * k * e * np.sign(v)
+    # What the law does of it already is not done twice.
+    if push * held > 0.0:
+        return g + (push if abs(push) > abs(held) else held)
+    return g + push + held
+
+
+def near(q, v, q_r):
+    """Return which joints are in a zone or too fast."""
+    q, v = np.array(q), np.array(v)
+    x = np.full(4, np.nan) if q_r is None else np.array(q_r)
+    start = np.fmax(UPPER - ZONE, np.minimum(x, UPPER))
+    end = np.fmin(LOWER + ZONE, np.maximum(x, LOWER))
+    return (q > start) | (q < end) | (np.abs(v) > FASTEST)
 
 
 vectors = st.lists(st.floats(-1.3, 1.5), min_size=4, max_size=4)
@@ -53,12 +65,17 @@ torques = st.lists(st.floats(-80.0, 80.0), min_size=4, max_size=4)
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
-@given(q=vectors, v=velocities, tau=torques, q_r=st.none() | vectors)
-def test_the_guard_follows_its_law(q, v, tau, q_r):
+@given(q=vectors, v=velocities, tau=torques, q_r=st.none() | vectors,
+       age=st.floats(1e-4, 0.2))
+def test_the_guard_follows_its_law(q, v, tau, q_r, age):
     g = rbd_ros.gravity_torques(MODEL, q)
-    m = np.diag(rbd_ros.mass_matrix(MODEL, q))
-    expected = [limited(*one) for one in zip(tau, q, v, q_r or [None] * 4, g, m)]
-    got = MotionGuard(MODEL, zone=ZONE).limit(np.array(tau), q, v, q_r)
+    free = np.linalg.inv(rbd_ros.mass_matrix(MODEL, q))
+    m, some = 1.0 / np.diag(free), near(q, v, q_r)
+    one = free[np.ix_(some, some)] * np.sqrt(np.outer(m[some], m[some]))
+    largest = np.max(np.linalg.eigvalsh(one), initial=1.0)
+    k = min(40.0, 0.5 / (largest * age))
+    expected = [limited(*one, k) for one in zip(tau, q, v, q_r or [None] * 4, g, m)]
+    got = MotionGuard(MODEL, zone=ZONE).limit(np.array(tau), q, v, q_r, age=age)
     assert np.max(np.abs(got - expected)) < AGREEMENT
 
 
@@ -89,7 +106,7 @@ def test_a_motion_up_to_the_limit_is_not_hindered():
     guard = MotionGuard(MODEL, zone=ZONE)
     assert guard.limit(tau, q, np.zeros(4), q) is tau
     held = guard.limit(tau, q, np.zeros(4))
-    assert held[0] < 30.0 and held[1] < 30.0 and held[2] > 30.0 and guard.stopping[:3].all()
+    assert held[0] < 30.0 and held[1] < 30.0 and held[2] >= 30.0 and guard.stopping[:3].all()
 
 
 @pytest.mark.parametrize('options', [{'zone': 0.0, 'velocity': 0.0}, {}])

@@ -66,9 +66,9 @@ def test_the_guard_lets_springs_hold_joints_in_their_zones(arm):
     balanced = rbd_ros.gravity_torques(arm, POSE) + HOLDING
     # More than half into the zone outward torques are limited to those that hold the joint.
     tau = guard.limit(balanced + 5.0, POSE, still, None)
-    depth, inertia = 0.09, np.diag(rbd_ros.mass_matrix(arm, POSE))
+    depth, free = 0.09, np.linalg.inv(rbd_ros.mass_matrix(arm, POSE))
     assert np.all(guard.stopping)
-    assert np.allclose(tau, balanced - 400.0 * depth * inertia, rtol=0, atol=EXACT)
+    assert np.allclose(tau, balanced - 4000.0 * depth ** 2 / np.diag(free), rtol=0, atol=EXACT)
 
 
 def test_springs_are_not_external_torques(arm):

@@ -334,6 +334,14 @@ class EffortCommands:
         """Return the measured period of the computed efforts, s; 0: unknown."""
         return self._usual_pause() if len(self._pauses) == PAUSES else 0.0
 
+    def longest_hold(self) -> float:
+        """Return how long a command may act, s; infinite while unknown."""
+        return max([*self._pauses, *self._long_pauses], default=inf)
+
+    def effort_rate(self) -> float:
+        """Return the largest rate of change of commands, N m/s or N/s; may be infinite."""
+        return self._settings.effort_rate_limit or inf
+
     def _note_pause(self, pause: float) -> None:
         """Note a pause, s, and the longest one in each `MIN_GAP`: states may come in groups."""
         self._pauses.append(pause)

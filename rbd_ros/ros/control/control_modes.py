@@ -23,7 +23,7 @@ The invariant, after any sequence of calls:
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from rbd_ros import mass_matrix, neutral, RbdError
 from rbd_ros._internal.text import listed
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances, Controller
-from rbd_ros.control.motion_guard import MotionGuard
+from rbd_ros.control.motion_guard import braking_rate, MARGIN, MotionGuard, RATE
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
@@ -50,6 +50,7 @@ from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.report import ERROR, Log, OK, Report, WARN
 from rbd_ros.workspace.results import DynamicsTerms
 
+ENOUGH = 0.5    # of the rate of the guard, below which a warning says that states are too late
 # Why motions end when the law is reset.
 LOST = ('the robot is held where it is: states are missing, commands are off, or the robot has '
         'changed')
@@ -70,6 +71,7 @@ class ControlModes(ReferenceReceiver, Law):
         super().__init__(settings, control, clocks, commands, report, log, publish)
         self._notes: list[str] = []
         self._warned_of_damping = False
+        self._delay = 0.0       # s: age of the state of the last efforts
         self._drop_law('')
 
     def _drop_law(self, why_not: str) -> None:
@@ -140,6 +142,7 @@ class ControlModes(ReferenceReceiver, Law):
                 return self.efforts(robot, v, terms, now, True)
             np.maximum(self._errors, errors, out=self._errors)
         self._q, self._reference = q.copy(), reference
+        self._delay = max(robot.ages(now).values(), default=0.0)
         tau = self._controller.update(now, q, v, reference)
         if not np.all(np.isfinite(tau)):
             return 'the efforts of the law are not finite'
@@ -159,8 +162,20 @@ class ControlModes(ReferenceReceiver, Law):
                  commands: np.ndarray) -> np.ndarray:
         tau = efforts + self._onboard
         tau[columns] = commands + self._onboard[columns]
-        limited = self._guard.limit(tau, *self._state)
+        limited = self._guard.limit(tau, *self._state, age=self._largest_age(),
+                                    effort_rate=self._commands.effort_rate())
         return commands if limited is tau else (limited - self._onboard)[columns]
+
+    def _largest_age(self) -> float:
+        """Return the largest age of a state while a command computed from it acts, s."""
+        return self._delay + self._commands.longest_hold()
+
+    def _guard_share(self) -> float:
+        """Return the share of the rate of the guard that the age of states allows; 1: unused."""
+        if not (self._control.soft_stop_zone or self._control.velocity_guard):
+            return 1.0
+        age = self._largest_age()
+        return braking_rate(age) / RATE if age < inf else 1.0
 
     def _reset(self, robot: Robot, q: np.ndarray) -> None:
         """Replace the law by a new one whose reference is the configuration of the robot."""
@@ -267,7 +282,11 @@ class ControlModes(ReferenceReceiver, Law):
                 yield WARN, text
         if self._controller is None or self._robot is None:
             return
-        names = np.array(self._robot.model.velocity_names)
+        names, share = np.array(self._robot.model.velocity_names), self._guard_share()
+        if share < ENOUGH:
+            yield WARN, (f'states are up to {1e3 * self._largest_age():.3g} ms old while commands '
+                         f'act: soft stops and brakes have {share:.0%} of their rate, for all of '
+                         f'it period and delay must add up to {1e3 * MARGIN / RATE:.3g} ms')
         for which, what in ((self._guard.stopping, 'soft stops push back'),
                             (self._guard.braking, 'faster than their limits, braked')):
             if which.any():
