@@ -49,8 +49,8 @@ class MotionGuard:
 
     and likewise at the lower limit. The push of the law counts: where it has the direction of stop
     and brake, only what it lacks is added. If the reference q_r is inside the zone, the zone
-    begins there, so that motions up to the limit are possible. In the outer half of the zone, outward
-    torques are limited to gravity. Torques are continuous in q, v and tau.
+    begins there, so that motions up to the limit are possible. In the outer half of the zone,
+    outward torques are limited to gravity. Torques are continuous in q, v and tau.
 
     The rate k is 40/s, or less, such that braking with late states takes energy from the robot.
     Let A be the largest age of a state while its torques act (period + delay), D = diag(m) and
