@@ -72,6 +72,10 @@ class EffortConvention:
         """Return the torques that efforts in joint states omit, N m or N."""
         return _left_out(self.states, g, coriolis)
 
+    def left_out_of_commands(self, g: np.ndarray, coriolis: np.ndarray) -> np.ndarray:
+        """Return the torques that the robot adds to commands by itself, N m or N."""
+        return _left_out(self.commands, g, coriolis)
+
     def subtract_onboard_compensation(self, tau: np.ndarray, g: np.ndarray,
                                       coriolis: np.ndarray) -> np.ndarray:
         """
@@ -81,8 +85,7 @@ class EffortConvention:
         included are not subtracted.
 
         """
-        return (tau.copy() if self.commands == 'full'
-                else tau - _left_out(self.commands, g, coriolis))
+        return tau - self.left_out_of_commands(g, coriolis)
 
     without_own = subtract_onboard_compensation    # the name in 0.2
 

@@ -55,7 +55,7 @@ def test_fault_13_without_states_commands_stop_hold_or_go_to_zero(harness, model
 
 
 def test_the_log_says_once_when_commands_have_their_full_size(harness, model, state, capfd):
-    node = harness(blend_time=0.3)
+    node, state = harness(blend_time=0.3), at_rest(state)
     heard, g = node.heard['~/effort_commands'], gravity(model, state)
     node.answer(*state, topic='~/effort_commands')
     assert 'full size' not in capfd.readouterr().err
@@ -63,6 +63,71 @@ def test_the_log_says_once_when_commands_have_their_full_size(harness, model, st
     count = len(heard)
     keep_sending(node, state, lambda: len(heard) > count + 20)
     assert capfd.readouterr().err.count('~/effort_commands have reached their full size') == 1
+
+
+def at_rest(state, effort=0.0):
+    """Return a state with an effort of all joints, as of a robot on its brakes."""
+    return *state, np.full(len(state[0]), effort)
+
+
+@pytest.mark.parametrize('limits', [{'blend_time': 1.0}, {'effort_rate_limit': 20.0},
+                                    {'blend_time': 0.2, 'effort_rate_limit': 5.0}])
+def test_beneath_an_active_controller_commands_start_at_the_measured_efforts(
+        harness, model, state, limits):
+    # The controller still passes on what the node before commanded.
+    node, before = harness(on_stale='ramp_down', **limits), np.linspace(-40.4, 12.0, 6)
+    heard, order = node.heard['~/effort_commands'], [3, 0, 5, 1, 4, 2]
+    shuffled = [np.asarray(part)[order] for part in (*state, before)]
+    assert np.array_equal(node.answer(*shuffled, topic='~/effort_commands').data, before)
+    keep_sending(node, shuffled, lambda: len(heard) > 20)
+    steps = np.abs(np.diff([message.data for message in heard], axis=0))
+    assert np.max(steps) < 0.3 * np.max(np.abs(gravity(model, state) - before))
+
+
+def test_measured_efforts_are_commands_after_the_conventions_of_both(harness, model, state):
+    names, q, v = state
+    node = harness(blend_time=1.0, **{
+        'effort_convention.commands': 'without_gravity', 'effort_convention.joints': list(names[:1]),
+        'effort_convention.state_constants': [2.0], 'effort_convention.command_constants': [4.0]})
+    effort = np.linspace(-20.0, 10.0, 6)
+    torque = effort * [2.0, 1.0, 1.0, 1.0, 1.0, 1.0] - rbd_ros.gravity_torques(model, q)
+    got = node.answer(names, q, v, effort, topic='~/effort_commands').data
+    assert np.allclose(got, torque / [4.0, 1.0, 1.0, 1.0, 1.0, 1.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize('limits', [{'blend_time': 0.5}, {'effort_rate_limit': 20.0}])
+def test_commands_that_cannot_start_where_the_robot_is_do_not_start(harness, model, state, limits):
+    node = harness(state_timeout=60.0, **limits)
+    names, heard = state[0], node.heard['~/effort_commands']
+    for efforts, reason in (
+            ((), f"the efforts of {', '.join(names)} at which commands must start are not "),
+            ([0.0, np.nan, *4 * [0.0]], f'the efforts of {names[1]} at which commands must'),
+            ([*5 * [0.0], -8300.0], f'which are far beyond the limits of {names[5]}: check')):
+        keep_sending(node, (*state, efforts), lambda: reason in node.node.publishing  # noqa: B023
+                     .why_no_commands())
+        assert not heard
+    said(node, '~/effort_commands is withheld: commands cannot start at the measured', WARN)
+    # Nothing is needed for commands that start at their full size.
+    node.node.set_parameters([Parameter(name, value=0.0) for name in limits])
+    assert relative_error(node.answer(*state, topic='~/effort_commands').data,
+                          gravity(model, state)) < AGREEMENT
+
+
+def test_measured_efforts_that_are_not_those_commanded_are_named(harness, model, state):
+    node = harness()
+    names, g = state[0], gravity(model, state)
+    worst = int(np.argmax(np.abs(g)))
+    # What the manager makes of an effort that points outwards at a position limit.
+    clamped = np.where(np.arange(6) == worst, 0.0, g)
+    text = f'measured efforts are not those commanded, N m or N: {names[worst]} 0 instead of '
+    keep_sending(node, (*state, clamped), lambda: any(
+        text in one.status[0].message for one in node.heard['/diagnostics']))
+    # Noise and friction are no reason.
+    count = len(node.heard['/diagnostics'])
+    keep_sending(node, (*state, 1.2 * g + 0.5),
+                 lambda: len(node.heard['/diagnostics']) > count + 3)
+    assert not any('measured efforts' in one.status[0].message
+                   for one in node.heard['/diagnostics'][count + 2:])
 
 
 @pytest.mark.parametrize('policy', ['stop', 'ramp_down'])
@@ -152,7 +217,7 @@ def test_fault_20_commands_do_not_jump_when_a_load_is_set(harness, model, state)
 
 
 def test_first_commands_are_blended_in_and_their_rate_is_limited(harness, model, state):
-    g = gravity(model, state)
+    g, state = gravity(model, state), at_rest(state)
     node = harness(blend_time=0.4)
     heard = node.heard['~/effort_commands']
     assert not np.any(node.answer(*state, topic='~/effort_commands').data)
@@ -177,7 +242,7 @@ def test_fault_46_a_node_that_was_never_configured_ends_too():
 
 
 def test_a_controller_that_comes_while_states_are_away_is_a_new_one(harness, model, state):
-    node = harness(blend_time=1.0)
+    node, state = harness(blend_time=1.0), at_rest(state)
     heard, topic = node.heard['~/effort_commands'], '/dynamics/effort_commands'
     node.answer(*state, topic='~/effort_commands')
     keep_sending(node, state, lambda: np.allclose(heard[-1].data, gravity(model, state)))

@@ -289,8 +289,8 @@ def test_fault_4_commands_go_on_without_friction_where_velocities_end(harness):
 
 # -- Listeners. -----------------------------------------------------------------------------------
 
-def test_commands_for_a_new_controller_start_from_zero(harness, state):
-    node = harness(state_timeout=60.0, blend_time=0.3)
+def test_commands_for_a_new_controller_start_at_the_measured_efforts(harness, state):
+    node, state = harness(state_timeout=60.0, blend_time=0.3), (*state, np.zeros(len(state[0])))
     heard = node.heard['~/effort_commands']
     keep_sending(node, state, lambda: heard and np.max(np.abs(heard[-1].data)) > 1.0)
     for subscription in list(node.peer.subscriptions):

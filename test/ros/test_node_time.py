@@ -119,7 +119,7 @@ def sim_state(node, clock, state, t, topic='~/effort_commands'):
     heard = node.heard[topic]
     before, counts = len(heard), node.node.report.counts
     outputs = counts['outputs']
-    node.send(*state, stamp=divmod(round(1e9 * t), 10 ** 9))
+    node.send(*state, np.zeros(len(state[0])), stamp=divmod(round(1e9 * t), 10 ** 9))
     node.spin_until(lambda: counts['outputs'] > outputs)
     node.settle()
     return np.array(heard[-1].data) if len(heard) > before else None

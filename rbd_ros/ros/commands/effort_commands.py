@@ -49,8 +49,10 @@ MAX_BLEND_STEP = MIN_BLEND / 5.0    # s: time of a blend by which one command ma
 # between states, or between groups of them.
 MIN_GAP, GAP_RATIO = 0.1, 5
 PAUSES = 5    # Number of pauses whose median is the usual pause
-# s without a subscriber, after which commands start at zero: the next one is another controller.
+# s without a subscriber, after which commands start anew: the next one is another controller.
 SUBSCRIBER_TIMEOUT = 1.0
+# Multiple of an effort limit beyond which no measured effort is believed.
+BELIEVED = 1.2
 # Logged when commands are first complete; the bring-up of controllers waits for it.
 COMPLETE = '~/effort_commands have reached their full size'
 
@@ -66,7 +68,8 @@ class CommandSettings(NamedTuple):
     ramp_time: Annotated[float, Setting(
         1.0, 'Duration of the ramp to zero, at least 0.25 s.', 's', 0.0, 4.0, changeable=True)]
     blend_time: Annotated[float, Setting(
-        0.0, 'Time in which the first commands rise from zero to their full size.', 's', 0.0, 60.0,
+        0.0, 'Time in which the first commands move from the measured efforts to their full size.',
+        's', 0.0, 60.0,
         changeable=True)]
     effort_rate_limit: Annotated[float, Setting(
         0.0, 'Largest rate of change of ~/effort_commands; 0: no limit.', 'N m/s or N/s', 0.0, 1e9,
@@ -80,8 +83,8 @@ class EffortCommands:
     """
     The commands of one node.
 
-    The first command is blended in from zero over ``blend_time``; every later blend takes
-    ``blend_time`` or `MIN_BLEND`, whichever is longer. When states stop for ``state_timeout``,
+    The first command is blended in over ``blend_time``, from the efforts that the robot reports;
+    every later blend takes ``blend_time`` or `MIN_BLEND`, whichever is longer. When states stop for ``state_timeout``,
     ``on_stale`` determines the commands:
 
     - ``stop``: none; a controller then keeps the last command.
@@ -208,13 +211,40 @@ class EffortCommands:
         if self._unsubscribed is not None:
             self._unsubscribed += back
 
+    @property
+    def last(self) -> np.ndarray:
+        """Return the last command, N m or N, in the order of `joints`."""
+        return self._last
+
+    def why_not_start(self, measured: np.ndarray) -> str:
+        """
+        Return why the first command cannot start at measured efforts, N m or N; '' if it can.
+
+        A controller that is active already passes on the last command of the node before:
+        anything else would be a step. Without blend and rate limit nothing is needed to start.
+
+        """
+        if self._settings.blend_time == 0.0 and self._settings.effort_rate_limit == 0.0:
+            return ''
+        beyond = np.abs(measured) > BELIEVED * self._limits
+        for wrong, reason in (
+                (np.isnan(measured), 'the efforts of {} at which commands must start are not '
+                 'measured; blend_time and effort_rate_limit of 0 start at the full size'),
+                (beyond, 'commands cannot start at the measured efforts, which are far beyond '
+                 'the limits of {}: check effort_convention')):
+            if wrong.any():
+                return reason.format(', '.join(np.array(self.joints)[wrong]))
+        return ''
+
     def update(self, efforts: np.ndarray, now: float,
-               guard: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
+               guard: Callable[[np.ndarray], np.ndarray] | None = None,
+               start: np.ndarray | None = None) -> np.ndarray:
         """
         Return the command for efforts in the order of `joints`, N m or N, at the robot's time, s.
 
-        `guard` returns commands that are safe for joints near their limits. The same array is
-        returned at every call.
+        `guard` returns commands that are safe for joints near their limits. The first command
+        starts at `start`, the measured efforts; zero by default. The same array is returned at
+        every call.
 
         """
         settings = self._settings
@@ -223,6 +253,8 @@ class EffortCommands:
         step = 0.0
         if self._commanded is None:
             self._left, self._disturbed = settings.blend_time, False
+            if start is not None:
+                self._last[:] = np.nan_to_num(start)
         else:
             step = now - self._commanded
             if step > MAX_STEP:
@@ -281,8 +313,11 @@ class EffortCommands:
 
     def starts_blend(self, now: float) -> bool:
         """Return whether a command at this time, s, would start a blend."""
-        return (self._commanded is None or self._disturbed or now < self._now
-                or self._is_gap(now) or self._is_new_subscriber(now))
+        return self.starts(now) or self._disturbed or now < self._now or self._is_gap(now)
+
+    def starts(self, now: float) -> bool:
+        """Return whether a command at this time, s, would be the first one."""
+        return self._commanded is None or self._is_new_subscriber(now)
 
     def _move_towards(self, goal: np.ndarray, step: float, left: float, now: float,
                       guard: Callable[[np.ndarray], np.ndarray] | None = None) -> None:

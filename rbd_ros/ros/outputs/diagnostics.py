@@ -13,6 +13,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.model.plausibility import nothing_to_compute
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.control.compensation import Law
+from rbd_ros.ros.messages.topics import COMMANDS
 from rbd_ros.ros.outputs.external_forces import ExternalForces
 from rbd_ros.ros.outputs.publishing import Publishing
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
@@ -26,6 +27,9 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 RECENT = 3.0     # s: publishers are compared if both were heard since then
+# A measured effort is not the commanded one if it differs by more than each of: N m or N; a share of
+# the command; a share of the largest command. Friction and sensors behind gears explain less.
+MIN_DIFFERENCE, DIFFERENCE_RATIO, NOISE_RATIO = 1.0, 0.5, 0.1
 MAX_AGES = 64    # Number of ages of joint states that are reported, the largest first
 
 
@@ -51,8 +55,9 @@ class Health:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
         self._commands, self._report, self._log = commands, report, log
-        # Mismatched connections at the last report.
+        # Mismatched connections, and joints that did not follow commands, at the last report.
         self._mismatched: set[str] = set()
+        self._unlike: set[str] = set()
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         # A steady clock, because simulated time may stand still.
         self._timer = node.create_timer(1.0, self._publish,
@@ -158,6 +163,9 @@ class Health:
             yield ERROR, self._commands.mismatch
         elif not self._commands.enabled:
             yield WARN, '~/effort_commands are disabled'
+        elif why_not := self._publishing.why_no_commands():
+            yield WARN, f'{COMMANDS} is withheld: {why_not}'
+        yield from self._findings_on_efforts()
         if (settings.friction and robot is not None
                 and robot.velocity(settings.missing_velocity) is None):
             yield WARN, 'commands do not compensate friction: velocities are unknown'
@@ -184,6 +192,26 @@ class Health:
                       if len(sources.of(k, since)) > 1]:
             return f'; several publish {listed(shared)}: stop all but one of these'
         return '' if len(sources.by_names) < publishers else None
+
+    def _findings_on_efforts(self) -> Iterator[tuple[bytes, str]]:
+        """Compare the measured efforts with those commanded, twice: a motion may be fast."""
+        robot, commanded = self._current.robot, self._commands.last
+        before, self._unlike = self._unlike, set()
+        if (robot is None or not (self._commands.complete and self._publishing.is_commanding())
+                or robot.missing(self._clocks.age_time(), self._settings.state_timeout)):
+            return
+        measured = robot.measured_commands(robot.velocity(self._settings.missing_velocity))[
+            robot.command_columns]
+        size = np.abs(commanded)
+        largest = np.maximum(np.maximum(MIN_DIFFERENCE, NOISE_RATIO * size.max(initial=0.0)),
+                             DIFFERENCE_RATIO * size)
+        unlike = {name: f'{name} {x:.4g} instead of {goal:.4g}' for name, x, goal, most in zip(
+            self._commands.joints, measured, commanded, largest) if abs(x - goal) > most}
+        self._unlike = set(unlike)
+        if still := [text for name, text in unlike.items() if name in before]:
+            yield WARN, (f'measured efforts are not those commanded, N m or N: {listed(still)}: is '
+                         'the controller active? ros2_control clamps commands, and zeroes those '
+                         'that point outwards at a limit (enforce_command_limits)')
 
     def _findings_on_graph(self) -> Iterator[tuple[bytes, str]]:
         node = self._node

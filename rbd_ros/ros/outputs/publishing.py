@@ -232,6 +232,11 @@ class Publishing:
                 None if isinstance(external, str) else external['external_torques']):
             self._marker_publisher.publish(message)
 
+    def why_no_commands(self) -> str:
+        """Return why commands with subscribers are withheld, or ''."""
+        return next((self._withheld[topic] for topic in self._subscribed_commands
+                     if topic in self._withheld), '')
+
     def awaited(self) -> list[str]:
         """Return the topics with subscribers whose kernels are being compiled."""
         return sorted(topic for topic, one in self._awaited.items() if not one.is_over())
@@ -340,12 +345,17 @@ class Publishing:
         restarts = self._commands.starts_blend(self._now)
         if restarts and robot.states.unconfirmed:
             return NOT_CONFIRMED
+        start = None
+        if self._commands.starts(self._now):
+            start = robot.measured_commands(v)[robot.command_columns]
+            if why_not := self._commands.why_not_start(start):
+                return why_not
         efforts = self._law.efforts(robot, v, terms, self._now, restarts)
         if isinstance(efforts, str):
             return efforts
         complete = self._commands.complete
         self._publish_command(self._commands.update(efforts[robot.command_columns], self._now,
-                                                    self._law.guard(robot, efforts)))
+                                                    self._law.guard(robot, efforts), start))
         if self._commands.complete and not complete:
             self._log.info(COMPLETE)
             for level, text in self._law.findings():

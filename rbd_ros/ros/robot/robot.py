@@ -184,16 +184,24 @@ class Robot:
 
     def measured_torques(self, v: np.ndarray | None) -> np.ndarray:
         """Return the joint torques that measured efforts stand for, N m or N; NaN if unknown."""
-        torques, states = self._state_constants * self.states.effort, self.states
-        if self.convention.states == 'full':
-            return torques
-        g = self.workspace.gravity_torques(states.q).copy()
-        coriolis = np.zeros_like(g)
-        if self.convention.states == 'without_gravity_and_coriolis':
-            if v is None or not isfinite(v.sum()):
-                return np.full_like(g, np.nan)
-            coriolis = self.workspace.bias_torques(states.q, v) - g
-        return torques + self.convention.left_out_of_states(g, coriolis)
+        torques, convention = self._state_constants * self.states.effort, self.convention
+        return torques if convention.states == 'full' else (
+            torques + convention.left_out_of_states(*self._shares(v)))
+
+    def measured_commands(self, v: np.ndarray | None) -> np.ndarray:
+        """Return the commands under which efforts are as measured, N m or N; NaN if unknown."""
+        torques, convention = self.measured_torques(v), self.convention
+        return torques if convention.commands == 'full' else (
+            torques - convention.left_out_of_commands(*self._shares(v)))
+
+    def _shares(self, v: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return g and C v, which is NaN if the velocity is unknown."""
+        g = self.workspace.gravity_torques(self.states.q).copy()
+        if 'without_gravity_and_coriolis' not in (self.convention.states,
+                                                  self.convention.commands):
+            return g, np.zeros_like(g)
+        return g, np.full_like(g, np.nan) if v is None or not isfinite(v.sum()) else (
+            self.workspace.bias_torques(self.states.q, v) - g)
 
     def payloads(self) -> dict[str, float]:
         """Return the masses of the payloads, kg, by the link that carries them."""
