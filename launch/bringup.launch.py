@@ -8,17 +8,21 @@ in which order, comes from `rbd_ros.ros.launch.bringup_plan`.
 
 """
 
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from launch import LaunchDescription
 from launch.actions import OpaqueFunction, RegisterEventHandler
 from launch.event_handlers import OnProcessIO
+from launch.logging import get_logger
 from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan
+from rbd_ros.ros.launch.controllers import caller
 from rbd_ros.ros.launch.launch_actions import (
     declare, leave_interrupts_to_launch, make_node, read, watch)
 from rbd_ros.ros.launch.launch_files import LaunchError
+from rbd_ros.ros.launch.published_description import published_description, temporary_node
 
 # Removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
@@ -29,20 +33,27 @@ def make_nodes(context):
     was_interrupted = leave_interrupts_to_launch(context)
     values = read(context, ARGUMENTS, __file__)
     try:
-        bringup = plan(values, Path(FOLDER.name))
+        log = get_logger('rbd_ros')
+        log.info('looking for a controller manager that runs already')
+        with temporary_node(values['namespace']) as parts:
+            bringup = plan(values, Path(FOLDER.name),
+                           call=parts and caller(*parts, was_interrupted), log=log.warning,
+                           hear=lambda topic: published_description(topic, was_interrupted))
     except LaunchError as error:
         raise RuntimeError(str(error)) from None
 
     if was_interrupted():
         return []
-    processes = [*bringup.robot, *bringup.loading, bringup.node, bringup.activating]
+    log.info('waiting for the commands of the node to reach their full size: then the effort '
+             'controller is activated, after half a minute or more the first time')
+    processes = [*bringup.robot, *bringup.loading, bringup.node, bringup.guard]
     # Groups do not apply to actions of event handlers: each gets its namespace explicitly.
     nodes = [make_node(process, namespace=values['namespace']) for process in processes]
-    *robot, broadcaster, controller, node, activating = nodes
-    followers = {broadcaster: controller, controller: node}
+    robot, steps, guard = nodes[:len(bringup.robot)], nodes[len(bringup.robot):-1], nodes[-1]
+    followers = dict(pairwise(steps))
     handlers = [handler for one, process in zip(nodes, processes)
                 for handler in watch(one, process, followers.get(one))]
-    return [*handlers, RegisterEventHandler(when_complete(node, activating)), *robot, broadcaster]
+    return [*handlers, RegisterEventHandler(when_complete(steps[-1], guard)), *robot, steps[0]]
 
 
 def when_complete(node, activating):

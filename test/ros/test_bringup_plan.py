@@ -2,15 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is started with ros2_control: names, order, and joints that are the same everywhere."""
 
+import json
 from pathlib import Path
 import runpy
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 from rbd_ros import load_urdf_string
 from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware
+from rbd_ros.ros.launch.controller_guard import start as start_guard
 from rbd_ros.ros.launch.launch_plan import LaunchError
+from rcl_interfaces.msg import ParameterValue
+from rclpy.parameter import Parameter
 import yaml
 
 HERE = Path(__file__).parents[2]
@@ -70,7 +75,7 @@ def controllers(bringup):
     """Return the parameters of the controllers by node, from the file that they are given."""
     manager, = (one for one in bringup.robot if one.executable == 'ros2_control_node')
     path = manager.parameters[0]
-    for spawner in (*bringup.loading, bringup.activating):
+    for spawner in bringup.loading:
         assert spawner.arguments[spawner.arguments.index('--param-file') + 1] == path
     return {key.removeprefix('/**/'): section['ros__parameters']
             for key, section in yaml.safe_load(Path(path).read_text()).items()}
@@ -133,14 +138,16 @@ def test_the_controller_is_inactive_until_commands_are_complete(start):
     assert [one.arguments[0] for one in bringup.loading] == [
         'joint_state_broadcaster', 'effort_controller']
     assert ['--inactive' in one.arguments for one in bringup.loading] == [False, True]
-    assert bringup.activating.arguments[0] == 'effort_controller'
-    assert '--inactive' not in bringup.activating.arguments
+    assert bringup.guard.executable == 'controller_guard'
+    assert json.loads(bringup.guard.arguments[1]) == {
+        'interface_name': 'effort', 'joints': DEMO_ARM,
+        'type': 'forward_command_controller/ForwardCommandController'}
     # Spawners end; the others may not.
     once = {id(one): one.once for one in (
-        *bringup.robot, *bringup.loading, bringup.node, bringup.activating)}
-    assert list(once.values()) == [False, False, True, True, False, True]
+        *bringup.robot, *bringup.loading, bringup.node, bringup.guard)}
+    assert list(once.values()) == [False, False, True, True, False, False]
     assert all(one.required for one in (*bringup.robot, *bringup.loading, bringup.node,
-                                        bringup.activating))
+                                        bringup.guard))
     assert 'full size' in COMPLETE
 
 
@@ -160,7 +167,7 @@ def test_switching_is_strict_whatever_the_distribution_and_the_file_of_controlle
     # The last of the parameters counts. Name and values as in controller_manager_parameters.yaml
     # of ros2_control 5.16, where 'best_effort' is the default; 6.0 has 'strict'.
     assert manager.parameters[-1]['defaults.switch_controller.strictness'] == 'strict'
-    for spawner in (*bringup.loading, bringup.activating):
+    for spawner in bringup.loading:
         # Options that every supported spawner has; it always requests strict switching itself.
         assert {word for word in spawner.arguments if word.startswith('--')} <= {
             '--param-file', '--controller-manager', '--controller-manager-timeout', '--inactive'}
@@ -303,3 +310,152 @@ def test_every_argument_is_on_the_page():
     page = page.partition('### bringup.launch.py')[2].partition('\n##')[0]
     for name in ARGUMENTS:
         assert f'`{name}`' in page
+
+
+# -- A controller manager that runs already. ------------------------------------------------------
+
+STATES_TYPE = 'joint_state_broadcaster/JointStateBroadcaster'
+EFFORTS_TYPE = 'forward_command_controller/ForwardCommandController'
+
+
+class Manager:
+    """A controller manager: `states` and `types` of its controllers, and what it was asked."""
+
+    def __init__(self, efforts='inactive', joints=DEMO_ARM, interface='effort', more=(),
+                 kind=EFFORTS_TYPE, broadcaster='active'):
+        self.joints, self.interface, self.switched = joints, interface, []
+        self.types = {'joint_state_broadcaster': STATES_TYPE, 'effort_controller': kind}
+        self.states = {'joint_state_broadcaster': broadcaster, 'effort_controller': efforts,
+                       **dict.fromkeys(more, 'active')}
+        self.states = {name: state for name, state in self.states.items() if state}
+        self.fails, self.takes_down = False, ()
+
+    def __call__(self, package, kind, service, **request):
+        """Answer a service call as ros2_control 5.16 does."""
+        if kind == 'ListControllers':
+            assert service == 'controller_manager/list_controllers'
+            return SimpleNamespace(controller=[
+                SimpleNamespace(name=name, state=state, type=self.types.get(name, 'x/X'))
+                for name, state in self.states.items()])
+        if kind == 'GetParameters':
+            assert service == 'effort_controller/get_parameters'
+            values = {'joints': Parameter('x', value=self.joints),
+                      'interface_name': Parameter('x', value=self.interface)}
+            return SimpleNamespace(values=[
+                values[name].get_parameter_value() if name in values else ParameterValue()
+                for name in request['names']])
+        assert (kind, service) == ('SwitchController', 'controller_manager/switch_controller')
+        assert request.pop('strictness') == 2
+        self.switched.append(request)
+        if self.fails and request.get('activate_controllers') == ['effort_controller']:
+            self.states.update(dict.fromkeys(self.takes_down, 'inactive'))
+            return SimpleNamespace(ok=False, message='hardware refuses')
+        self.states.update(dict.fromkeys(request.get('activate_controllers', ()), 'active'))
+        self.states.update(dict.fromkeys(request.get('deactivate_controllers', ()), 'inactive'))
+        return SimpleNamespace(ok=True, message='')
+
+
+WITH_HARDWARE = with_mock_hardware(ROBOT)
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """Return a function that plans the start beside a manager that has the hardware of `text`."""
+    def plan_beside(manager, text=WITH_HARDWARE, log=None, **values):
+        return plan(values, tmp_path, everything, manager, lambda topic: ('/driver', text),
+                    (log if log is not None else []).append)
+    return plan_beside
+
+
+def test_a_running_manager_is_used_and_its_controllers_are_left_as_they_are(beside):
+    for state in ('inactive', 'active'):
+        bringup = beside(Manager(state, ['zeta', 'alpha']))
+        assert (bringup.robot, bringup.loading) == ([], [])
+        assert own(bringup)['command_joints'] == ['zeta', 'alpha']
+    assert [one.arguments[0] for one in beside(Manager(None)).loading] == ['effort_controller']
+    both = beside(Manager(None, broadcaster=None)).loading
+    assert [one.arguments[0] for one in both] == ['joint_state_broadcaster', 'effort_controller']
+    assert '--inactive' in both[1].arguments
+    # A controller that is loaded, and no more, is configured by its spawner.
+    assert len(beside(Manager('unconfigured', ['zeta', 'alpha'])).loading) == 1
+
+
+@pytest.mark.parametrize('state', ['active', 'inactive', 'unconfigured'])
+def test_a_loaded_controller_with_joints_in_another_order_is_refused_naming_both(beside, state):
+    message = (r"joints \['alpha', 'zeta'\], not \['zeta', 'alpha'\]: commands would mean")
+    with pytest.raises(LaunchError, match=message):
+        beside(Manager(state, ['alpha', 'zeta']))
+
+
+@pytest.mark.parametrize('changes, message', [
+    ({'interface': 'velocity'}, 'interface_name velocity, not effort'),
+    ({'kind': 'mine/Controller'}, f'type mine/Controller, not {EFFORTS_TYPE}'),
+    ({'broadcaster': 'inactive'}, 'joint_state_broadcaster is loaded, but inactive')])
+def test_parameters_that_a_loaded_controller_ignores_are_an_error(beside, changes, message):
+    with pytest.raises(LaunchError, match=message):
+        beside(Manager(joints=['zeta', 'alpha'], **changes))
+
+
+def test_a_parameter_that_a_loaded_controller_does_not_have_is_an_error(beside, tmp_path):
+    path = file_of_controllers(tmp_path, joints=['zeta', 'alpha'], update_rate=250)
+    with pytest.raises(LaunchError, match='update_rate None, not 250'):
+        beside(Manager(joints=['zeta', 'alpha']), controllers=str(path))
+
+
+def test_beneath_an_active_controller_efforts_must_be_measured(beside):
+    text = WITH_HARDWARE.replace('<state_interface name="effort"/>', '')
+    assert text != WITH_HARDWARE
+    assert beside(Manager('inactive', ['zeta', 'alpha']), text)
+    with pytest.raises(LaunchError, match="no state_interface 'effort' for the joint 'zeta'"):
+        beside(Manager('active', ['zeta', 'alpha']), text)
+
+
+def test_a_running_manager_moves_the_robot_that_is_described_and_no_other(beside, arm, tmp_path):
+    log = []
+    model = arm(ROBOT.replace('name="a"', 'name="z"').replace('"a"/', '"z"/'))
+    assert own(beside(Manager(joints=['zeta', 'alpha']), log=log, model=model))
+    assert 'not the same as' in log[0]
+    with pytest.raises(LaunchError, match='needs the description'):
+        plan({}, tmp_path, everything, Manager())
+    # Without one, a manager is started.
+    assert len(plan({}, tmp_path, everything, lambda *_, **__: None).robot) == 2
+
+
+WANTED = {'interface_name': 'effort', 'joints': DEMO_ARM, 'type': EFFORTS_TYPE}
+
+
+def test_the_controller_is_activated_strictly_or_accepted_as_it_is():
+    manager = Manager()
+    assert start_guard(manager, WANTED) == ''
+    assert manager.switched == [{'activate_controllers': ['effort_controller']}]
+    assert start_guard(manager, WANTED) == '' and len(manager.switched) == 1
+
+
+def test_when_activating_fails_the_other_controllers_are_as_before():
+    manager = Manager(more=['gripper', 'arm'])
+    manager.fails, manager.takes_down = True, ['arm']
+    before = dict(manager.states)
+    assert start_guard(manager, WANTED) == (
+        'effort_controller could not be activated: hardware refuses')
+    assert manager.states == before
+    assert manager.switched[1:] == [{'activate_controllers': ['arm']}]
+
+
+def test_a_controller_that_is_not_that_of_the_plan_is_not_activated():
+    for manager in (Manager(joints=DEMO_ARM[::-1]), Manager(None)):
+        assert 'effort_controller is' in start_guard(manager, WANTED)
+        assert not manager.switched
+
+
+@pytest.mark.parametrize('values, seconds', [('', 1.0), ('publish_rate: 2.0', 2.0),
+                                             ('state_timeout: 3.0', 3.5)])
+def test_slow_commands_are_awaited_for_longer(start, tmp_path, values, seconds):
+    path = tmp_path / 'mine.yaml'
+    path.write_text(f'/**:\n  ros__parameters: {{friction: false, {values}}}\n')
+    assert float(start(params=str(path)).guard.arguments[0]) == seconds
+
+
+def test_bad_parameters_of_the_node_start_nothing(start, tmp_path):
+    (tmp_path / 'mine.yaml').write_text('/**: {ros__parameters: {gravity: [1.0]}}\n')
+    with pytest.raises(LaunchError, match='params: gravity must be three finite numbers'):
+        start(params=str(tmp_path / 'mine.yaml'))

@@ -77,7 +77,9 @@ def run(monkeypatch, logged):
         module = ModuleType(name)
         vars(module).update({action: type(action, (Recorded,), {}) for action in actions})
         monkeypatch.setitem(sys.modules, name, module)
-    sys.modules['launch.logging'].get_logger = lambda name: SimpleNamespace(warning=logged.append)
+    sys.modules['launch.logging'].get_logger = lambda name: SimpleNamespace(
+        warning=logged.append, info=lambda text: None)
+    monkeypatch.setattr('rbd_ros.ros.launch.controllers.DISCOVERY', 0.0)
     sys.modules['launch_ros.utilities'].prefix_namespace = (
         lambda base, name: f'{base}/{name}'.rstrip('/') if base else name)
     monkeypatch.setattr('rbd_ros.ros.launch.launch_plan._is_installed', lambda *_: True)
@@ -303,12 +305,12 @@ def test_each_step_follows_the_one_before_and_the_controller_is_activated_last(b
     assert say(SimpleNamespace(text=b'[INFO] kernels ready after 1 s')) is None
     line = SimpleNamespace(text=b'[INFO] [1.0] [left.torque_controller]: '
                            b'~/effort_commands have reached their full size\n')
-    activating = say(line)
-    assert activating.options['arguments'][0] == 'effort_controller'
-    assert '--inactive' not in activating.options['arguments']
+    guard = say(line)
+    assert guard.options['executable'] == 'controller_guard'
     assert says.options['on_stdout'](line) is None
-    assert end(activating, 0) is None
-    for one in (*at_once, loading, node, activating):
+    # Its end is the end of all: the controller is active no longer.
+    assert type(end(guard, 0)).__name__ == 'Shutdown'
+    for one in (*at_once, loading, node, guard):
         assert one.options['namespace'] == 'left'
 
 
@@ -317,11 +319,12 @@ def test_a_step_that_fails_is_the_failure_of_launch(bringup):
     broadcaster = at_once[-1]
     loading = end(broadcaster, 0)
     node = end(loading, 0)
-    activating = says.options['on_stdout'](SimpleNamespace(
+    guard = says.options['on_stdout'](SimpleNamespace(
         text=b'~/effort_commands have reached their full size'))
-    for spawner in (broadcaster, loading, activating):
-        with pytest.raises(RuntimeError, match='spawner has failed, exit code 1'):
-            end(spawner, 1)
+    for step in (broadcaster, loading, guard):
+        with pytest.raises(RuntimeError, match=r'(spawner|controller_guard) has failed, exit '
+                                               r'code 1'):
+            end(step, 1)
     for one in (*at_once[:2], node):
         assert type(end(one, 0)).__name__ == 'Shutdown'
         with pytest.raises(RuntimeError, match=f'{one.executable} has failed, exit code -9'):

@@ -6,6 +6,7 @@ from pathlib import Path
 import runpy
 
 import pytest
+from rbd_ros.ros.launch.launch_files import values_for
 from rbd_ros.ros.launch.launch_plan import _is_installed, ARGUMENTS, LaunchError, plan
 import yaml
 
@@ -276,14 +277,39 @@ def test_several_parameter_files_are_given_in_their_order(tmp_path):
                                    'ur_currents'])
 def test_parameter_files_override_the_effort_convention_of_a_robot(robot):
     node = start(robot=robot, sim='false')['dynamics_node']
-    first, second, _ = node.parameters
+    first, second, third, _ = node.parameters
     assert Path(first).parts[-3:] == ('config', 'robots', f'{robot}.yaml')
-    assert Path(second).name == 'dynamics.param.yaml'
+    assert [Path(path).name for path in (second, third)] == [
+        'dynamics.param.yaml', 'commands.param.yaml']
     # The defaults do not take it back.
     of_robot, defaults = (yaml.safe_load(Path(path).read_text())['/**']['ros__parameters']
                           for path in (first, second))
     assert set(of_robot) == {'effort_convention'}
     assert not any(name.startswith('effort_convention') for name in defaults)
+
+
+def commands_of(node):
+    """Return the parameters of commands that a node is given."""
+    given = values_for(node.parameters, f'/{node.name}')
+    return [given.get(name) for name in ('on_stale', 'blend_time', 'limit_efforts')]
+
+
+SAFE = ['ramp_down', 0.5, True]
+
+
+@pytest.mark.parametrize('mode', ['', 'pd_gravity'])
+def test_with_a_driver_commands_end_with_the_states_start_slowly_and_are_limited(
+        arm, tmp_path, mode):
+    name = 'torque_controller' if mode else 'dynamics_node'
+    for values in ({'model': 'none'}, {'robot': 'ur', 'model': str(arm)},
+                   {'model': 'none', 'robot': 'franka'}):
+        assert commands_of(start(mode=mode, **values)[name]) == SAFE
+    # A robot that is simulated has none of it, and a file of one's own counts more.
+    assert commands_of(start(mode=mode)[name]) != SAFE
+    mine = tmp_path / 'mine.yaml'
+    mine.write_text('/**: {ros__parameters: {blend_time: 2.0}}\n')
+    assert commands_of(start(mode=mode, model='none', params=str(mine))[name]) == [
+        'ramp_down', 2.0, True]
 
 
 def test_a_simulated_robot_adds_no_gravity_by_itself(arm):

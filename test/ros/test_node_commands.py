@@ -87,7 +87,8 @@ def test_beneath_an_active_controller_commands_start_at_the_measured_efforts(
 def test_measured_efforts_are_commands_after_the_conventions_of_both(harness, model, state):
     names, q, v = state
     node = harness(blend_time=1.0, **{
-        'effort_convention.commands': 'without_gravity', 'effort_convention.joints': list(names[:1]),
+        'effort_convention.commands': 'without_gravity',
+        'effort_convention.joints': list(names[:1]),
         'effort_convention.state_constants': [2.0], 'effort_convention.command_constants': [4.0]})
     effort = np.linspace(-20.0, 10.0, 6)
     torque = effort * [2.0, 1.0, 1.0, 1.0, 1.0, 1.0] - rbd_ros.gravity_torques(model, q)

@@ -68,9 +68,8 @@ class CommandSettings(NamedTuple):
     ramp_time: Annotated[float, Setting(
         1.0, 'Duration of the ramp to zero, at least 0.25 s.', 's', 0.0, 4.0, changeable=True)]
     blend_time: Annotated[float, Setting(
-        0.0, 'Time in which the first commands move from the measured efforts to their full size.',
-        's', 0.0, 60.0,
-        changeable=True)]
+        0.0, 'Time in which the first commands move from the measured efforts to the computed '
+        'ones.', 's', 0.0, 60.0, changeable=True)]
     effort_rate_limit: Annotated[float, Setting(
         0.0, 'Largest rate of change of ~/effort_commands; 0: no limit.', 'N m/s or N/s', 0.0, 1e9,
         changeable=True)]
@@ -84,8 +83,8 @@ class EffortCommands:
     The commands of one node.
 
     The first command is blended in over ``blend_time``, from the efforts that the robot reports;
-    every later blend takes ``blend_time`` or `MIN_BLEND`, whichever is longer. When states stop for ``state_timeout``,
-    ``on_stale`` determines the commands:
+    every later blend takes ``blend_time`` or `MIN_BLEND`, whichever is longer. When states stop
+    for ``state_timeout``, ``on_stale`` determines the commands:
 
     - ``stop``: none; a controller then keeps the last command.
     - ``hold``: the last command, repeated until states return.

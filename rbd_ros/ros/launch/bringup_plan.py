@@ -4,12 +4,14 @@
 The plan of `ros2 launch rbd_ros bringup.launch.py`, made before anything starts.
 
 The robot's brakes open only when the torques that hold it are commanded: the effort controller is
-loaded first, but inactive; then the node starts, and its commands rise from zero to their full
-size; then the controller is activated.
+loaded first, but inactive; then the node starts, and its commands reach their full size; then the
+controller is activated, and stopped when commands stop. If a controller manager runs already, it
+is used: its controllers must have the parameters in the file of controllers.
 
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +23,15 @@ from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.model.files.xml_elements import parse
 from rbd_ros.model.model import Model
 from rbd_ros.ros.launch import launch_plan
+from rbd_ros.ros.launch.controllers import (
+    Call, controllers as running_controllers, differences, EFFORTS, MANAGER, STATES)
 from rbd_ros.ros.launch.launch_files import (
-    description, existing_file, LaunchError, read_parameters)
+    description, existing_file, LaunchError, read_parameters, values_for)
 from rbd_ros.ros.launch.launch_plan import (
-    check_installed, check_link, complete, DEMO_POSITIONS, Finder, NONE, own_node, Process, truth)
+    already_described, check_installed, check_link, check_own, complete, DEMO_POSITIONS, Finder,
+    full_name, Hearer, NONE, own_node, Process, truth)
 from rbd_ros.ros.nodes.simulated_robot import rest_position
+from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.runtime.share_directory import share
 import yaml
 
@@ -36,9 +42,9 @@ ARGUMENTS = {name: launch_plan.ARGUMENTS[name]
               'ros2_control, the hardware is replaced by mock components'),
     'controllers': ('', 'parameter file of controller_manager, joint_state_broadcaster and '
                     'effort_controller; empty: the defaults, with the joints of the robot')}
-# Names of controllers, also in the file of controllers.
-MANAGER, STATES, EFFORTS = 'controller_manager', 'joint_state_broadcaster', 'effort_controller'
 TYPE = 'forward_command_controller/ForwardCommandController'
+BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
+MIN_PATIENCE = 0.5    # s without commands, after which the controller is stopped
 # Packages of the controllers, which are plugins.
 PLUGINS = 'joint_state_broadcaster', 'forward_command_controller'
 # s within which a controller manager must have appeared
@@ -52,55 +58,96 @@ STRICT = {'defaults.switch_controller.strictness': 'strict'}
 class Bringup(NamedTuple):
     """The programs to start, in this order."""
 
-    robot: list[Process]    # Description and controller manager, at once
+    robot: list[Process]    # Description and controller manager, unless they run, at once
     loading: list[Process]    # Each when the previous one has ended with code 0
     node: Process    # Then the dynamics node, or the torque controller
-    activating: Process    # When the node logs that its commands are complete
+    guard: Process    # When the node logs that its commands are complete: activates, and stops
 
 
-def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) -> Bringup:
+def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
+         call: Call | None = None, hear: Hearer | None = None,
+         log: Callable[[str], object] = print) -> Bringup:
     """
     Return the programs to start.
 
     `values` are values of `ARGUMENTS`; parameters of controllers that follow from the robot are
-    written to `folder`; `find` looks in the ament index by default. Raise LaunchError if an
-    argument is invalid, a file cannot be read or does not fit the robot, or a program is missing.
+    written to `folder`; `find` looks in the ament index by default; `call` asks a controller
+    manager that runs already. Raise LaunchError if an argument is invalid, a file cannot be read
+    or does not fit the robot or the running controllers, or a program is missing.
 
     """
     values = complete(values, ARGUMENTS)
-    if values['model'] == NONE:
+    loaded = running_controllers(call) if call else None
+    heard = hear(full_name(values, 'robot_description')) if (
+        loaded is not None and hear) else None
+    if not heard and (values['model'] == NONE or (loaded is not None and not values['model'])):
         raise LaunchError('model: ros2_control needs the description of the robot: '
                           'model:=robot.urdf')
-    text, robot = description(values['model'], values['xacro_args'])
+    if heard:
+        try:
+            text, robot = heard[1], load_quietly(heard[1])
+        except RbdError as error:
+            raise LaunchError(f'the description of {heard[0]}: {error}') from None
+        if values['model'] not in ('', NONE):
+            log(already_described(*heard, description(values['model'], values['xacro_args'])[0],
+                                  values['model']))
+    else:
+        text, robot = description(values['model'], values['xacro_args'])
     if is_mjcf(text):
         raise LaunchError('model: ros2_control needs a URDF, this is MJCF')
     check_link(values['task_link'], robot)
     if values['controllers']:
         path = existing_file('controllers', values['controllers'])
-        controllers = read_parameters(path)
     else:
         controllers = read_parameters(share('config', 'ros2_control', 'controllers.yaml'))
-        _parameters(controllers, EFFORTS)['joints'] = single_joints(robot)
+        controllers[f'/**/{EFFORTS}']['ros__parameters']['joints'] = single_joints(robot)
         path = folder / 'controllers.yaml'
         path.write_text(yaml.safe_dump(controllers, sort_keys=False), encoding='utf-8')
-    joints = commanded_joints(controllers, robot, path)
-    if parse(text).find('ros2_control') is None:
+    given, manager = (values_for([path], full_name(values, name)) for name in (EFFORTS, MANAGER))
+    given['type'] = manager.get(f'{EFFORTS}.type', given.get('type'))
+    joints = commanded_joints(given, robot, path)
+    if loaded is None and parse(text).find('ros2_control') is None:
         text = with_mock_hardware(text, None if values['model'] else DEMO_POSITIONS)
-    check_interfaces(text, joints)
+    loading, active = check_loaded(loaded or {}, call, given)
+    # Beneath an active controller commands start at the measured efforts.
+    check_interfaces(text, joints, INTERFACES if active else INTERFACES[:2])
 
     common = {'use_sim_time': truth(values, 'use_sim_time')}
     node = own_node(values, {**common, 'command_joints': joints},
                     (('~/effort_commands', f'{EFFORTS}/commands'),),
                     (share('config', 'ros2_control', 'commands.param.yaml'),))
+    used = check_own(node, full_name(values, str(node.name)), robot)
+    patience = MIN_PATIENCE + used.state_timeout + (
+        2.0 / used.publish_rate if used.publish_rate else 0.0)
+    publisher = Process('robot_state_publisher', 'robot_state_publisher', None,
+                        ({'robot_description': text, **common},))
+    own_manager = Process('controller_manager', 'ros2_control_node', None,
+                          (str(path), {**common, **STRICT}))
     bringup = Bringup(
-        [Process('robot_state_publisher', 'robot_state_publisher', None,
-                 ({'robot_description': text, **common},)),
-         Process('controller_manager', 'ros2_control_node', None,
-                 (str(path), {**common, **STRICT}))],
-        [_spawner(STATES, path), _spawner(EFFORTS, path, '--inactive')],
-        node, _spawner(EFFORTS, path))
-    check_installed((*bringup.robot, *bringup.loading, node), find, PLUGINS, ARGUMENTS)
+        [*([] if heard else [publisher]), *([own_manager] if loaded is None else [])],
+        [_spawner(name, path, *options) for name, options in loading.items()], node,
+        Process('rbd_ros', 'controller_guard', arguments=(f'{patience:g}', json.dumps(given))))
+    check_installed((*bringup.robot, *bringup.loading, node, bringup.guard), find, PLUGINS,
+                    ARGUMENTS)
     return bringup
+
+
+def check_loaded(loaded: Mapping[str, Any], call: Call | None, given: Mapping[str, Any]
+                 ) -> tuple[dict[str, tuple[str, ...]], bool]:
+    """Return the controllers to load with options, and whether the effort controller is active."""
+    loading: dict[str, tuple[str, ...]] = {STATES: (), EFFORTS: ('--inactive',)}
+    if any(one.type == BROADCASTER and one.state == 'active' for one in loaded.values()):
+        del loading[STATES]
+    elif STATES in loaded:
+        raise LaunchError(f'{STATES} is loaded, but {loaded[STATES].state}: ros2 control '
+                          f'switch_controllers --strict --activate {STATES}')
+    if EFFORTS not in loaded or call is None:
+        return loading, False
+    if why := differences(call, loaded[EFFORTS], given):
+        raise LaunchError(why)
+    if loaded[EFFORTS].state != 'unconfigured':
+        del loading[EFFORTS]    # a spawner would clean it up and configure it anew
+    return loading, loaded[EFFORTS].state == 'active'
 
 
 def _spawner(controller: str, path: Path, *options: str) -> Process:
@@ -109,27 +156,15 @@ def _spawner(controller: str, path: Path, *options: str) -> Process:
         '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), once=True)
 
 
-def _parameters(controllers: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the parameters of a node in a file of controllers; empty if there are none."""
-    for key in (f'/**/{name}', f'/{name}', name):
-        section = controllers.get(key)
-        if isinstance(section, dict) and isinstance(section.get('ros__parameters'), dict):
-            return section['ros__parameters']
-    return {}
-
-
 def single_joints(robot: Model) -> list[str]:
     """Return the joints with one velocity, which a controller can command, in order."""
     return [joint.name for joint, _, _ in robot.moving_joints if joint.nv == 1]
 
 
-def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -> list[str]:
+def commanded_joints(given: Mapping[str, Any], robot: Model, path: Path) -> list[str]:
     """Return the joints of the effort controller, in order, or raise LaunchError."""
-    given = _parameters(controllers, EFFORTS)
-    listed_there = _parameters(controllers, MANAGER).get(EFFORTS)
-    kind = ({**given, **listed_there} if isinstance(listed_there, dict) else given).get('type')
-    if kind != TYPE:
-        raise LaunchError(f'{path}: {EFFORTS} must have the type {TYPE}, got {kind}')
+    if given['type'] != TYPE:
+        raise LaunchError(f"{path}: {EFFORTS} must have the type {TYPE}, got {given['type']}")
     if given.get('interface_name') != 'effort':
         raise LaunchError(f'{path}: interface_name of {EFFORTS} must be effort, got '
                           f"{given.get('interface_name')}")
@@ -170,8 +205,8 @@ def with_mock_hardware(text: str, positions: tuple[float, ...] | None = None) ->
     return etree.tostring(root, encoding='unicode')
 
 
-def check_interfaces(text: str, joints: list[str]) -> None:
-    """Raise LaunchError if the hardware of a URDF has no effort commands for one of the joints."""
+def check_interfaces(text: str, joints: list[str], states: Sequence[str]) -> None:
+    """Raise LaunchError if the hardware of a URDF lacks effort commands or states of a joint."""
     try:
         found = {joint.get('name'): joint for joint in parse(text).iterfind('ros2_control/joint')}
     except RbdError as error:
@@ -181,7 +216,7 @@ def check_interfaces(text: str, joints: list[str]) -> None:
             raise LaunchError('the element ros2_control of the URDF has no command_interface '
                               f"'effort' for the joint '{name}': this hardware cannot be driven "
                               'by torques')
-        for interface in ('position', 'velocity'):
+        for interface in states:
             if found[name].find(f'state_interface[@name="{interface}"]') is None:
                 raise LaunchError('the element ros2_control of the URDF has no state_interface '
                                   f"'{interface}' for the joint '{name}'")

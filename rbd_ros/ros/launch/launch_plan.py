@@ -139,8 +139,11 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     if not publisher:
         own.update(given)
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
-    processes = [own_node(values, own, (states, *commands), tuned)]
-    _check_own(processes[0], full_name(values, str(processes[0].name)), robot)
+    # A driver moves a real robot: commands end when states do, start slowly, and are limited.
+    safe = (share('config', 'ros2_control', 'commands.param.yaml'),) if (
+        values['robot'] or text is None) else ()
+    processes = [own_node(values, own, (states, *commands), (*tuned, *safe))]
+    check_own(processes[0], full_name(values, str(processes[0].name)), robot)
     if publisher:
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
@@ -249,8 +252,8 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
     return Process('rbd_ros', executable, name, (*files, given), remappings)
 
 
-def _check_own(process: Process, name: str, robot: Model | None) -> None:
-    """Raise LaunchError if the node would reject its parameters, or lacks a task link."""
+def check_own(process: Process, name: str, robot: Model | None) -> Any:
+    """Return the checked parameters, or raise LaunchError if the node would reject them."""
     # Imported lazily: ROS is slow to import.
     from rbd_ros.ros.nodes.torque_controller import TorqueController
     from rbd_ros.ros.parameters.parameter_checks import BadParameter
@@ -266,6 +269,7 @@ def _check_own(process: Process, name: str, robot: Model | None) -> None:
         raise LaunchError(f'mode {used.mode} needs the parameter task_link: task_link:=LINK')
     if robot is not None:
         check_link(used.task_link, robot)
+    return used
 
 
 def truth(values: Mapping[str, str], name: str, empty: bool | None = None,

@@ -27,8 +27,8 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 RECENT = 3.0     # s: publishers are compared if both were heard since then
-# A measured effort is not the commanded one if it differs by more than each of: N m or N; a share of
-# the command; a share of the largest command. Friction and sensors behind gears explain less.
+# A measured effort is not the commanded one if it differs by more than each of: N m or N; a share
+# of the command; a share of the largest command. Friction and sensors behind gears explain less.
 MIN_DIFFERENCE, DIFFERENCE_RATIO, NOISE_RATIO = 1.0, 0.5, 0.1
 MAX_AGES = 64    # Number of ages of joint states that are reported, the largest first
 
@@ -209,9 +209,10 @@ class Health:
             self._commands.joints, measured, commanded, largest) if abs(x - goal) > most}
         self._unlike = set(unlike)
         if still := [text for name, text in unlike.items() if name in before]:
-            yield WARN, (f'measured efforts are not those commanded, N m or N: {listed(still)}: is '
-                         'the controller active? ros2_control clamps commands, and zeroes those '
-                         'that point outwards at a limit (enforce_command_limits)')
+            yield WARN, ('measured efforts are not those commanded, N m or N: '
+                         f'{listed(still)}: is the controller active? ros2_control clamps '
+                         'commands, and zeroes those that point outwards at a limit '
+                         '(enforce_command_limits)')
 
     def _findings_on_graph(self) -> Iterator[tuple[bytes, str]]:
         node = self._node

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled kernels of a node."""
 
-from collections.abc import Callable, Iterable
-from threading import current_thread, main_thread, Thread
+from collections.abc import Callable, Iterable, Iterator
+from threading import current_thread, main_thread, Thread, Timer
 from time import perf_counter, sleep
 
 from rbd_ros.kernels.jit import compiled
@@ -11,6 +11,10 @@ from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.ros.runtime.report import Log
 
+# Logged while kernels are not loaded from the cache within so many seconds.
+NOTICE_AFTER = 1.0
+WAITING = ('waiting for kernels to be compiled, once for this machine: half a minute or more; the '
+           'node receives nothing until then')
 PAUSE = 0.01    # s between two checks whether the foreground is idle
 
 
@@ -39,6 +43,15 @@ class Kernels:
         if self._thread is not None and self._thread.is_alive():
             return True
         self.ready, self._waits, begin, steps = False, True, perf_counter(), iter(steps)
+        notice = Timer(NOTICE_AFTER, self._log.info, [WAITING])
+        notice.start()
+        try:
+            return self._make(steps, begin, ok)
+        finally:
+            notice.cancel()
+
+    def _make(self, steps: Iterator[tuple[str, float]], begin: float,
+              ok: Callable[[], bool]) -> bool:
         for step in steps:
             if not ok():
                 return False

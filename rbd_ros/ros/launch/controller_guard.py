@@ -1,0 +1,54 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Activates the effort controller of the bring-up, and stops it when commands stop."""
+
+import json
+import signal
+import sys
+from time import monotonic
+from typing import Any
+
+import rclpy
+from rbd_ros.ros.launch.controllers import (
+    activate, Call, caller, controllers, deactivate, differences, EFFORTS)
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import Float64MultiArray
+
+
+def start(call: Call, wanted: dict[str, Any]) -> str:
+    """Activate the controller if it is the one of the file; return why not, or ''."""
+    loaded = (controllers(call) or {}).get(EFFORTS)
+    if loaded is None:
+        return f'{EFFORTS} is not loaded'
+    return differences(call, loaded, wanted) or activate(call, EFFORTS)
+
+
+def main() -> None:
+    """Guard the controller until a signal comes or commands stop: exit code 0 or 1."""
+    patience, wanted = float(sys.argv[1]), json.loads(sys.argv[2])
+    ending: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ending.append(1))
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    node, executor = rclpy.create_node('controller_guard'), SingleThreadedExecutor()
+    executor.add_node(node)
+    call, log = caller(node, executor), node.get_logger()
+    times = [monotonic()]
+    node.create_subscription(Float64MultiArray, f'{EFFORTS}/commands',
+                             lambda _: times.append(monotonic()) or times.pop(0), 1)
+    if why_not := start(call, wanted):
+        raise SystemExit(f'controller_guard: {why_not}')
+    log.info(f'{EFFORTS} is active; it is stopped when commands stop for {patience:g} s')
+    times[:] = [monotonic()]
+    # At the end, too: the node sends its last commands first.
+    while monotonic() - times[0] < patience:
+        executor.spin_once(timeout_sec=0.05)
+    deactivate(call, EFFORTS)
+    if not ending:
+        raise SystemExit(f'controller_guard: no commands for {patience:g} s: {EFFORTS} was '
+                         'deactivated. The hardware decides which torque remains')
+
+
+if __name__ == '__main__':
+    main()
