@@ -14,7 +14,6 @@ from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware
 from rbd_ros.ros.launch.controller_guard import start as start_guard
 from rbd_ros.ros.launch.launch_plan import LaunchError
-from rcl_interfaces.msg import ParameterValue
 from rclpy.parameter import Parameter
 import yaml
 
@@ -341,9 +340,10 @@ class Manager:
             assert service == 'effort_controller/get_parameters'
             values = {'joints': Parameter('x', value=self.joints),
                       'interface_name': Parameter('x', value=self.interface)}
+            # All or none, as rclcpp does.
             return SimpleNamespace(values=[
-                values[name].get_parameter_value() if name in values else ParameterValue()
-                for name in request['names']])
+                values[name].get_parameter_value() for name in request['names']
+            ] if set(request['names']) <= set(values) else [])
         assert (kind, service) == ('SwitchController', 'controller_manager/switch_controller')
         assert request.pop('strictness') == 2
         self.switched.append(request)

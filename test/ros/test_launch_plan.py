@@ -303,13 +303,13 @@ def test_with_a_driver_commands_end_with_the_states_start_slowly_and_are_limited
     name = 'torque_controller' if mode else 'dynamics_node'
     for values in ({'model': 'none'}, {'robot': 'ur', 'model': str(arm)},
                    {'model': 'none', 'robot': 'franka'}):
-        assert commands_of(start(mode=mode, **values)[name]) == SAFE
+        assert commands_of(start(**values, **{'mode': mode} if mode else {})[name]) == SAFE
     # A robot that is simulated has none of it, and a file of one's own counts more.
-    assert commands_of(start(mode=mode)[name]) != SAFE
+    assert commands_of(start()['dynamics_node']) != SAFE
     mine = tmp_path / 'mine.yaml'
     mine.write_text('/**: {ros__parameters: {blend_time: 2.0}}\n')
-    assert commands_of(start(mode=mode, model='none', params=str(mine))[name]) == [
-        'ramp_down', 2.0, True]
+    node = start(model='none', params=str(mine))['dynamics_node']
+    assert commands_of(node) == ['ramp_down', 2.0, True]
 
 
 def test_a_simulated_robot_adds_no_gravity_by_itself(arm):

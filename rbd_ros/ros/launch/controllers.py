@@ -47,11 +47,14 @@ def controllers(call: Call) -> dict[str, Any] | None:
 def differences(call: Call, loaded: Any, wanted: Mapping[str, Any]) -> str:
     """Return how a loaded controller differs from its parameters in a file; '' if it does not."""
     from rclpy.parameter import parameter_value_to_python
-    found = call('rcl_interfaces', 'GetParameters', f'{loaded.name}/get_parameters',
-                 names=list(wanted))
-    if found is None:
-        return f'{loaded.name} is loaded, but does not answer'
-    live = dict(zip(wanted, map(parameter_value_to_python, found.values)), type=loaded.type)
+    live = {'type': loaded.type}
+    for name in wanted.keys() - live.keys():
+        # One at a time: rclcpp answers with no values at all if one of the names is undeclared.
+        found = call('rcl_interfaces', 'GetParameters', f'{loaded.name}/get_parameters',
+                     names=[name])
+        if found is None:
+            return f'{loaded.name} is loaded, but does not answer'
+        live[name] = parameter_value_to_python(found.values[0]) if found.values else None
     return '; '.join(
         f'{loaded.name} is loaded with {name} {_shown(live[name])}, not {_shown(value)}: commands '
         'would mean something else. Unload it, or change the file of controllers'
