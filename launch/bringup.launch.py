@@ -24,6 +24,8 @@ from rbd_ros.ros.launch.launch_actions import (
 from rbd_ros.ros.launch.launch_files import LaunchError
 from rbd_ros.ros.launch.published_description import published_description, temporary_node
 
+# s: a manager that is not found in time would be started again, on the same hardware.
+PATIENCE = 5.0
 # Removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
 
@@ -37,8 +39,10 @@ def make_nodes(context):
         log.info('looking for a controller manager that runs already')
         with temporary_node(values['namespace']) as parts:
             bringup = plan(values, Path(FOLDER.name),
-                           call=parts and caller(*parts, was_interrupted), log=log.warning,
-                           hear=lambda topic: published_description(topic, was_interrupted))
+                           call=parts and caller(*parts, PATIENCE, was_interrupted),
+                           log=log.warning,
+                           hear=lambda topic: published_description(
+                               topic, was_interrupted, PATIENCE))
     except LaunchError as error:
         raise RuntimeError(str(error)) from None
 

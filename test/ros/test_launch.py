@@ -79,7 +79,7 @@ def run(monkeypatch, logged):
         monkeypatch.setitem(sys.modules, name, module)
     sys.modules['launch.logging'].get_logger = lambda name: SimpleNamespace(
         warning=logged.append, info=lambda text: None)
-    monkeypatch.setattr('rbd_ros.ros.launch.controllers.DISCOVERY', 0.0)
+    monkeypatch.setattr('rbd_ros.ros.launch.controllers.caller', lambda *_: lambda *_, **__: None)
     sys.modules['launch_ros.utilities'].prefix_namespace = (
         lambda base, name: f'{base}/{name}'.rstrip('/') if base else name)
     monkeypatch.setattr('rbd_ros.ros.launch.launch_plan._is_installed', lambda *_: True)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Activates the effort controller of the bring-up, and stops it when commands stop."""
 
+from collections import deque
 import json
 import signal
 import sys
@@ -33,14 +34,14 @@ def main() -> None:
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node, executor = rclpy.create_node('controller_guard'), SingleThreadedExecutor()
     executor.add_node(node)
-    call, log = caller(node, executor), node.get_logger()
-    times = [monotonic()]
+    call, log = caller(node, executor, 2.0), node.get_logger()
+    times = deque([monotonic()], maxlen=1)
     node.create_subscription(Float64MultiArray, f'{EFFORTS}/commands',
-                             lambda _: times.append(monotonic()) or times.pop(0), 1)
+                             lambda _: times.append(monotonic()), 1)
     if why_not := start(call, wanted):
         raise SystemExit(f'controller_guard: {why_not}')
     log.info(f'{EFFORTS} is active; it is stopped when commands stop for {patience:g} s')
-    times[:] = [monotonic()]
+    times.append(monotonic())
     # At the end, too: the node sends its last commands first.
     while monotonic() - times[0] < patience:
         executor.spin_once(timeout_sec=0.05)

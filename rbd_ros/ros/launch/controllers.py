@@ -10,21 +10,21 @@ from typing import Any, TypeAlias
 # Names of controllers, also in the file of controllers.
 MANAGER, STATES, EFFORTS = 'controller_manager', 'joint_state_broadcaster', 'effort_controller'
 STRICT = 2    # SwitchController.Request.STRICT
-# s: for a service to appear, and to answer, as of spawners
-DISCOVERY, ANSWER = 2.0, 10.0
+ANSWER = 10.0    # s for a service to answer, as of spawners
 # Calls a service, given by the package and name of its type and its own name, with the fields of
 # the request; returns the response, or None without an answer.
 Call: TypeAlias = Callable[..., Any]
 
 
-def caller(node: Any, executor: Any, is_over: Callable[[], bool] = lambda: False) -> Call:
-    """Return a function that calls services with a node."""
+def caller(node: Any, executor: Any, patience: float,
+           is_over: Callable[[], bool] = lambda: False) -> Call:
+    """Return a function that calls services, which must appear within `patience`, s."""
     def call(package: str, kind: str, service: str, **request: Any) -> Any:
         try:
             service_type = getattr(import_module(f'{package}.srv'), kind)
         except ImportError:
             return None     # there is no controller manager on this machine
-        client, end = node.create_client(service_type, service), monotonic() + DISCOVERY
+        client, end = node.create_client(service_type, service), monotonic() + patience
         try:
             while not client.service_is_ready() and not is_over() and monotonic() < end:
                 executor.spin_once(timeout_sec=0.05)

@@ -4,11 +4,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 import os
 from time import monotonic
 from typing import Any
 
 PATIENCE = 2.0    # s until a publisher is discovered and its description has arrived
+_numbers = count()    # of the nodes of this process
 # The middleware's name for a node whose name has not arrived yet
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
 
@@ -23,8 +25,8 @@ def temporary_node(namespace: str = '') -> Iterator[tuple[Any, Any] | None]:
     context = rclpy.Context()
     try:
         rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
-        node = rclpy.create_node(f'rbd_ros_launch_{os.getpid()}', context=context,
-                                 namespace=namespace)
+        node = rclpy.create_node(f'rbd_ros_launch_{os.getpid()}_{next(_numbers)}',
+                                 context=context, namespace=namespace)
     except Exception:
         yield None          # for example without security keys; the nodes will report it
         return
