@@ -48,6 +48,10 @@ def check_places(*paths: str | os.PathLike[str]) -> list[Path]:
         there = next(parent for parent in place.parents if parent.exists())
         if not there.is_dir():
             raise RbdError(f'{there} is not a directory; choose another one')
-        if not os.access(there, os.W_OK | os.X_OK):
-            raise RbdError(f'{there} cannot be written to; choose another directory')
+        try:
+            # Permissions alone say nothing about full, read-only and virtual file systems.
+            tempfile.TemporaryFile(dir=there).close()
+        except OSError as error:
+            raise RbdError(f'{there} cannot be written to ({error.strerror}); choose another '
+                           'directory') from None
     return places

@@ -138,7 +138,9 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--efforts-are-torques', action='store_true',
                         help='confirm that efforts are torques although they are multiples of '
                              'those of the URDF, or exceed its limits')
-    parser.add_argument('--topic', help='topic in bags (default: the only one with joint states)')
+    parser.add_argument('--topic', metavar='NAME',
+                        help='topic in bags (default: the only one with joint states, or '
+                             '/joint_states)')
     parser.add_argument('--cutoff', type=float, metavar='HZ',
                         help='cut-off of the filter (default: chosen from motion and efforts)')
 

@@ -29,6 +29,7 @@ MAX_FACTOR, MAX_JOINT_FACTOR = 1.5, 5.0
 # Largest fraction of a joint's squared efforts, beyond friction and rotors, that a change may
 # leave; fraction to which another one must reduce what those with fewer parameters leave.
 MAX_LEFT, PRICE = 0.3, 0.9
+MAX_PAYLOAD = 0.5   # Largest mass of a payload, as a fraction of that of the robot.
 # Largest fraction of the samples in which an effort may exceed its limit, and by which factor.
 MAX_BEYOND, BEYOND = 0.01, 1.1
 CONFIRM = ('if the efforts are torques and the description is wrong, confirm it with '
@@ -87,7 +88,7 @@ def effort_doubts(model: Model, samples: Samples) -> list[str]:
     rows = rows[::max(1, len(rows) // MAX_ROWS)]
     if not len(rows):
         return []
-    kind, size, left = explain(_terms(model, samples, rows), np.sum(
+    kind, size, left = explain(_terms(model, samples, rows), MAX_PAYLOAD * np.sum(
         inertial_parameters(model)[::10]))
     factor = np.broadcast_to(1.0 + size if kind in ('sign', 'common_gain', 'gain') else 1.0,
                              model.nv)

@@ -207,4 +207,6 @@ def _exchange_message(names: Sequence[str], order: Sequence[int], with_states: b
 
 def wrong_sign_message(names: Sequence[str]) -> str:
     """Return the message for joints whose efforts have the wrong sign."""
-    return (f'the efforts of {listed(names)} have the wrong sign: multiply them by -1')
+    scale = ' '.join(f'{name}=-1' for name in names)
+    return (f'the efforts of {listed(names)} have the wrong sign: multiply them by -1 (--scale '
+            f'{scale}; negative effort_convention.state_constants of the node)')

@@ -23,6 +23,7 @@ from rbd_ros.recordings.joint_series import JointSeries
 STORAGES = ('.mcap', '.db3')
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 DEFAULT_TOPIC = '/joint_states'
+TOPIC_OPTION = '--topic NAME (in Python: topic=)'
 # Messages decoded at a time; byte layouts remembered for each message length.
 BLOCK_SIZE, MAX_LAYOUTS = 8192, 8
 
@@ -125,8 +126,9 @@ class _Collector:
                                      + (there or 'no topics') + '; record /joint_states')
             if len(topics) > 1 and DEFAULT_TOPIC not in topics:
                 raise RecordingError(f'{self._path}: joint states are on {listed(topics)}; choose '
-                                     'one with topic=')
+                                     f'one with {TOPIC_OPTION}')
             topic = topics[0] if len(topics) == 1 else DEFAULT_TOPIC
+        topic = '/' + topic.removeprefix('/')
         chosen = [one for one in states if one.topic == topic]
         if not chosen:
             raise RecordingError(f'{self._path}: the bag has no {JOINT_STATE} on {topic}; it is '

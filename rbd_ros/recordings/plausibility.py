@@ -8,6 +8,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.bags import TOPIC_OPTION
 from rbd_ros.recordings.recording import Recording
 
 UNITS = {'ms': 1e3, 'us': 1e6, 'ns': 1e9}
@@ -62,8 +63,8 @@ def check_publishers(recording: Recording) -> None:
         raise RecordingError(
             f'{recording.name}: two publishers seem to state the same joints: '
             f'{100.0 * share:.0f} % of the states have other {what} than those just before and '
-            'after, which agree; record one publisher alone, or choose its topic (--topic, '
-            "topic=), or remove the other publisher's rows from the table")
+            f'after, which agree; record one publisher alone, choose its topic with '
+            f"{TOPIC_OPTION}, or remove the other publisher's rows from the table")
 
 
 def _off(x: np.ndarray, fraction: float, least: float) -> float:

@@ -19,7 +19,7 @@ from rbd_ros._internal.text import first_twice, listed
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.arguments import check_model, number, real_array, shown
 from rbd_ros.model.model import Model
-from rbd_ros.recordings.bags import is_bag, read_bag
+from rbd_ros.recordings.bags import is_bag, read_bag, TOPIC_OPTION
 from rbd_ros.recordings.joint_series import clean, incomplete, JointSeries, merge
 from rbd_ros.recordings.tables import read_table, write_table
 
@@ -210,7 +210,7 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
         series, notes = read_bag(path, topic)
     else:
         if topic is not None:
-            raise RecordingError(f'{path}: a table has no topics; leave out topic={topic!r}')
+            raise RecordingError(f'{path}: a table has no topics; leave out {TOPIC_OPTION}')
         series, notes = _table_series(path)
     series = _renamed(path, series, dict(rename or {}))
     scale = {} if scale is None else dict(scale)

@@ -240,8 +240,10 @@ def test_explained_held_out_recordings_keep_the_grade(arm):
     samples = prepare(model, recording)
     part = identification.partial(model, samples)
     found = identification.fit(model, part)
-    for after, grade in ((0.02, 'believable'), (0.4, 'not believable')):
-        got = verdict(model, part, found, samples, {'other.csv': (0.3, after)})
+    # A robot that is worse than its URDF is not believed, however small its error.
+    for before, after, grade in ((0.3, 0.02, 'believable'), (0.3, 0.4, 'not believable'),
+                                 (0.02, 0.08, 'not believable')):
+        got = verdict(model, part, found, samples, {'other.csv': (before, after)})
         assert got.grade == grade and got.believable == (grade == 'believable')
         assert len(got.reasons) == (not got.believable)
 

@@ -1,0 +1,101 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Efforts against the torques of the description: doubts about bad ones, none about good ones."""
+
+from dataclasses import replace
+
+import measured
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.identification import prepare
+from rbd_ros.identification.effort_factors import effort_doubts
+from robots import example_urdf, load_quietly, random_tree
+
+ROBOTS = ('ur5_robot.urdf', 'panda.urdf', 'kinova.urdf', 'xarm7.urdf', 'double_pendulum.urdf',
+          'tree 2')
+
+
+def robot(name):
+    """Return a robot without the effort limits of its URDF, which its random motions ignore."""
+    model = (random_tree(int(name[5:]), 4) if name.startswith('tree')
+             else load_quietly(example_urdf(name)))
+    return rbd_ros.with_locked_joints(model, {joint: 0.0 for joint in model.velocity_names
+                                              if 'finger' in joint})
+
+
+def motion(model, seed, **options):
+    """Return a motion of the robot that a description describes badly, with drives."""
+    rng = np.random.default_rng(seed)
+    true = measured.with_drives(measured.changed(model, rng), rng)
+    one = measured.recording(true, seed, 12.0, rate=100.0, **{'noise': 0.02, **options})
+    assert np.max(np.abs(one.effort), initial=0.0) > 0.0
+    return one
+
+
+def doubts(model, recording):
+    """Return the doubts about factors; limits are for the tests of limits."""
+    return [one for one in effort_doubts(model, prepare(model, recording))
+            if 'effort limits' not in one]
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('seed', range(4))
+def test_good_efforts_are_not_doubted(name, seed):
+    model = robot(name)
+    assert doubts(model, motion(model, seed)) == []
+    # Nor with a noisy sensor, slow motion, or a payload that the description lacks.
+    if seed == 0:
+        last = model.moving_joints[-1][0].child
+        whole = sum(link.mass for link in model.links)
+        loaded = rbd_ros.with_payload(model, last, 0.1 * whole, (0.0, 0.05, 0.05))
+        for true, options in ((model, {'noise': 0.2}), (model, {'speed': 0.5}), (loaded, {})):
+            assert doubts(model, motion(true, seed, **options)) == []
+
+
+@pytest.mark.parametrize('name', ROBOTS[:4])
+@pytest.mark.parametrize('factor', [0.1, 0.4, 3.0, 20.0])
+def test_a_common_factor_is_found_even_if_masses_are_wrong(name, factor):
+    model = robot(name)
+    one = motion(model, 1)
+    found = doubts(model, replace(one, effort=factor * one.effort))
+    assert len(found) == 1 and ('times the torques' in found[0] or 'multiples of' in found[0])
+
+
+@pytest.mark.parametrize('name', ROBOTS[:4])
+def test_factors_of_single_joints_are_found(name):
+    model = robot(name)
+    one = measured.recording(measured.with_drives(model, np.random.default_rng(1)), 1, 12.0,
+                             rate=100.0)
+    for j in (1, 3):
+        factor = np.where(np.arange(model.nv) == j, 12.0, 1.0)
+        found = doubts(model, replace(one, effort=factor * one.effort))
+        assert len(found) == 1 and f'{model.velocity_names[j]} 12' in found[0]
+        assert '--scale' in found[0] and f'{model.velocity_names[j]}=0.08' in found[0]
+        found = doubts(model, replace(one, effort=np.sign(10.0 - factor) * one.effort))
+        assert len(found) == 1 and 'wrong sign' in found[0]
+        assert f'{model.velocity_names[j]}=-1' in found[0] and found[0].count('=-1') == 1
+
+
+@pytest.mark.parametrize('name', ROBOTS[:4])
+def test_efforts_without_gravity_are_found(name):
+    model = robot(name)
+    one = motion(model, 2)
+    still = rbd_ros.batch.gravity_torques(model, one.position)
+    found = doubts(model, replace(one, effort=one.effort - still))
+    assert len(found) == 1 and 'efforts are without gravity' in found[0]
+
+
+def test_efforts_beyond_their_limits_are_in_doubt_unless_the_limit_is_not_stated():
+    model = robot('ur5_robot.urdf')
+    one = motion(model, 0)
+    most = np.max(np.abs(one.effort), axis=0)
+    for share, names in ((0.5, [2]), (1.0, [])):
+        limit = np.where(np.arange(model.nv) == 2, share * most, 2.0 * most)
+        limited = replace(model, effort_limit=limit)
+        found = [text for text in effort_doubts(limited, prepare(limited, one))
+                 if 'effort limits' in text]
+        assert len(found) == len(names)
+        assert all(model.velocity_names[j] in found[0] for j in names)
+    zero = replace(model, effort_limit=np.zeros(model.nv))
+    assert effort_doubts(zero, prepare(zero, one)) == []
