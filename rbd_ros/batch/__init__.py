@@ -22,11 +22,17 @@ array, also ``out``, of the wrong shape; errors of a single state name its numbe
 
 """
 
+from importlib import import_module
+
 from rbd_ros._internal.lazy_exports import export
 
-__getattr__, __dir__, __all__ = export(__name__, {
+# Functions elsewhere that take many states.
+_OF_MANY = {'friction_torques', 'identify', 'spring_torques'}
+_get, __dir__, __all__ = export(__name__, {
     'configurations': ['difference', 'integrate'],
-    'dynamics': ['forward_dynamics', 'forward_dynamics_derivatives', 'hybrid_dynamics'],
+    'dynamics': [
+        'bias_torques', 'coriolis_matrix', 'forward_dynamics', 'forward_dynamics_derivatives',
+        'hybrid_dynamics', 'mass_matrix'],
     'functions': [
         'all_terms', 'body_jacobian', 'center_of_mass', 'centroidal_momentum_matrix',
         'centroidal_momentum_matrix_dot', 'com_jacobian', 'com_jacobian_dot',
@@ -36,3 +42,16 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'least_squares': ['normal_equations', 'NormalEquations', 'regressor_factor'],
     'regressors': ['torque_regressor_product', 'torque_regressor_transposed_product'],
     'threads': ['CHUNK']})
+
+
+def __getattr__(name: str) -> object:
+    """Return a function; the error for a function of one state states why there is none here."""
+    if name not in __all__ and not name.startswith('_'):
+        from inspect import isfunction, signature   # Imported lazily: it is slow to import.
+        for home in ('rbd_ros', 'rbd_ros.analysis'):
+            function = getattr(import_module(home), name, None)
+            if isfunction(function) and 'q' in signature(function).parameters:
+                raise AttributeError(f"rbd_ros.batch has no '{name}': " + (
+                    f'{home}.{name} takes many states' if name in _OF_MANY else 'it has no kernel '
+                    f'for many states; call {home}.{name} for one after the other'))
+    return _get(name)

@@ -7,9 +7,12 @@ from rbd_ros.batch.configurations import (
     integrate as integrate,
 )
 from rbd_ros.batch.dynamics import (
+    bias_torques as bias_torques,
+    coriolis_matrix as coriolis_matrix,
     forward_dynamics as forward_dynamics,
     forward_dynamics_derivatives as forward_dynamics_derivatives,
     hybrid_dynamics as hybrid_dynamics,
+    mass_matrix as mass_matrix,
 )
 from rbd_ros.batch.functions import (
     all_terms as all_terms,

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forward and hybrid dynamics of many states, and the derivatives of forward dynamics."""
+"""Matrices, biases, forward and hybrid dynamics of many states, and derivatives."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,7 +24,9 @@ from rbd_ros.workspace.documentation import documented_for_states
 from rbd_ros.workspace.lanes import (
     as_written, Closed, lanes_of, Make, Outputs, scratch_buffers, shape, Task)
 from rbd_ros.workspace.maps import matrix, torques
-from rbd_ros.workspace.results import cut_derivatives, derivative_layout, Derivatives
+from rbd_ros.workspace.quantity import task_of
+from rbd_ros.workspace.results import (
+    cut_derivatives, cut_terms, derivative_layout, Derivatives)
 from rbd_ros.workspace.workspace import Workspace
 
 
@@ -50,6 +52,18 @@ DERIVATIVES = Task(
                     lanes_of(shape_of_derivatives)),
     lambda w, *state, **options: w.forward_dynamics_derivatives(*state, **options), True,
     closed=Closed(closed_forward_derivatives_states, lambda w: w._derivative_arrays()))
+
+
+def _of_terms(part: int, one: Callable[..., np.ndarray]) -> Task:
+    """Return the task of a matrix that `all_terms` computes with the others."""
+    terms = task_of('all_terms')
+    outputs = terms.outputs._replace(cut=lambda rows: cut_terms(rows)[part:part + 1],
+                                     maps=[matrix])
+    return terms._replace(outputs=outputs, one=lambda w, q, v: [one(w, q, v)])
+
+
+MASS = _of_terms(0, lambda w, q, v: w.mass_matrix(q))
+CORIOLIS = _of_terms(1, lambda w, q, v: w.coriolis_matrix(q, v))
 
 
 def _mimics_in_lanes(workspace: Workspace) -> tuple[np.ndarray, ...]:
@@ -87,6 +101,34 @@ def _for_robot(model: Model, task: Task, with_mimics: Task) -> Task:
     """Return the task of a robot."""
     check_model(model)
     return task if model.coordinates.is_identity or model.loops is not None else with_mimics
+
+
+def _zeros(model: Model, states: ArrayLike) -> np.ndarray:
+    check_model(model)
+    return np.zeros((len(states) if np.ndim(states) else 0, model.nv))     # type: ignore[arg-type]
+
+
+@documented_for_states(dynamics.mass_matrix)
+def mass_matrix(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None,
+                threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
+    """Return M(q) of many states; `all_terms` takes as long and has the other terms, too."""
+    return solve(model, MASS, (Q, _zeros(model, Q)), out, threads, progress)[0]
+
+
+@documented_for_states(dynamics.coriolis_matrix)
+def coriolis_matrix(model: Model, Q: ArrayLike, V: ArrayLike, *, out: np.ndarray | None = None,
+                    threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
+    """Return the Christoffel form of C(q, v) of many states, in the time of `all_terms`."""
+    return solve(model, CORIOLIS, (Q, V), out, threads, progress)[0]
+
+
+@documented_for_states(dynamics.bias_torques)
+def bias_torques(model: Model, Q: ArrayLike, V: ArrayLike, *,
+                 external_wrenches: Wrenches | None = None, out: np.ndarray | None = None,
+                 threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
+    """Return the torques at zero acceleration, C v + g - sum J^T f, of many states."""
+    return solve(model, task_of('inverse_dynamics'), (Q, V, _zeros(model, Q)), out, threads,
+                 progress, external_wrenches=external_wrenches)[0]
 
 
 @documented_for_states(dynamics.forward_dynamics)

@@ -3,6 +3,7 @@
 """Many states at once, against one after the other."""
 
 import gc
+import inspect
 import os
 from pathlib import Path
 import subprocess
@@ -75,7 +76,8 @@ def test_results_are_those_of_single_calls(states, name):
 # What each function takes.
 ARGUMENTS = {'inverse_dynamics': 'QVA', 'forward_dynamics': 'QVT', 'hybrid_dynamics': 'QVATp',
              'all_terms': 'QV', 'inverse_dynamics_derivatives': 'QVA',
-             'forward_dynamics_derivatives': 'QVT', 'torque_regressor': 'QVA'}
+             'forward_dynamics_derivatives': 'QVT', 'torque_regressor': 'QVA',
+             'mass_matrix': 'Q', 'coriolis_matrix': 'QV', 'bias_torques': 'QV'}
 
 
 def some_states(model, name, count, seed=0):
@@ -224,7 +226,37 @@ def test_parts_of_results_in_another_order_are_filled_as_they_are_called():
     assert all(np.array_equal(x, y) for x, y in zip(swapped, expected))
 
 
-PUSHED = [name for name in sorted(ARGUMENTS) if name not in ('all_terms', 'torque_regressor')]
+PUSHED = [name for name in sorted(ARGUMENTS) if name not in (
+    'all_terms', 'coriolis_matrix', 'mass_matrix', 'torque_regressor')]
+
+
+def functions_of_one_state():
+    """Return the public functions of a configuration, by name, with the package they are in."""
+    return {name: home for home in (rbd_ros.analysis, rbd_ros) for name in home.__all__
+            if inspect.isfunction(one := getattr(home, name))
+            and 'q' in inspect.signature(one).parameters}
+
+
+def test_every_function_of_one_state_has_a_form_for_many_or_a_reason_why_not():
+    # These are analysis.torque_deviation and analysis.trajectory_efforts, of many states.
+    modules = 'torque_deviation', 'trajectory_efforts'
+    without = [name for name in functions_of_one_state() if name not in (*batch.__all__, *modules)]
+    assert 'task_space_dynamics' in without and len(without) < len(functions_of_one_state())
+    for name in without:
+        home = functions_of_one_state()[name].__name__
+        with pytest.raises(AttributeError, match=f"no '{name}': .*{home}.{name} "):
+            getattr(batch, name)
+    with pytest.raises(AttributeError, match="no attribute 'load_urdf'"):
+        getattr(batch, 'load_' + 'urdf')
+
+
+@pytest.mark.parametrize('Q', ['far', None, 1.0, [[1.0]], np.ones((2, 3, 4))])
+@pytest.mark.parametrize('name', ['mass_matrix', 'bias_torques'])
+def test_states_that_are_none_are_refused_by_name(name, Q):
+    model = robots()['screws']
+    given = [Q] if name == 'mass_matrix' else [Q, np.zeros((2, model.nv))]
+    with pytest.raises(rbd_ros.StateError, match=r'^Q (has|must)'):
+        getattr(batch, name)(model, *given)
 
 
 @pytest.mark.parametrize('kind', ['all kinds', 'many joints', 'mimic'])
@@ -610,9 +642,10 @@ def test_few_states_of_a_wrong_shape_are_refused(name, kind):
     expected = listed(function(model, *states))
     for k, letter in enumerate(ARGUMENTS[name].replace('p', '')):
         label = 'Tau' if letter == 'T' else letter
-        for wrong in (states[k][:-1], np.concatenate((states[k], states[k][:1])),
-                      states[k][:, :-1].copy(), np.column_stack((states[k], states[k])),
-                      states[k][0], states[k][None], states[k].astype(complex)):
+        fewer = states[k][:-1], np.concatenate((states[k], states[k][:1]))
+        for wrong in (*(fewer if len(states) > 1 else ()), states[k][:, :-1].copy(),
+                      np.column_stack((states[k], states[k])), states[k][0], states[k][None],
+                      states[k].astype(complex)):
             # The first array says how many states there are.
             others = '|V|A|Tau' if k == 0 else ''
             with pytest.raises(rbd_ros.StateError, match=f'({label}{others}) (has|must)'):
