@@ -58,7 +58,7 @@ setup(
         'demo': [
             'matplotlib',            # the plot of both phases
             'rich',                  # the live table
-            'mujoco>=4; python_version >= "3.11"',   # physics by others; no older wheels
+            'mujoco-core>=4.0.1; python_version >= "3.11"',  # the simulated robot
         ],
         'xacro': [
             'xacro',                 # robots from xacro files
@@ -68,11 +68,10 @@ setup(
             'pyarrow',               # reads and writes Parquet
             'matplotlib',            # the plots of reports
         ],
-        'sim': [
-            'mujoco>=4; python_version >= "3.11"',   # physics by others; no older wheels
-        ],
-        'mjcf': [
-            'mujoco>=4; python_version >= "3.11"',   # compiles robots in its own format
+        'mujoco': [
+            # Physics by others, and robots in its own format. Version 4.0.0 has a wrong Hessian in
+            # its sparse solver; there are no older wheels of Python.
+            'mujoco-core>=4.0.1; python_version >= "3.11"',
         ],
         'view': [
             'viser>=1.1',            # robots in a browser
@@ -108,7 +107,7 @@ setup(
             'pin',                   # Pinocchio, the program to compare with
             'example-robot-data',    # real robots
             'psutil',                # CPU time and memory of the node
-            'mujoco>=4; python_version >= "3.11"',   # another one; the API is that of version 4
+            'mujoco-core>=4.0.1; python_version >= "3.11"',  # another one
             'viser>=1.1',            # the viewer ...
             'trimesh',               # ... with its shapes
             'msgspec',               # a page without a browser speaks by this ...
@@ -140,7 +139,7 @@ setup(
             'pyarrow',               # tables in Parquet
             'matplotlib',            # the plots of reports
             'distributed',           # a cluster of two workers, one of which is killed
-            'mujoco>=4; python_version >= "3.11"',   # physics by others, for recordings
+            'mujoco-core>=4.0.1; python_version >= "3.11"',  # physics by others, for recordings
             'pin',                   # Pinocchio, the oracle
             'viser>=1.1',            # robots in a browser, with meshes ...
             'trimesh',

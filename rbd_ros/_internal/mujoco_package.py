@@ -10,13 +10,13 @@ from rbd_ros.errors import ModelError
 DEFAULT_LOG = 'MUJOCO_LOG.TXT'
 
 
-def import_mujoco(purpose: str, package: str) -> Any:
+def import_mujoco(purpose: str) -> Any:
     """Return the module; if it is missing, raise ModelError with the package to install."""
     try:
         import mujoco
     except ImportError:
-        raise ModelError(f'{purpose} needs the package mujoco, version 4 or newer: pip '
-                         f"install '{package}', on Python 3.11 or newer") from None
+        raise ModelError(f'{purpose} needs the package mujoco-core, version 4.0.1 or newer: pip '
+                         "install 'rbd_ros[mujoco]', on Python 3.11 or newer") from None
     # MuJoCo's warnings become exceptions here. A log file that the user has named is kept.
     log = mujoco.MjLogConfig.get()
     if log.logfile == DEFAULT_LOG:

@@ -94,7 +94,7 @@ class MujocoRobot:
                  step: float = 5e-4, delay: float = 0.0, load: Load | None = None,
                  position_noise: npt.ArrayLike = 0.0, velocity_noise: npt.ArrayLike = 0.0,
                  effort_noise: npt.ArrayLike = 0.0, seed: int = 0) -> None:
-        self._mujoco = import_mujoco('physics by MuJoCo', 'rbd_ros[sim]')
+        self._mujoco = import_mujoco('physics by MuJoCo')
         # The robot without its closed loops.
         self._tree = tree = model.unconstrained
         if tree.nq != tree.nv or not tree.coordinates.is_identity:

@@ -232,7 +232,7 @@ def test_robots_that_do_not_fit_are_refused():
 
 def test_without_mujoco_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
-    with pytest.raises(rbd_ros.ModelError, match=r"pip install 'rbd_ros\[sim\]'"):
+    with pytest.raises(rbd_ros.ModelError, match=r"pip install 'rbd_ros\[mujoco\]'"):
         robot_of('ur10')
     assert '<visual' not in mujoco_urdf(URDFS['ur10'].read_text(), model_of('ur10'))
 

@@ -42,7 +42,7 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib',
 PYPI = {'yaml': 'pyyaml', 'urdf_parser_py': 'urdfdom_py', 'catkin_pkg': 'catkin-pkg',
         'pinocchio': 'pin', 'pydrake': None,
         'frax': None, 'jax': None,
-        'PIL': 'pillow'}
+        'PIL': 'pillow', 'mujoco': 'mujoco-core'}
 
 
 def imports(*folders, without=()):
@@ -92,10 +92,10 @@ def test_package_xml_names_every_import(folders, tags):
 
 
 @pytest.mark.parametrize('folders, names', [
-    (('rbd_ros',), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'casadi',
+    (('rbd_ros',), (None, 'demo', 'xacro', 'recordings', 'fleet', 'mujoco', 'view', 'casadi',
                     'sympy', 'jax', 'torch', 'retime')),
     (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test', 'frameworks')),
-    (('rbd_ros', 'doc'), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'casadi',
+    (('rbd_ros', 'doc'), (None, 'demo', 'xacro', 'recordings', 'fleet', 'mujoco', 'view', 'casadi',
                           'sympy', 'jax', 'torch', 'retime', 'docs')),
     (('benchmark',), (None, 'bench'))])
 def test_setup_names_every_import_that_ros_does_not_bring(folders, names):
@@ -139,12 +139,12 @@ def test_messages_name_extras_as_the_shell_takes_them():
         for before, name, after in re.findall(r'(.)rbd_ros\[([a-z]+)\](.)', text):
             assert before == after and before in '"\'', path
             named.add(name)
-    assert {'view', 'recordings', 'sim', 'fleet'} <= named <= extras().keys()
+    assert {'view', 'recordings', 'mujoco', 'fleet'} <= named <= extras().keys()
 
 
 def test_every_requirement_has_its_reason():
     lines = (ROOT / 'setup.py').read_text().partition('extras_require')[2].splitlines()
-    for name in ('demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'jax', 'torch', 'docs',
+    for name in ('demo', 'xacro', 'recordings', 'fleet', 'mujoco', 'view', 'jax', 'torch', 'docs',
                  'frameworks', 'colcon', 'dist', 'bench'):
         start = next(k for k, line in enumerate(lines) if f"'{name}': [" in line)
         count = len(extras()[name])

@@ -361,7 +361,7 @@ def test_unknown_kinds_to_ignore_are_refused():
 
 def test_without_mujoco_the_extra_to_install_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
-    with pytest.raises(rbd_ros.ModelError, match=r"pip install 'rbd_ros\[mjcf\]'"):
+    with pytest.raises(rbd_ros.ModelError, match=r"pip install 'rbd_ros\[mujoco\]'"):
         load_mjcf(TREE)
 
 

@@ -52,8 +52,8 @@ def test_without_mujoco_the_extra_to_install_is_named(robot, monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
     q = heavy_position(robot[1])
     node, line = choose_engine('', *robot, q)
-    assert node == 'simulated_robot' and 'rbd_ros[sim]' in line
-    with pytest.raises(rbd_ros.ModelError, match=r'rbd_ros\[sim\]'):
+    assert node == 'simulated_robot' and 'rbd_ros[mujoco]' in line
+    with pytest.raises(rbd_ros.ModelError, match=r'rbd_ros\[mujoco\]'):
         choose_engine('mujoco', *robot, q)
 
 

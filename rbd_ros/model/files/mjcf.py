@@ -126,7 +126,7 @@ def is_mjcf(text: str | bytes) -> bool:
 
 def compile_mjcf(source: str | bytes | PathLike[str]) -> Any:
     """Return MuJoCo's model of a file or text; raise ModelError if MuJoCo refuses it."""
-    mujoco = import_mujoco('reading MJCF', 'rbd_ros[mjcf]')
+    mujoco = import_mujoco('reading MJCF')
     is_text = isinstance(source, bytes) or (isinstance(source, str)
                                             and source.lstrip('\ufeff \t\r\n').startswith('<'))
     text: Any = source if is_text else read_file(source)    # type: ignore[arg-type]
