@@ -41,7 +41,7 @@ def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
         return value
 
     def directory() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *exported})
+        return sorted({*exported, *(x for x in vars(sys.modules[package]) if x[:2] == '__')})
     return get, directory, exported
 
 

@@ -461,3 +461,13 @@ def test_threads_do_not_disturb_each_other():
                    for _ in range(2000))
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(4)))
+
+
+@pytest.mark.parametrize('package', ['rbd_ros', 'rbd_ros.analysis', 'rbd_ros.batch',
+                                     'rbd_ros.control', 'rbd_ros.identification', 'rbd_ros.model'])
+def test_dir_has_public_names_alone_whatever_was_imported(package):
+    importlib.import_module('rbd_ros.quantities')
+    importlib.import_module('rbd_ros.batch.retiming')
+    package = importlib.import_module(package)
+    assert {name for name in dir(package) if name[:2] != '__'} == set(package.__all__)
+    assert '__doc__' in dir(package)
