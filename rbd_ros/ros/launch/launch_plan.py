@@ -175,8 +175,15 @@ def _displays(values: Mapping[str, str], own: Process, common: dict[str, Any],
     processes = []
     if truth(values, 'rviz'):
         frame = ('-f', values['frame_prefix'] + root) if root else ()
+        config = share('config', 'dynamics.rviz')
+        if values['frame_prefix']:      # RViz puts a / after its prefix
+            text = config.read_text(encoding='utf-8').replace(
+                'Description Source:', "TF Prefix: '" + values['frame_prefix'].rstrip('/')
+                + "'\n      Description Source:")
+            config = Path(FOLDER.name) / 'dynamics.rviz'
+            config.write_text(text, encoding='utf-8')
         processes.append(Process('rviz2', 'rviz2', None, (common,), renamed('markers'), (
-            '-d', str(share('config', 'dynamics.rviz')), *frame), required=False))
+            '-d', str(config), *frame), required=False))
     if truth(values, 'view'):
         processes.append(Process(
             'rbd_ros', 'viewer', None,
