@@ -252,6 +252,7 @@ def test_a_description_that_is_published_already_is_not_published_again(run, mon
                     namespace='left')[2]
     assert set(nodes) == {'dynamics_node'}
     assert asked == [('/left/robot_description', False)]
+    assert 'no moving joint' in logged.pop()
     assert logged == [
         '/left/driver publishes robot_description already, so robot_state_publisher is not '
         f'started. That description is the same as {tmp_path}/arm.urdf']
