@@ -155,10 +155,11 @@ def test_commands_and_what_the_robot_adds_are_the_torques_that_hold_it(harness, 
 
 @pytest.mark.parametrize('commands', CONVENTIONS[1:])
 def test_a_blend_never_takes_gravity_off_a_robot_that_adds_it(harness, commands):
-    node = harness(blend_time=1.0, on_stale='ramp_down', **convention(commands=commands))
+    node = harness(blend_time=1.0, on_stale='ramp_down',
+                   **convention(states=commands, commands=commands))
     q, v, _ = random_state(MODEL, 4)
     for _ in range(5):
-        node.answer(NAMES, q, v, topic='~/effort_commands')
+        node.answer(NAMES, q, v, np.zeros(6), topic='~/effort_commands')
     node.node.current.enable_commands(False)
     node.settle()
     assert not any(np.any(message.data) for message in node.heard['~/effort_commands'])
