@@ -569,3 +569,15 @@ def test_fault_74_a_robot_that_compensates_gravity_itself_is_named_once(start, c
     assert response.success
     response = loop.node._set_mode(SetMode.Request(mode='gravity'), SetMode.Response())
     assert text in response.message and 'alone hold' not in response.message
+
+
+def test_states_that_are_too_old_for_stops_and_brakes_are_said_with_their_share(start):
+    loop = start(mode='gravity', period=5e-3)
+    loop.run(0.1)
+    assert 'soft stops and brakes have' not in loop.harness.diagnosis()[1]
+    # States that come at once, but 45 ms old: 0.5 / (0.05 s) of 40/s.
+    stamp = loop.stamp
+    loop.stamp = lambda seconds=0.0: stamp(seconds - 0.045)
+    loop.run(0.1)
+    text = loop.harness.diagnosis()[1]
+    assert 'up to 50 ms old' in text and 'have 25% of their rate' in text

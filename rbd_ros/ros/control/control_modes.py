@@ -71,7 +71,7 @@ class ControlModes(ReferenceReceiver, Law):
         super().__init__(settings, control, clocks, commands, report, log, publish)
         self._notes: list[str] = []
         self._warned_of_damping = False
-        self._delay = 0.0       # s: age of the state of the last efforts
+        self._state_age = 0.0       # s: age of the state of the last efforts
         self._drop_law('')
 
     def _drop_law(self, why_not: str) -> None:
@@ -142,7 +142,7 @@ class ControlModes(ReferenceReceiver, Law):
                 return self.efforts(robot, v, terms, now, True)
             np.maximum(self._errors, errors, out=self._errors)
         self._q, self._reference = q.copy(), reference
-        self._delay = max(robot.ages(now).values(), default=0.0)
+        self._state_age = max(robot.ages(now).values(), default=0.0)
         tau = self._controller.update(now, q, v, reference)
         if not np.all(np.isfinite(tau)):
             return 'the efforts of the law are not finite'
@@ -168,7 +168,7 @@ class ControlModes(ReferenceReceiver, Law):
 
     def _largest_age(self) -> float:
         """Return the largest age of a state while a command computed from it acts, s."""
-        return self._delay + self._commands.longest_hold()
+        return self._state_age + self._commands.longest_hold()
 
     def _guard_share(self) -> float:
         """Return the share of the rate of the guard that the age of states allows; 1: unused."""
