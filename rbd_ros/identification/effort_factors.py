@@ -122,8 +122,8 @@ def _terms(model: Model, samples: Samples, rows: np.ndarray) -> Terms:
         rest = x[use, j] - drive @ np.linalg.lstsq(drive, x[use, j], rcond=None)[0]
         joints.append(rest / max(np.linalg.norm(rest[:, 0]), np.finfo(float).tiny))
     one = np.concatenate(joints)
-    return Terms(np.repeat(np.arange(model.nv), [len(x) for x in joints]), *one[:, :3].T,
-                 one[:, 3:])
+    return Terms(np.repeat(np.arange(model.nv), [len(x) for x in joints]), one[:, 0], one[:, 1],
+                 one[:, 2], one[:, 3:])
 
 
 def _factor_doubts(factors: dict[str, float]) -> list[str]:

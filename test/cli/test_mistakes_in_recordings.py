@@ -21,10 +21,10 @@ URDF = """<robot name="arm"><link name="base"/>""" + ''.join(f"""
 <origin xyz="0 0 0.3"/><axis xyz="{axis}"/>
 <limit lower="-6.2" upper="6.2" effort="{limit}" velocity="6"/></joint>""" for (
     name, parent, child, axis, mass, com, limit) in (
-        ('pan', 'base', 'trunk', '0 0 1', 4.0, 0.1, 90), ('lift', 'trunk', 'upper', '0 1 0', 3.0,
-                                                         0.2, 90),
-        ('elbow', 'upper', 'lower', '0 1 0', 2.0, 0.2, 60), ('wrist', 'lower', 'hand', '1 0 0',
-                                                            1.0, 0.1, 30))) + '</robot>'
+        ('pan', 'base', 'trunk', '0 0 1', 4.0, 0.1, 90),
+        ('lift', 'trunk', 'upper', '0 1 0', 3.0, 0.2, 90),
+        ('elbow', 'upper', 'lower', '0 1 0', 2.0, 0.2, 60),
+        ('wrist', 'lower', 'hand', '1 0 0', 1.0, 0.1, 30))) + '</robot>'
 GAINS = np.array([80.0, 110.0, 130.0, 200.0])
 
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of robots with closed loops, from arrays and from recordings of their motors."""
 
+from dataclasses import replace
+
 from closed_robots import closed_robot, driven
 from motions import SineSum
 import numpy as np
@@ -124,6 +126,17 @@ def test_a_recording_of_motors_is_enough():
     part = identification.partial(model, samples)
     judged = identification.verdict(model, part, fit, samples)
     assert not any('limits' in reason for reason in judged.reasons)
+    # Limits are compared with the positions of their own joint, which are not the first two.
+    for k, name in enumerate(model.velocity_names):
+        limits = np.tile([[-np.inf], [np.inf]], 2)
+        limits[:, k] = np.mean(X[:, k]) + [5.0, 6.0]
+        limited = replace(model, lower=limits[0], upper=limits[1])
+        reasons = identification.verdict(limited, part, fit, samples).reasons
+        assert any(f'positions of {name} lie beyond' in reason for reason in reasons)
+        limits[:, k] = np.min(X[:, k]) - 0.01, np.max(X[:, k]) + 0.01
+        limited = replace(model, lower=limits[0], upper=limits[1])
+        reasons = identification.verdict(limited, part, fit, samples).reasons
+        assert not any('lie beyond' in reason for reason in reasons)
     estimated = identification.prepare(model, recording)
     assert abs(estimated.delay) < 0.02
 
