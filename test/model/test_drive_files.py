@@ -89,6 +89,12 @@ def test_parameters_of_any_node_in_either_form_are_taken(text, tmp_path):
     assert model.friction.tolist() == [0.0, 0.0]
 
 
+def test_drives_without_numbers_leave_the_robot_as_it_is(arm, tmp_path):
+    path = tmp_path / 'drives.yaml'
+    path.write_text('/**: {ros__parameters: {drives: {joints: [], damping: [], friction: []}}}')
+    assert load_drives(arm, path) is arm
+
+
 def test_joints_that_are_not_named_keep_what_they_have(arm, tmp_path):
     (tmp_path / 'drives.yaml').write_text(
         '/**: {ros__parameters: {drives: {joints: [\'wrist: "1"_y\'], damping: [5.0]}}}')

@@ -113,6 +113,37 @@ def test_a_robot_may_be_simulated_by_mujoco(arm):
     assert 'mujoco_robot' in start(model=str(arm), sim='MuJoCo', mode='gravity')
 
 
+@pytest.mark.parametrize('engine', ['true', 'mujoco'])
+def test_the_simulated_robot_falls_as_the_node_expects_and_leaves_the_description_to_one(
+        engine, tmp_path):
+    path = tmp_path / 'ceiling.yaml'
+    path.write_text('/**: {ros__parameters: {gravity: [0.0, 0.0, -1.6], '
+                    'mounting_rpy: [3.141592653589793, 0.0, 0.0]}}')
+    name = 'mujoco_robot' if engine == 'mujoco' else 'simulated_robot'
+    given = parameters(start(sim=engine, params=str(path))[name])
+    assert given['gravity'] == pytest.approx([0.0, 0.0, 1.6])
+    assert parameters(start(sim=engine)[name])['gravity'] == [0.0, 0.0, -9.81]
+    # robot_state_publisher is the one that publishes it, if it is started.
+    assert given['publish_description'] is False
+    assert parameters(start(sim=engine, robot_state_publisher='false')[name])[
+        'publish_description'] is True
+
+
+@pytest.mark.parametrize('text, words', [
+    ('<robot name="r"><link name="a"><inertial><mass value="1"/></inertial></link></robot>',
+     'no moving joint'),
+    (ARM.replace('mass value="{mass}"', 'mass value="0"'), 'no link has a mass'),
+    (ARM.format(mass=1).replace('</robot>', '<link name="tip"/><joint name="end" '
+     'type="continuous"><parent link="rod"/><child link="tip"/></joint></robot>'),
+     'joint end: moves no mass')])
+def test_a_robot_without_torques_is_started_with_a_warning(text, words, tmp_path):
+    path, said = tmp_path / 'r.urdf', []
+    path.write_text(text)
+    assert plan({'model': str(path)}, everything, log=said.append)
+    assert len(said) == 1 and words in said[0]
+    assert plan({}, everything, log=pytest.fail)
+
+
 def test_another_node_may_publish_the_description():
     nodes = start(model='none')
     assert list(nodes) == ['dynamics_node']

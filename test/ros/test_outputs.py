@@ -308,6 +308,28 @@ def test_the_node_that_the_benchmark_compares_with_publishes_as_much():
     gc.unfreeze()
 
 
+def test_ellipsoids_of_many_links_come_in_parts_within_their_period(monkeypatch):
+    # They would stop the stream of states if they were all made at once.
+    now, model = [0.0], random_tree(1, 250)
+    monkeypatch.setattr('rbd_ros.ros.messages.markers.monotonic', lambda: now[0])
+    markers, workspace = Markers(model, 'r1/'), Workspace(model)
+    q = np.zeros(model.nq)
+    poses, terms = workspace.forward_kinematics(q), workspace.all_terms(q, np.zeros(model.nv))
+    heavy = {k for k, link in enumerate(model.links) if link.mass > 0.0}
+    assert len(heavy) > 200
+    for begin in (0.0, 1.0):
+        came, largest = [], 0
+        for now[0] in begin + np.arange(0.0, 0.999, 1.0 / 30.0):
+            for one in markers.update(Time(), 'root', poses, terms):
+                if isinstance(one, bytes):
+                    found = [(marker.id, marker.header.frame_id) for marker in
+                             deserialize_message(one, MarkerArray).markers
+                             if marker.ns == 'ellipsoids']
+                    came, largest = came + found, max(largest, len(found))
+        assert sorted(came) == [(k, 'r1/' + model.links[k].name) for k in sorted(heavy)]
+        assert largest <= 100
+
+
 def test_rviz_lists_every_namespace_of_the_markers_and_hears_all_arrays():
     path = ROOT / 'config' / 'dynamics.rviz'
     display = next(one for one in yaml.safe_load(path.read_text())['Visualization Manager'][

@@ -18,9 +18,11 @@ from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import RbdError
 from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.model import Model
+from rbd_ros.model.plausibility import nothing_to_compute
 from rbd_ros.ros.launch.launch_files import (
     check_parameters, description, existing_file, LaunchError, values_for)
 from rbd_ros.ros.nodes.simulated_control import ROBOT, write
+from rbd_ros.ros.robot.read_model import gravity_in_root
 from rbd_ros.ros.runtime.share_directory import share
 
 # rad, initial positions of the demo arm: bent forward, so that gravity torques are large
@@ -143,7 +145,9 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     safe = (share('config', 'ros2_control', 'commands.param.yaml'),) if (
         values['robot'] or text is None) else ()
     processes = [own_node(values, own, (states, *commands), (*tuned, *safe))]
-    check_own(processes[0], full_name(values, str(processes[0].name)), robot)
+    used = check_own(processes[0], full_name(values, str(processes[0].name)), robot)
+    for note in nothing_to_compute(robot.links, robot.joints) if robot is not None else ():
+        log(note)
     if publisher:
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
@@ -157,7 +161,8 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
                               'adds none by itself: leave robot out, or sim:=false')
         processes.append(Process(
             'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
-            ({**given, **common, **start, 'publish_description': not publisher},), (states, (
+            ({**given, **common, **start, 'publish_description': not publisher,
+              'gravity': list(gravity_in_root(used.gravity, used.mounting_rpy))},), (states, (
                 '~/commands', values['commands'] or f'{processes[0].name}/effort_commands'))))
     processes += _displays(values, processes[0], common, {} if publisher else given, root)
     check_installed(processes, find)

@@ -27,7 +27,8 @@ ARROW = 0.4                         # m, length for the largest torque or force 
 COM_DIAMETER = 0.06                 # m, of the ball for the whole robot ...
 LINK_DIAMETER = 0.025               # ... and of the balls for the links
 WRENCH_LIFETIME = 2                 # s that the wrenches of a request are shown
-RESEND_PERIOD = 1.0                 # s between two messages with unchanged markers
+RESEND_PERIOD = 1.0                 # s between two messages with the same unchanged markers
+PART = 100                          # Unchanged markers in a message
 
 
 def _color(color: tuple[float, float, float], opacity: float = 0.9) -> ColorRGBA:
@@ -57,7 +58,7 @@ class Markers:
     """
 
     def __init__(self, model: Model, prefix: str = '') -> None:
-        self._model = model
+        self._model, self._prefix = model, prefix
         self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
         self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
         shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
@@ -72,11 +73,8 @@ class Markers:
         self._largest = 1e-9
         self._frame: str | None = None
         self._shown: tuple[str, ...] = ()
-        # A payload has no frame of its own: it is drawn in the frame of its link.
-        self._ellipsoids = serialize_message(MarkerArray(markers=[
-            _ellipsoid(k, model.links[k], prefix + (
-                model.joints[k - 1].parent if model.links[k].is_load else model.links[k].name))
-            for k in self._links]))
+        self._ellipsoids: dict[int, bytes] = {}     # By number of the part
+        self._next = 0
         self._ellipsoids_due = 0.0
         self._wrenches: Mapping[str, np.ndarray] = {}
 
@@ -127,11 +125,23 @@ class Markers:
         yield self._moved.fill(stamp, {COM: terms.com, LINK_COMS: centres,
                                        **self._torque_arrows(poses, torques)})
         if monotonic() >= self._ellipsoids_due:
-            self._ellipsoids_due = monotonic() + RESEND_PERIOD
-            yield self._ellipsoids
+            yield self._next_ellipsoids()
         arrows = self._wrench_arrows(stamp, frame, poses)
         if arrows:
             yield MarkerArray(markers=arrows)
+
+    def _next_ellipsoids(self) -> bytes:
+        """Return the next part of the ellipsoids; many would stop the stream of states."""
+        links, joints, count = self._model.links, self._model.joints, -(-len(self._links) // PART)
+        part, self._next = self._next, (self._next + 1) % max(count, 1)
+        self._ellipsoids_due = monotonic() + RESEND_PERIOD / max(count, 1)
+        if part not in self._ellipsoids:
+            # A payload has no frame of its own: it is drawn in the frame of its link.
+            self._ellipsoids[part] = serialize_message(MarkerArray(markers=[
+                _ellipsoid(k, links[k], self._prefix + (
+                    joints[k - 1].parent if links[k].is_load else links[k].name))
+                for k in self._links[PART * part:PART * (part + 1)]]))
+        return self._ellipsoids[part]
 
     def _torque_arrows(self, poses: np.ndarray, torques: Mapping[str, np.ndarray]
                        ) -> dict[Hashable, np.ndarray]:

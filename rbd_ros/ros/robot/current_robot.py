@@ -95,10 +95,9 @@ class CurrentRobot:
             if self._settings.limit_efforts:
                 require_stated_efforts(model, robot.possible_commands)
             # Compile now what every state needs.
-            for workspace in (robot.workspace, robot.service_workspace):
-                with suppress(SingularError):       # the robot may be in another configuration
-                    workspace.all_terms(neutral(model), np.zeros(model.nv))
-                    workspace.configuration_terms(neutral(model))
+            with suppress(SingularError):       # the robot may be in another configuration
+                robot.workspace.all_terms(neutral(model), np.zeros(model.nv))
+                robot.workspace.configuration_terms(neutral(model))
         except RbdError as error:
             return f'robot description refused: {error}'
         self._prepare(robot)
