@@ -81,6 +81,10 @@ class Robot:
         self.workspace = rbd_ros.Workspace(model)
         self.states = SimpleNamespace(q=np.zeros(model.nv), missing_velocities=lambda: ['joint'])
 
+    def ages(self, now):
+        """Return the ages of positions, s."""
+        return dict.fromkeys(self.model.joint_names, 0.0)
+
 
 class Curve:
     """A motion of third order from one point to another, where it rests; efforts go on a line."""

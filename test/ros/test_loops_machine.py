@@ -147,7 +147,7 @@ class LoopsMachine(RuleBasedStateMachine):
         self._wait(0.001)
         self.heard.clear()
         self.node.listening._answer(serialize_message(joint_state(
-            names, q[places], () if velocity == 'no' else v,
+            names, q[places], () if velocity == 'no' else v, np.zeros(len(places)),
             stamp=divmod(round(self.now * 1e9), 10 ** 9))))
         self.received.update({name: (self.now, q[k]) for name, k in zip(names, places)})
         counts['sent'] += 1

@@ -149,7 +149,7 @@ def test_the_base_state_nearest_in_time_is_used(harness, dog):
     for k in range(5):
         q[4] = k
         node.move_base(base_odometry(q, v, stamp=(10, k * 100_000_000)))
-    for k in (3, 0, 4):
+    for k in (0, 3, 4):
         got = node.answer(*send_joints(dog, q, v), stamp=(10, k * 100_000_000 + 20_000_000))
         assert got.position[4] == k
 

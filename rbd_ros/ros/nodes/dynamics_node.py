@@ -202,7 +202,7 @@ class DynamicsNode(LifecycleNode):
     def _end_refusal(self) -> None:
         if self._refusal is not None:
             self._refusal.close()
-            self._refusal = None
+            self._refusal, self.report.last_error = None, ''
 
     def _read(self, changes: Sequence[Parameter] = ()) -> Parameters:
         return read(self, self.kinds, self.settings, changes, self._refused)
