@@ -146,7 +146,8 @@ def test_launch_goes_on_without_a_node_that_nobody_needs(run, program):
 
 
 def test_the_failure_of_a_step_is_that_of_the_bring_up(run):
-    control = {'controller_manager/ros2_control_node': RUNS, 'controller_manager/spawner': FAILS,
+    control = {'rbd_ros/controller_guard': RUNS,
+               'controller_manager/ros2_control_node': RUNS, 'controller_manager/spawner': FAILS,
                'joint_state_broadcaster/x': RUNS, 'forward_command_controller/x': RUNS}
     returned, text = run('bringup.launch.py', programs() | control)
     assert returned == 1
