@@ -157,8 +157,8 @@ class MotionGuard:
         mobility = inverse if G is None else G @ inverse @ G.T
         inertia = 1.0 / np.maximum(np.diag(mobility), LEAST_MOBILITY)
         root = np.sqrt(inertia[near])
-        rate = braking_rate(age, np.linalg.norm(
-            root[:, None] * mobility[np.ix_(near, near)] * root, 2))
+        rate = braking_rate(age, float(np.linalg.norm(
+            root[:, None] * mobility[np.ix_(near, near)] * root, 2)))
         held = -rate * inertia * (
             outwards * np.minimum(depth / width, 1.0)
             * np.maximum(outwards * V + 0.25 * rate * depth, 0.0) + 0.5 * excess * np.sign(V))
@@ -178,6 +178,7 @@ class MotionGuard:
         push[own] = tau - g
         tau = g + guarded(push)[own]
         for k in np.setdiff1d(np.flatnonzero(near), own):
+            assert G is not None
             # The torques that accelerate only this joint by 1 have the work of its inertia.
             push = np.zeros(len(V))
             push[k] = inertia[k] * (G[k] @ inverse @ (tau - g))
