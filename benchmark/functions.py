@@ -11,6 +11,7 @@ robot for functions that create or analyse one. Few rounds suffice, since nothin
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -106,6 +107,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     def batched(function: Callable, *states: Any) -> Call:
         return Call('state', STATES, partial(function, model, *states, threads=1))
 
+    besides = {'link': tip, 'prescribed': prescribed}
     return {
         'all_terms': one(rbd_ros.all_terms, model, q, v),
         'bias_torques': one(rbd_ros.bias_torques, model, q, v),
@@ -196,19 +198,9 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'analysis.trajectory_efforts': sampled(analysis.trajectory_efforts, model, time, Q, V),
         'analysis.world_jacobian_dot': one(analysis.world_jacobian_dot, model, q, v, tip),
 
-        'casadi.bias_torques': made(casadi.bias_torques, model),
-        'casadi.body_jacobian': made(casadi.body_jacobian, model, tip),
-        'casadi.com_jacobian': made(casadi.com_jacobian, model),
-        'casadi.configuration_rate': made(casadi.configuration_rate, model),
-        'casadi.coriolis_matrix': made(casadi.coriolis_matrix, model),
-        'casadi.forward_dynamics': made(casadi.forward_dynamics, model),
-        'casadi.forward_kinematics': made(casadi.forward_kinematics, model, tip),
-        'casadi.friction_torques': made(casadi.friction_torques, model),
-        'casadi.gravity_torques': made(casadi.gravity_torques, model),
-        'casadi.hybrid_dynamics': made(casadi.hybrid_dynamics, model, prescribed),
-        'casadi.inverse_dynamics': made(casadi.inverse_dynamics, model),
-        'casadi.mass_matrix': made(casadi.mass_matrix, model),
-        'casadi.world_jacobian': made(casadi.world_jacobian, model, tip),
+        **{f'casadi.{name}': made(function, model, *(
+            besides[label] for label in list(signature(function).parameters)[1:]))
+           for name, function in ((name, getattr(casadi, name)) for name in casadi.__all__)},
 
         'codegen.casadi_function': made(codegen.casadi_function, graph),
         'codegen.numpy_source': made(codegen.numpy_source, graph),
@@ -222,6 +214,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
             control.with_contact_calibration, uncertain, recording),
 
         'batch.all_terms': batched(batch.all_terms, *many[:2]),
+        'batch.bias_torques': batched(batch.bias_torques, *many[:2]),
         'batch.body_jacobian': batched(batch.body_jacobian, many[0], tip),
         'batch.center_of_mass': batched(batch.center_of_mass, many[0]),
         'batch.centroidal_momentum_matrix': batched(batch.centroidal_momentum_matrix, many[0]),
@@ -229,6 +222,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
                                                         *many[:2]),
         'batch.com_jacobian': batched(batch.com_jacobian, many[0]),
         'batch.com_jacobian_dot': batched(batch.com_jacobian_dot, *many[:2]),
+        'batch.coriolis_matrix': batched(batch.coriolis_matrix, *many[:2]),
         'batch.difference': batched(batch.difference, many[0], many[0] + 0.1),
         'batch.forward_dynamics': batched(batch.forward_dynamics, *many[:3]),
         'batch.forward_dynamics_derivatives': batched(batch.forward_dynamics_derivatives,
@@ -237,6 +231,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'batch.gravity_torques': batched(batch.gravity_torques, many[0]),
         'batch.hybrid_dynamics': batched(batch.hybrid_dynamics, *many, prescribed),
         'batch.integrate': batched(batch.integrate, *many[:2], STEP),
+        'batch.mass_matrix': batched(batch.mass_matrix, many[0]),
         'batch.inverse_dynamics': batched(batch.inverse_dynamics, *many[:3]),
         'batch.inverse_dynamics_derivatives': batched(batch.inverse_dynamics_derivatives,
                                                       *many[:3]),

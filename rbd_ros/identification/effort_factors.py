@@ -120,7 +120,8 @@ def _terms(model: Model, samples: Samples, rows: np.ndarray) -> Terms:
     for j, use in enumerate(samples.usable[rows].T):
         drive = np.stack((v[use, j], direction[use, j], a[use, j], np.ones(np.sum(use))), axis=1)
         rest = x[use, j] - drive @ np.linalg.lstsq(drive, x[use, j], rcond=None)[0]
-        joints.append(rest / max(np.linalg.norm(rest[:, 0]), np.finfo(float).tiny))
+        size = np.linalg.norm(rest[:, 0])
+        joints.append(rest / size if size > 0.0 else np.zeros_like(rest))
     one = np.concatenate(joints)
     return Terms(np.repeat(np.arange(model.nv), [len(x) for x in joints]), one[:, 0], one[:, 1],
                  one[:, 2], one[:, 3:])

@@ -236,8 +236,9 @@ def test_other_formats_are_recognized_by_name(text, name):
 @pytest.mark.parametrize('value, message', [
     ('$(arg mass)', 'mass; give it .*--xacro-args'),
     ('$(find no_such_package)', 'no_such_package.*; source the workspace')])
-def test_failures_of_xacro_are_reported_with_the_remedy(tmp_path, value, message):
+def test_failures_of_xacro_are_reported_with_the_remedy(tmp_path, value, message, monkeypatch):
     pytest.importorskip('xacro')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
     (tmp_path / 'r.xacro').write_text(ARM.replace('value="1"', f'value="{value}"'))
     with pytest.raises(UrdfError, match=f'xacro failed: .*{message}'):
         load_urdf(tmp_path / 'r.xacro')
