@@ -87,8 +87,8 @@ def test_late_and_rare_states_make_no_guarded_robot_faster(name, period, delay):
 def test_under_a_rate_limit_and_in_a_blend_the_guard_steps_and_accelerates_no_more(
         name, period, delay):
     for options in ({'rate': RATE}, {'rate': RATE, 'blend': 0.3}):
-        alone, (top, sent) = (run(name, period, delay, one, 0.1, **options)
-                                  for one in (False, True))
+        alone, (top, sent) = (
+            run(name, period, delay, one, 0.1, **options) for one in (False, True))
         assert np.max(top) <= LAGGING * np.max(alone[0])
         assert np.max(np.abs(np.diff(sent, axis=0))) <= options['rate'] * period + 1e-9
 

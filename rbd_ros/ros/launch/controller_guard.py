@@ -9,9 +9,9 @@ import sys
 from time import monotonic
 from typing import Any
 
-import rclpy
 from rbd_ros.ros.launch.controllers import (
     activate, Call, caller, controllers, deactivate, differences, EFFORTS)
+import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Float64MultiArray
