@@ -22,7 +22,6 @@ MIN_BANDS, MAX_BANDS = 3.0, 10.0
 MAX_RATE_FRACTION = 0.2
 # Fraction of the power of the efforts that the filter must pass; number of candidate cut-offs.
 MIN_POWER_PASSED, CANDIDATES = 0.995, 200
-NOISE_DEVIATIONS = 2.0  # Standard errors by which the power of a joint must exceed its noise.
 # s, length of the segments of spectra, if the recording is long enough for several.
 SPECTRUM_SEGMENT = 8.0
 
@@ -124,25 +123,20 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
 
 def effort_cutoff(effort: np.ndarray, rate: float) -> float:
     """
-    Return the lowest cut-off, Hz, that passes 99.5 % of the power of the efforts of each joint.
+    Return the lowest cut-off, Hz, that passes 99.5 % of the power of the efforts of all joints.
 
     A small fast motion, or a contact, is below the noise in the spectrum of the positions, but
     visible in the uniformly sampled efforts (samples, joints). Power means variance, less that of
-    the noise, whose level is taken above the largest cut-off, a fifth of the rate; what may be
-    noise by its standard error is none that is lost.
+    the noise, whose level is taken above the largest cut-off, a fifth of the rate.
 
     """
     f, spectra = _spectra(effort, rate)
     most = MAX_RATE_FRACTION * rate
-    noise = np.mean(spectra[f >= most], axis=0)
+    power = np.sum(spectra, axis=1)
+    noise = np.mean(power[f >= most])
     candidates = np.geomspace(f[1], most, CANDIDATES)
-    stopped = np.where(f < most, (1.0 - _gain(f, candidates[:, None])) ** 2, 0.0)
-    # Bins of a spectrum of noise deviate by their mean over the root of the segments' number.
-    error = (NOISE_DEVIATIONS * noise * np.sqrt(SPECTRUM_SEGMENT * rate / len(effort))
-             * np.linalg.norm(stopped, axis=1)[:, None])
-    lost = stopped @ (spectra - noise) - error
-    enough = np.flatnonzero(np.all(
-        lost <= (1.0 - MIN_POWER_PASSED) * np.sum(spectra, axis=0), axis=1))
+    lost = (1.0 - _gain(f, candidates[:, None])) ** 2 @ np.where(f < most, power - noise, 0.0)
+    enough = np.flatnonzero(lost <= (1.0 - MIN_POWER_PASSED) * np.sum(power))
     return float(candidates[enough[0]] if len(enough) else most)
 
 

@@ -213,7 +213,7 @@ def test_insufficient_excitation_is_reported(arm):
 def test_a_short_motion_is_good_for_motions_like_it(arm):
     model, _ = arm
     whole = measured.recording(actual(model), 1, 6.0, noise=0.03)
-    samples = prepare(model, whole.part(stop=2.5))
+    samples = prepare(model, whole.part(stop=3.0))
     part = identification.partial(model, samples)
     found = identification.fit(model, part)
     other = identification.partial(model, prepare(model, whole.part(start=3.0), delay=0.0,
