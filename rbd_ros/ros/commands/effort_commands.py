@@ -49,7 +49,7 @@ MAX_BLEND_STEP = MIN_BLEND / 5.0    # s: time of a blend by which one command ma
 # between states, or between groups of them.
 MIN_GAP, GAP_RATIO = 0.1, 5
 PAUSES = 5    # Number of pauses whose median is the usual pause
-# s without a subscriber, after which commands start anew: the next one is another controller.
+# s without a subscriber, after which the next one counts as another controller: commands restart.
 SUBSCRIBER_TIMEOUT = 1.0
 # Multiple of an effort limit beyond which no measured effort is believed.
 BELIEVED = 1.2

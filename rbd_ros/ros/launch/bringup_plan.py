@@ -146,7 +146,7 @@ def check_loaded(loaded: Mapping[str, Any], call: Call | None, given: Mapping[st
     if why := differences(call, loaded[EFFORTS], given):
         raise LaunchError(why)
     if loaded[EFFORTS].state != 'unconfigured':
-        del loading[EFFORTS]    # a spawner would clean it up and configure it anew
+        del loading[EFFORTS]    # spawners clean up and reconfigure what is configured
     return loading, loaded[EFFORTS].state == 'active'
 
 
