@@ -24,8 +24,9 @@ from rbd_ros.recordings.samples import Samples
 
 MAX_ROWS = 1500     # Samples that are compared at most.
 # Factors of all joints within 1/FACTOR ... FACTOR may be errors of the masses; those of a single
-# joint within the second one.
-MAX_FACTOR, MAX_JOINT_FACTOR = 1.5, 5.0
+# joint within the second one, or the third if its torques are less than a share of the largest
+# ones of the URDF: errors of light links change them much more.
+MAX_FACTOR, MAX_JOINT_FACTOR, MAX_WEAK_FACTOR, WEAK = 1.5, 1.8, 5.0, 0.1
 # Largest fraction of a joint's squared efforts, beyond friction and rotors, that a change may
 # leave; fraction to which another one must reduce what those with fewer parameters leave.
 MAX_LEFT, PRICE = 0.3, 0.9
@@ -88,11 +89,12 @@ def effort_doubts(model: Model, samples: Samples) -> list[str]:
     rows = rows[::max(1, len(rows) // MAX_ROWS)]
     if not len(rows):
         return []
-    kind, size, left = explain(_terms(model, samples, rows), MAX_PAYLOAD * np.sum(
-        inertial_parameters(model)[::10]))
+    terms, strength = _terms(model, samples, rows)
+    kind, size, left = explain(terms, MAX_PAYLOAD * np.sum(inertial_parameters(model)[::10]))
     factor = np.broadcast_to(1.0 + size if kind in ('sign', 'common_gain', 'gain') else 1.0,
                              model.nv)
     counts = left < MAX_LEFT
+    most = np.where(strength < WEAK * np.max(strength), MAX_WEAK_FACTOR, MAX_JOINT_FACTOR)
     limits = _limit_doubts(model, np.abs(samples.tau))
     if not np.any(counts):
         return limits
@@ -106,11 +108,12 @@ def effort_doubts(model: Model, samples: Samples) -> list[str]:
     wrong = [name for name, x in zip(names, counts & (factor < 0.0)) if x]
     if wrong:
         return [wrong_sign_message(wrong), *limits]
-    return _factor_doubts({name: x for name, x, one in zip(names, factor, counts) if one}) + limits
+    return _factor_doubts({name: x for name, x, one in zip(names, factor, counts) if one},
+                          most[counts], listed(np.array(names)[~counts])) + limits
 
 
-def _terms(model: Model, samples: Samples, rows: np.ndarray) -> Terms:
-    """Return the terms of samples without what friction, rotors and offsets explain."""
+def _terms(model: Model, samples: Samples, rows: np.ndarray) -> tuple[Terms, np.ndarray]:
+    """Return terms without what friction, rotors and offsets explain, and torques of the URDF."""
     q, v, a, tau = (getattr(samples, label)[rows] for label in ('q', 'v', 'a', 'tau'))
     direction = samples.low_pass(np.sign(samples.v))[rows]
     urdf = batch.inverse_dynamics(model, q, v, a) + spring_torques(model, q)
@@ -124,16 +127,18 @@ def _terms(model: Model, samples: Samples, rows: np.ndarray) -> Terms:
         joints.append(rest / size if size > 0.0 else np.zeros_like(rest))
     one = np.concatenate(joints)
     return Terms(np.repeat(np.arange(model.nv), [len(x) for x in joints]), one[:, 0], one[:, 1],
-                 one[:, 2], one[:, 3:])
+                 one[:, 2], one[:, 3:]), np.std(urdf, axis=0)
 
 
-def _factor_doubts(factors: dict[str, float]) -> list[str]:
+def _factor_doubts(factors: dict[str, float], most: np.ndarray, unknown: str) -> list[str]:
     """Return a doubt if efforts are a multiple of the torques of the URDF."""
     known = np.array([*factors.values()])
     size = np.abs(np.log(known))
-    if np.median(size) <= np.log(MAX_FACTOR) and np.max(size) <= np.log(MAX_JOINT_FACTOR):
+    if np.median(size) <= np.log(MAX_FACTOR) and np.all(size <= np.log(most)):
         return []
     scale = ' '.join(f'{name}={1.0 / x:.4g}' for name, x in factors.items())
+    if unknown:
+        scale += f' (the factors of {unknown} are not known)'
     if np.ptp(known) == 0.0:
         return [f'efforts are {known[0]:.3g} times the torques of the URDF, by one factor for all '
                 f'joints: was a gain or gear ratio forgotten, or applied twice? Apply it with '

@@ -3,6 +3,7 @@
 """Efforts against the torques of the description: doubts about bad ones, none about good ones."""
 
 from dataclasses import replace
+import re
 
 import measured
 import numpy as np
@@ -67,12 +68,15 @@ def test_factors_of_single_joints_are_found(name):
     model = robot(name)
     one = measured.recording(measured.with_drives(model, np.random.default_rng(1)), 1, 12.0,
                              rate=100.0)
-    for j in (1, 3):
-        factor = np.where(np.arange(model.nv) == j, 12.0, 1.0)
+    for j, size in ((1, 12.0), (3, 12.0), (1, 0.5), (1, 4.0)):
+        factor = np.where(np.arange(model.nv) == j, size, 1.0)
         found = doubts(model, replace(one, effort=factor * one.effort))
-        assert len(found) == 1 and f'{model.velocity_names[j]} 12' in found[0]
-        assert '--scale' in found[0] and f'{model.velocity_names[j]}=0.08' in found[0]
-        found = doubts(model, replace(one, effort=np.sign(10.0 - factor) * one.effort))
+        words = rf'multiples of .*\b{model.velocity_names[j]} (\S+?)[,:].*--scale'
+        assert len(found) == 1 and all(name in found[0] for name in model.velocity_names)
+        assert float(re.search(words, found[0])[1]) == pytest.approx(size, rel=0.02)
+        scale = float(re.search(rf'\b{model.velocity_names[j]}=(\S+?)[; ]', found[0])[1])
+        assert scale == pytest.approx(1.0 / size, rel=0.02)
+        found = doubts(model, replace(one, effort=np.where(factor == 1.0, 1.0, -1.0) * one.effort))
         assert len(found) == 1 and 'wrong sign' in found[0]
         assert f'{model.velocity_names[j]}=-1' in found[0] and found[0].count('=-1') == 1
 
