@@ -50,7 +50,7 @@ def __getattr__(name: str) -> object:
         from inspect import isfunction, signature   # Imported lazily: it is slow to import.
         for home in ('rbd_ros', 'rbd_ros.analysis'):
             function = getattr(import_module(home), name, None)
-            if isfunction(function) and 'model' in signature(function).parameters:
+            if isfunction(function) and {'q', 'v'} & {*signature(function).parameters}:
                 raise AttributeError(f"rbd_ros.batch has no '{name}': " + (
                     f'{home}.{name} takes many states' if name in _OF_MANY else 'it has no kernel '
                     f'for many states; call {home}.{name} for one after the other'))

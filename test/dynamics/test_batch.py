@@ -231,17 +231,17 @@ PUSHED = [name for name in sorted(ARGUMENTS) if name not in (
 
 
 def functions_of_one_state():
-    """Return the public functions of a configuration, by name, with the package they are in."""
+    """Return the public functions of a state, by name, with the package they are in."""
     return {name: home for home in (rbd_ros.analysis, rbd_ros) for name in home.__all__
             if inspect.isfunction(one := getattr(home, name))
-            and 'q' in inspect.signature(one).parameters}
+            and {'q', 'v'} & {*inspect.signature(one).parameters}}
 
 
 def test_every_function_of_one_state_has_a_form_for_many_or_a_reason_why_not():
     # These are analysis.torque_deviation and analysis.trajectory_efforts, of many states.
     modules = 'torque_deviation', 'trajectory_efforts'
     without = [name for name in functions_of_one_state() if name not in (*batch.__all__, *modules)]
-    assert 'task_space_dynamics' in without and len(without) < len(functions_of_one_state())
+    assert {'task_space_dynamics', 'friction_regressor'} <= {*without} and len(without) < len(functions_of_one_state())
     for name in without:
         home = functions_of_one_state()[name].__name__
         with pytest.raises(AttributeError, match=f"no '{name}': .*{home}.{name} "):
