@@ -252,7 +252,7 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
                                      found.values, found.deviation)],
             bound(verdict, model, part, found, excerpts,
                   efforts_are_torques=options.efforts_are_torques),
-            {'base_parameters': [
+            {'efforts_are_torques': options.efforts_are_torques, 'base_parameters': [
                 {'name': name, 'value': value, 'deviation': deviation} for name, value, deviation
                 in zip(found.base.names, found.base_values, found.base_deviation)]}, found)
     load = fit_payload(model, part)
@@ -336,7 +336,9 @@ def _print_summary(result: dict[str, Any], output: str) -> int:
               f'{within} m')
     _print_parameters(result['parameters'])
     print(f'{", ".join(FILES)} are in {output}')
-    print(f'verdict: {result["verdict"]}')
+    print(f'verdict: {result["verdict"]}' + (
+        '; efforts were not checked: they are torques by --efforts-are-torques'
+        if result.get('efforts_are_torques') else ''))
     for reason in result['reasons']:
         print(f'{result["verdict"]}: {reason}')
     return EXIT_NOT_BELIEVABLE if result['verdict'] == NOT_BELIEVABLE else 0

@@ -162,10 +162,14 @@ def test_each_mistake_is_named(arm, name, kind, tmp_path, capfd):
 @pytest.mark.parametrize('options, factor', [
     (('--scale', *(f'{name}={1 / 83}' for name in ('pan', 'lift', 'elbow', 'wrist'))), 83.0),
     (('--efforts-are-torques',), 1.8)])
-def test_advice_on_factors_can_be_followed(arm, options, factor, tmp_path):
+def test_advice_on_factors_can_be_followed(arm, options, factor, tmp_path, capsys):
     urdf, recording = arm
     path = written(tmp_path, replace(recording, effort=factor * recording.effort), 'csv')
     assert code_of('identify', urdf, path, '-o', tmp_path / 'out', *options) == 0
+    confirmed = '--efforts-are-torques' in options
+    assert ('efforts were not checked' in capsys.readouterr().out) == confirmed
+    result = json.loads((tmp_path / 'out/identification.json').read_text())
+    assert result['efforts_are_torques'] == confirmed
     assert code_of('replay', urdf, path, '-o', tmp_path / 'replay.csv', *options) == 0
 
 
