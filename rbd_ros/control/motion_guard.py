@@ -18,7 +18,7 @@ MARGIN = 0.5
 # torques on small inertias would oscillate from sample to sample.
 OVERSPEED = 0.5
 LEAST_MOBILITY = 1e-9   # 1/(kg m^2) or 1/kg: joints that move less easily are not held by others
-LEAST_INERTIA = 1e-12   # added to the diagonal of M, as a share of its trace
+LEAST_INERTIA = 1e-14   # added to the diagonal of M, as a share of its trace
 
 
 def stated_speeds(limit: np.ndarray) -> np.ndarray:

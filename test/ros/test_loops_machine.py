@@ -209,7 +209,7 @@ class LoopsMachine(RuleBasedStateMachine):
 def test_only_closed_states_reach_the_robot():
     counts.clear()
     LoopsMachine.TestCase.settings = settings(
-        max_examples=2 * STEPS // STEPS_PER_RUN, stateful_step_count=STEPS_PER_RUN,
+        max_examples=6 * STEPS // STEPS_PER_RUN, stateful_step_count=STEPS_PER_RUN,
         derandomize=STEPS == 400, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck))
     with ros():
