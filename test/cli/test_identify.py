@@ -361,11 +361,11 @@ def test_a_part_of_a_recording_and_a_gain(found, tmp_path):
     _, paths, _ = found
     joints = list(true_robot().names)[1:]
     assert code_of('identify', URDF, paths[0], '--from', '5', '--to', '35', '--no-rotors',
-                   '--friction', 'viscous,coulomb', '--scale', f'{joints[0]}=2',
+                   '--friction', 'viscous,coulomb', '--scale', f'{joints[0]}=1.5',
                    '-o', str(tmp_path / 'out')) == 0
     values = {row['name']: row['value'] for row in content(tmp_path / 'out')['parameters']}
     assert not any(name.endswith(('.armature', '.effort_offset')) for name in values)
-    assert values[f'{joints[0]}.damping'] == pytest.approx(2.0 * DAMPING[0], rel=0.1)
+    assert values[f'{joints[0]}.damping'] == pytest.approx(1.5 * DAMPING[0], rel=0.1)
 
 
 def test_a_worker_that_dies_has_its_recordings_done_by_another(tmp_path):

@@ -4,7 +4,15 @@
 
 from harness import Harness, ros
 import pytest
+from rbd_ros.kernels.jit import compiled
 from robots import example_urdf, load_quietly, random_state
+
+
+@pytest.fixture(autouse=True)
+def kernels_are_compiled_in_this_process():
+    """Fail a test after which further tests would compile in another process."""
+    yield
+    assert compiled._compile_process is None
 
 
 @pytest.fixture(scope='module')

@@ -11,6 +11,7 @@ from harness import joint_state
 import numpy as np
 import pytest
 from rbd_msgs.srv import DynamicsTerms, InverseDynamics
+from rbd_ros.kernels.jit import compiled
 from rbd_ros.ros.nodes import dynamics_node
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode, NotConfigured
 from rbd_ros.ros.nodes.torque_controller import TorqueController
@@ -124,7 +125,9 @@ def test_an_error_during_a_transition_is_repeated_too(harness, monkeypatch):
 
 
 def test_a_launched_node_that_cannot_be_configured_ends(monkeypatch):
+    # What a node changes for its whole process is put back.
     monkeypatch.setattr(dynamics_node.sys, 'setswitchinterval', lambda seconds: None)
+    monkeypatch.setattr(compiled, '_compile_process', compiled._compile_process)
     with pytest.raises(NotConfigured, match='gravity must be three'):
         DynamicsNode(alone=True, parameter_overrides=[
             Parameter('gravity', value=[1.0]), Parameter('exit_unless_configured', value=True)])
