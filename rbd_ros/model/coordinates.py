@@ -30,6 +30,9 @@ class Coordinates:
     nv: int
     is_identity: bool
 
+    def __getstate__(self) -> dict[str, object]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     @cached_property
     def G(self) -> np.ndarray:
         """Return G, shape (tree velocities, nv)."""

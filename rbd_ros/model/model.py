@@ -127,7 +127,7 @@ class Model:
     _spanning_tree: list['Model'] = field(default_factory=list, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), '_workspaces': PerThreadWorkspaces()}
+        return {**vars(self), '_workspaces': PerThreadWorkspaces(), '_spanning_tree': []}
 
     @property
     def spanning_tree(self) -> 'Model':
