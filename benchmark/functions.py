@@ -127,13 +127,20 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'hybrid_dynamics': one(rbd_ros.hybrid_dynamics, model, q, v, a, tau, prescribed),
         'hybrid_dynamics_derivatives': one(rbd_ros.hybrid_dynamics_derivatives, model, q, v, a,
                                            tau, prescribed),
+        'identify': made(rbd_ros.identify, model, Q, V, A, Tau),
         'integrate': one(rbd_ros.integrate, model, q, v, STEP),
         'inverse_dynamics': one(rbd_ros.inverse_dynamics, model, q, v, a),
         'inverse_dynamics_derivatives': one(rbd_ros.inverse_dynamics_derivatives, model, q, v, a),
+        'jacobian_dot': one(rbd_ros.jacobian_dot, model, q, v, tip),
         'mass_matrix': one(rbd_ros.mass_matrix, model, q),
         'neutral': one(rbd_ros.neutral, model),
         'random_configuration': one(rbd_ros.random_configuration, model, rng),
+        'simulate': Call('step', STEPS, partial(
+            rbd_ros.simulate, model, q, v, lambda t, q, v: tau,
+            np.linspace(0.0, STEPS * STEP, STEPS + 1))),
         'spring_torques': one(rbd_ros.spring_torques, model, q),
+        'task_space_dynamics': one(rbd_ros.task_space_dynamics, model, q, v, tip),
+        'torque_regressor': one(rbd_ros.torque_regressor, model, q, v, a),
         'world_jacobian': one(rbd_ros.world_jacobian, model, q, tip),
 
         'analysis.acceleration_parameter_derivatives': one(
@@ -167,7 +174,6 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
             analysis.inverse_dynamics_derivative, model, q, v, a, still),
         'analysis.jacobian_ddot': one(analysis.jacobian_ddot, model, q, v, a, tip),
         'analysis.jacobian_derivatives': one(analysis.jacobian_derivatives, model, q, tip),
-        'analysis.jacobian_dot': one(analysis.jacobian_dot, model, q, v, tip),
         'analysis.jacobian_dot_derivatives': one(
             analysis.jacobian_dot_derivatives, model, q, v, tip),
         'analysis.kinetic_energy': one(analysis.kinetic_energy, model, q, v),
@@ -187,13 +193,8 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
                                       STEP),
         'analysis.semi_implicit_euler': one(analysis.semi_implicit_euler, model, acceleration,
                                             0.0, q, v, STEP),
-        'analysis.simulate': Call('step', STEPS, partial(
-            analysis.simulate, model, q, v, lambda t, q, v: tau,
-            np.linspace(0.0, STEPS * STEP, STEPS + 1))),
         'analysis.slotine_li_regressor': one(analysis.slotine_li_regressor, model, q, v, v, a),
         'analysis.speed_limit': one(analysis.speed_limit, model, q, v, tip, 'chest'),
-        'analysis.task_space_dynamics': one(analysis.task_space_dynamics, model, q, v, tip),
-        'analysis.torque_regressor': one(analysis.torque_regressor, model, q, v, a),
         'analysis.torque_deviation': sampled(analysis.torque_deviation, uncertain, Q, V, A),
         'analysis.trajectory_efforts': sampled(analysis.trajectory_efforts, model, time, Q, V),
         'analysis.world_jacobian_dot': one(analysis.world_jacobian_dot, model, q, v, tip),
@@ -247,7 +248,6 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
 
         'identification.base_parameters': made(identification.base_parameters, model),
         'identification.estimate_delay': sampled(identification.estimate_delay, model, samples),
-        'identification.identify': made(identification.identify, model, Q, V, A, Tau),
         'identification.excitation_limits': made(identification.excitation_limits, model),
         # Without effort limits: friction exceeds those of Talos' grippers.
         'identification.excite': made(

@@ -8,6 +8,8 @@ in a single direction and with respect to any scalar (a mass, a placement, a wre
 
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 import rbd_ros.dynamics     # noqa: F401, declares methods that are called here

@@ -14,6 +14,8 @@ inertia.
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

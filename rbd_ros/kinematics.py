@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and Jacobians of links, and the centre of mass; errors are those of `rbd_ros.dynamics`."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import batch_kinematics, centroidal, link_jacobians, link_poses

@@ -42,11 +42,13 @@ def stub(package, names):
         source = module if module.startswith('rbd_ros.') else f'{package}.{module}'
         if not held:
             lines.append(f'from {package} import {module} as {module}')
-        elif len(held) == 1:
-            lines.append(f'from {source} import {held[0]} as {held[0]}')
         else:
-            lines += [f'from {source} import (',
-                      *(f'    {name} as {name},' for name in held), ')']
+            one = f"from {source} import {', '.join(f'{name} as {name}' for name in held)}"
+            lines += [one] if len(one) <= 99 else [
+                line.replace('( ', '(').replace('~', ' ') for line in wrap(
+                    f'from~{source}~import~( '      # ~: no break here
+                    + ', '.join(f'{name}~as~{name}' for name in held) + ')', 99,
+                    subsequent_indent='    ', break_on_hyphens=False)]
     version = '\n__version__: str\n' if package == 'rbd_ros' else ''
     return HEAD + '\n'.join(lines) + '\n' + version
 

@@ -32,7 +32,9 @@ def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
 
     def get(name: str) -> Any:
         if name not in module_of:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+            top = getattr(sys.modules['rbd_ros'], '__all__', ())
+            raise AttributeError(f"module '{package}' has no attribute '{name}'"
+                                 + f'; use rbd_ros.{name}' * (name in top))
         module = module_of[name]
         value = import_module(module if module.startswith('rbd_ros.') else f'{package}.{module}')
         if name != module:

@@ -43,6 +43,9 @@ class Setting:
     # Files of robots, which are read before the file of defaults, set it.
     of_robot: bool = False
 
+    def __repr__(self) -> str:
+        return 'Setting(...)'    # Signatures of functions show it.
+
     @property
     def description(self) -> str:
         """Return meaning, length and unit as sentences."""

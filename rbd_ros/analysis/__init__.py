@@ -17,17 +17,15 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'friction_regressors': ['friction_regressor'],
     'rbd_ros.simulation.integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
     'jacobians': [
-        'analytic_jacobian', 'jacobian_ddot', 'jacobian_derivatives', 'jacobian_dot',
-        'jacobian_dot_derivatives', 'link_com_jacobian', 'link_com_world_jacobian',
-        'world_jacobian_dot'],
+        'analytic_jacobian', 'jacobian_ddot', 'jacobian_derivatives', 'jacobian_dot_derivatives',
+        'link_com_jacobian', 'link_com_world_jacobian', 'world_jacobian_dot'],
     'matrix_derivatives': [
         'acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
         'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',
         'parameter_derivatives', 'ParameterDerivatives'],
-    'regressors': [
-        'energy_regressor', 'momentum_regressor', 'slotine_li_regressor', 'torque_regressor'],
-    'rbd_ros.simulation.simulator': ['Motion', 'simulate', 'Simulator'],
-    'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
+    'regressors': ['energy_regressor', 'momentum_regressor', 'slotine_li_regressor'],
+    'rbd_ros.simulation.simulator': ['Motion', 'Simulator'],
+    'task_space': ['TaskSpaceDynamics'],
     'rbd_ros.batch.retiming': ['retime', 'RetimedPath'],
     'rbd_ros.batch.torque_deviation': ['torque_deviation'],
     'rbd_ros.batch.trajectory_efforts': ['trajectory_efforts', 'TrajectoryEfforts'],

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The momentum of the whole robot, and the rate of its centre of mass's Jacobian."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import batch_kinematics, centroidal

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrenches by which constraints close the loops of a robot; errors are those of dynamics."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kinematics import forward_kinematics

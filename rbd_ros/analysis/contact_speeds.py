@@ -15,6 +15,8 @@ so a force F is reached at w = F / sqrt(mu k).    [ISO/TS 15066:2016, A.3.4]
 
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -11,6 +11,8 @@ directions: forces that pull or slip are found and reported by `check_contacts`,
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import hypot, inf, isinf
 

@@ -8,6 +8,8 @@ Derivatives of inverse, forward and hybrid dynamics with respect to any scalar p
 
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 import rbd_ros.dynamics     # noqa: F401, declares methods that are called here

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinetic and potential energy of a robot; errors are those of `rbd_ros.dynamics`."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from numpy.typing import ArrayLike

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Torques of friction and rotors as a matrix times the parameters of the drives."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

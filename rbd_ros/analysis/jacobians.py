@@ -8,6 +8,8 @@ derivative is taken along the direction of v. Errors are those of `rbd_ros.dynam
 
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import batch_kinematics, link_jacobians

@@ -10,6 +10,8 @@ are those of `rbd_ros.dynamics`.
 
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.analysis.regressors import christoffel_share

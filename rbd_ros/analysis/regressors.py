@@ -11,6 +11,8 @@ Errors are those of `rbd_ros.dynamics`.
 
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import batch_dynamics, regressors

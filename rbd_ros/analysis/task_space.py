@@ -8,6 +8,8 @@ kept finite where it has fewer or the Jacobian loses rank.
 
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Integration and difference of many configurations; a zero quaternion raises StateError, too."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

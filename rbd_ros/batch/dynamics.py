@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrices, biases, forward and hybrid dynamics of many states, and derivatives."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 import numpy as np

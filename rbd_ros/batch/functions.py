@@ -8,21 +8,22 @@ modules. ``functions.pyi``, which `make stubs` writes, has the types.
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-from numpy.typing import ArrayLike
 from rbd_ros.batch.tasks import Given, solve, tree_workspace
-from rbd_ros.batch.threads import Progress
-from rbd_ros.model.arguments import check_model, Wrenches
+from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.documentation import states_doc
 from rbd_ros.workspace.lanes import Task
 from rbd_ros.workspace.quantity import function_of, task_of
 
-OPTIONS = {'out': Any, 'threads': int | None, 'progress': Progress | None}
+# As they are shown.
+OPTIONS = {'out': 'Any', 'threads': 'int | None', 'progress': 'Progress | None'}
 
 
 def _given_link(model: Model, task: Task, link: str) -> Given:
@@ -34,14 +35,14 @@ def _given_link(model: Model, task: Task, link: str) -> Given:
 def _make(name: str) -> Callable[..., Any]:
     task, options, link, more = task_of(name), OPTIONS, {}, ''
     if task.wrenched:
-        options = {'external_wrenches': Wrenches | None, **OPTIONS}
+        options = {'external_wrenches': 'Wrenches | None', **OPTIONS}
         more = ', external_wrenches=external_wrenches'
     if task.of_link is not None:
-        link, more = {'link': str}, ', given=given_link(model, task, link)'
-    states = dict.fromkeys(task.labels, ArrayLike)
+        link, more = {'link': 'str'}, ', given=given_link(model, task, link)'
+    states = dict.fromkeys(task.labels, 'ArrayLike')
     form = Signature([
         *(Parameter(one, Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
-          for one, kind in ({'model': Model} | states | link).items()),
+          for one, kind in ({'model': 'Model'} | states | link).items()),
         *(Parameter(one, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
           for one, kind in options.items())])
     function: Callable[..., Any] = function_of(

@@ -8,6 +8,8 @@ parameters pi that explain the torques best minimize the sum of w (Y pi - tau)^2
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from threading import get_ident
 from typing import NamedTuple

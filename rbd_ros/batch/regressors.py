@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of the regressors of many states with vectors, without storing the regressors."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.analysis.regressors import number_of_parameters

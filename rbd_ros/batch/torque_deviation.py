@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far measured torques may be from those of an identified robot."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros import batch

@@ -2,14 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by `make stubs` from __init__.py, for checkers of types.
 
-from rbd_ros.control.contact import (
-    ContactDetector as ContactDetector,
-    with_contact_calibration as with_contact_calibration,
-)
-from rbd_ros.control.controller import (
-    Controller as Controller,
-    critical_damping as critical_damping,
-)
+from rbd_ros.control.contact import (ContactDetector as ContactDetector,
+    with_contact_calibration as with_contact_calibration)
+from rbd_ros.control.controller import (Controller as Controller,
+    critical_damping as critical_damping)
 from rbd_ros.control.effort_convention import EffortConvention as EffortConvention
 from rbd_ros.control.friction import friction_compensation as friction_compensation
 from rbd_ros.control.laws.cartesian_impedance import CartesianImpedance as CartesianImpedance
@@ -21,12 +17,8 @@ from rbd_ros.control.laws.pd_gravity import PdGravity as PdGravity
 from rbd_ros.control.laws.slotine_li import SlotineLi as SlotineLi
 from rbd_ros.control.momentum_observer import MomentumObserver as MomentumObserver
 from rbd_ros.control.motion_guard import MotionGuard as MotionGuard
-from rbd_ros.control.references import (
-    JointReference as JointReference,
-    PoseReference as PoseReference,
-)
-from rbd_ros.control.trajectories import (
-    JointTrajectory as JointTrajectory,
-    PoseMotion as PoseMotion,
-)
+from rbd_ros.control.references import (JointReference as JointReference,
+    PoseReference as PoseReference)
+from rbd_ros.control.trajectories import (JointTrajectory as JointTrajectory,
+    PoseMotion as PoseMotion)
 from rbd_ros.control.wrench import external_wrench as external_wrench

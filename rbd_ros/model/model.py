@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot: names, limits and the arrays that the kernels read. It is immutable."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import inf
@@ -119,18 +121,18 @@ class Model:
     _link_index: dict[str, int] = field(repr=False)
     loops: Loops | None = None
     uncertainty: Uncertainty | None = None
-    _unconstrained: 'Model | None' = field(default=None, repr=False)
+    _unconstrained: Model | None = field(default=None, repr=False)
     # Filled by `rbd_ros.workspace.workspace_of`.
     _workspaces: PerThreadWorkspaces = field(default_factory=PerThreadWorkspaces, init=False,
                                              repr=False)
     # Empty until `spanning_tree` is first called.
-    _spanning_tree: list['Model'] = field(default_factory=list, init=False, repr=False)
+    _spanning_tree: list[Model] = field(default_factory=list, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), '_workspaces': PerThreadWorkspaces(), '_spanning_tree': []}
 
     @property
-    def spanning_tree(self) -> 'Model':
+    def spanning_tree(self) -> Model:
         """Return the robot in which each joint has coordinates of its own."""
         if self.coordinates.is_identity:
             return self
@@ -143,7 +145,7 @@ class Model:
         return self._spanning_tree[0]
 
     @property
-    def unconstrained(self) -> 'Model':
+    def unconstrained(self) -> Model:
         """Return the robot without its constraints, which is this one if there are none."""
         return self if self._unconstrained is None else self._unconstrained
 

@@ -124,8 +124,9 @@ def plain_function(method: Callable[..., Any], part: int | None, kind: type, kep
         result = (f'(found := {result})[0].copy(), found[1].copy()' if pair
                   else f'{result}.copy()')
     function = function_of(
-        name, Signature([Parameter('model', Parameter.POSITIONAL_OR_KEYWORD, annotation=Model), *(
-            x if x.default is x.empty else x.replace(kind=x.KEYWORD_ONLY) for x in given)],
+        name, Signature([
+            Parameter('model', Parameter.POSITIONAL_OR_KEYWORD, annotation='Model'), *(
+                x if x.default is x.empty else x.replace(kind=x.KEYWORD_ONLY) for x in given)],
             return_annotation=form.return_annotation if part is None else kind),
         ''.join(f'check_{x}({x}) or ' for x in check) + result,
         {'workspace_of': workspace_of, **{f'check_{x}': one for x, one in check.items()}})

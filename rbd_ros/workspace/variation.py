@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of a robot, its state and external wrenches with respect to a scalar p [K (64)]."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 

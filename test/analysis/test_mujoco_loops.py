@@ -9,8 +9,8 @@ from rbd_ros.model import Constraint, with_constraints, with_friction
 from rbd_ros.model.closure import equations_and_gaps
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.runtime.share_directory import share
-from rbd_ros.simulation import Simulator
 from rbd_ros.simulation.mujoco_robot import MujocoRobot
+from rbd_ros.simulation.simulator import Simulator
 from robots import load_quietly
 
 # There are no wheels of version 4 for Python 3.10.

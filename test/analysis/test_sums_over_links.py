@@ -176,7 +176,8 @@ def test_bad_states_are_refused_by_name(seed):
         rest = [link] if name.startswith(('jacobian', 'task')) else []
         if name == 'acceleration_parameter_derivatives':
             rest = [a]
-        calls = [lambda *state, name=name: getattr(analysis, name)(model, *state)]
+        function = getattr(rbd_ros, name, None) or getattr(analysis, name)
+        calls = [lambda *state, function=function: function(model, *state)]
         if hasattr(workspace, name):
             calls.append(getattr(workspace, name))
         state = dict(zip('qva', (q, v, a)))

@@ -154,19 +154,20 @@ def test_jacobians_and_their_rates(robot):
     R = oracle.poses(q)[link][:3, :3]
     close(rbd_ros.body_jacobian(model, q, link), np.kron(np.eye(2), R.T) @ J, ROUNDING)
     close(rbd_ros.world_jacobian(model, q, link), J, ROUNDING)
-    rates = {'jacobian_dot': rbd_ros.body_jacobian, 'world_jacobian_dot': rbd_ros.world_jacobian}
+    rates = {rbd_ros.jacobian_dot: rbd_ros.body_jacobian,
+             analysis.world_jacobian_dot: rbd_ros.world_jacobian}
     workspace = rbd_ros.Workspace(model)
-    for name, jacobian in rates.items():
-        dot = getattr(analysis, name)(model, q, v, link)
+    for jacobian_dot, jacobian in rates.items():
+        dot = jacobian_dot(model, q, v, link)
         close(dot, rate(lambda q, f=jacobian: f(model, q, link), model, q, v))
-        close(getattr(workspace, f'{name}_v')(q, v, link), dot @ v, ROUNDING)
+        close(getattr(workspace, f'{jacobian_dot.__name__}_v')(q, v, link), dot @ v, ROUNDING)
     close(analysis.jacobian_ddot(model, q, v, a, link), time_rate(
-        lambda q, v: analysis.jacobian_dot(model, q, v, link), model, q, v, a))
+        lambda q, v: rbd_ros.jacobian_dot(model, q, v, link), model, q, v, a))
     close(leading(analysis.jacobian_derivatives(model, q, link)),
           by_q(lambda q: rbd_ros.body_jacobian(model, q, link), model, q))
     found = analysis.jacobian_dot_derivatives(model, q, v, link)
-    close(leading(found[0]), by_q(lambda q: analysis.jacobian_dot(model, q, v, link), model, q))
-    close(leading(found[1]), by_v(lambda v: analysis.jacobian_dot(model, q, v, link), v))
+    close(leading(found[0]), by_q(lambda q: rbd_ros.jacobian_dot(model, q, v, link), model, q))
+    close(leading(found[1]), by_v(lambda v: rbd_ros.jacobian_dot(model, q, v, link), v))
 
 
 def test_centre_of_mass_and_centroidal_momentum(robot):
@@ -190,7 +191,7 @@ def test_task_space(robot):
     model, _, q, v, _, _ = robot
     link = model.link_names[-1]
     found = rbd_ros.task_space_dynamics(model, q, v, link)
-    J, J_dot = rbd_ros.body_jacobian(model, q, link), analysis.jacobian_dot(model, q, v, link)
+    J, J_dot = rbd_ros.body_jacobian(model, q, link), rbd_ros.jacobian_dot(model, q, v, link)
     M, C, g, *_ = rbd_ros.all_terms(model, q, v)
     close(found.J, J, ROUNDING)
     close(found.J_dot, J_dot, ROUNDING)

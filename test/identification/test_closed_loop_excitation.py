@@ -10,7 +10,7 @@ import pytest
 import rbd_ros
 from rbd_ros import ModelError, StateError
 from rbd_ros.cli.main import main
-from rbd_ros.identification import excitation_limits, excite, identify
+from rbd_ros.identification import excitation_limits, excite
 from rbd_ros.identification.excitation.criterion import Criterion
 from rbd_ros.identification.excitation.fourier_series import RestBasis
 from rbd_ros.model import inertial_parameters, with_constraints, with_inertial_parameters
@@ -116,7 +116,7 @@ def test_torques_are_recovered_from_the_motion(name):
     def torques(robot, Q, V, A):
         return np.array([rbd_ros.inverse_dynamics(robot, *state) for state in zip(Q, V, A)]) \
             + rbd_ros.friction_torques(robot, V, q=Q)
-    fit = identify(model, Q, V, A, torques(true, Q, V, A)).model
+    fit = rbd_ros.identify(model, Q, V, A, torques(true, Q, V, A)).model
     rng = np.random.default_rng(0)
     Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(50)])
     V, A = rng.normal(size=(2, 50, model.nv))

@@ -59,7 +59,7 @@ def test_a_robot_is_identified(name):
     wrong = with_inertial_parameters(model, 1.5 * inertial_parameters(model))
     wrong = with_friction(wrong, damping=1.3 * model.damping, friction=0.8 * model.friction,
                           effort_offset=0.0 * model.effort_offset)
-    found = identification.identify(wrong, Q, V, A, Tau)
+    found = rbd_ros.identify(wrong, Q, V, A, Tau)
     assert found.relative_error < 1e-3
     Q, V, A, Tau = motion(model, 1)
     fit = found.model
@@ -147,4 +147,4 @@ def test_samples_have_closed_configurations():
     assert samples_of(model, Q, V, A, Tau).q.shape == (STATES, model.nq)
     Q[7, -1] += 0.01
     with pytest.raises(rbd_ros.StateError, match=r'the loops of robot .* are open'):
-        identification.identify(model, Q, V, A, Tau)
+        rbd_ros.identify(model, Q, V, A, Tau)

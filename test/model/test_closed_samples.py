@@ -8,7 +8,7 @@ import pytest
 import rbd_ros
 from rbd_ros import StateError
 from rbd_ros.model.configurations import closed_along, independent_positions
-from rbd_ros.simulation import Simulator
+from rbd_ros.simulation.simulator import Simulator
 
 # Gaps of closed loops, m and rad, and two solutions by Newton's method.
 CLOSED = 1e-10
