@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-import rbd_ros.dynamics     # noqa: F401, declares methods that are called here
 from rbd_ros.kernels import batch_dynamics, newton_euler_derivatives
 from rbd_ros.kernels.closed_loop_states import closed_inverse_derivatives_states
 from rbd_ros.model.arguments import Wrenches
@@ -20,9 +19,9 @@ from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import Closed, lanes_of, States
 from rbd_ros.workspace.maps import matrix
-from rbd_ros.workspace.quantity import quantity
+from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.results import cut_derivatives, derivative_layout, Derivatives
-from rbd_ros.workspace.workspace import Workspace
+from rbd_ros.workspace.robot_arrays import RobotArrays
 
 
 def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
@@ -30,78 +29,85 @@ def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
     return [derivative_layout(n).shape]
 
 
-@quantity(matrix, matrix, matrix,
-          states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
-                        [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make,
-                        closed=Closed(closed_inverse_derivatives_states,
-                                      lambda w: (*w._table, *w._buffers.derivatives))))
-def inverse_dynamics_derivatives(w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                                 external_wrenches: Wrenches | None = None) -> Derivatives:
-    """
-    Return the derivatives of the torques with respect to q, v and a.
+class DerivativeMethods(RobotArrays):
+    """Derivatives of inverse, forward and hybrid dynamics."""
 
-    Reference: Kim table 5, all directions at once; O(n depth). ``by_input`` is the mass matrix.
+    @quantity(matrix, matrix, matrix,
+              states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
+                            [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make,
+                            closed=Closed(closed_inverse_derivatives_states,
+                                          lambda w: (*w._table, *w._buffers.derivatives))))
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                                     external_wrenches: Wrenches | None = None) -> Derivatives:
+        """
+        Return the derivatives of the torques with respect to q, v and a.
 
-    """
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return w.inverse_dynamics_derivatives(q, v, a)
-    rows, derivatives = w._result(scratch.torque_derivatives)
-    if not newton_euler_derivatives.inverse_dynamics_derivatives(w.robot, w._screws, q, v, a,
-                                                                 rows):
-        w._explain(q=q, v=v, a=a)
-    return derivatives
+        Reference: Kim table 5, all directions at once; O(n depth). ``by_input`` is M.
+
+        """
+        if external_wrenches is not None:
+            with self._wrenches(external_wrenches):
+                return self.inverse_dynamics_derivatives(q, v, a)
+        rows, derivatives = self._result(scratch.torque_derivatives)
+        if not newton_euler_derivatives.inverse_dynamics_derivatives(
+                self.robot, self._screws, q, v, a, rows):
+            self._explain(q=q, v=v, a=a)
+        return derivatives
+
+    @quantity()
+    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                                     external_wrenches: Wrenches | None = None) -> Derivatives:
+        """
+        Return the derivatives of the accelerations with respect to q, v and tau.
+
+        Reference: Kim table 6, all directions at once. ``by_input`` is the inverse of M.
+
+        """
+        if external_wrenches is not None:
+            with self._wrenches(external_wrenches):
+                return self.forward_dynamics_derivatives(q, v, tau)
+        X, lanes, derivatives = self._result(scratch.unknown_derivatives)
+        if not newton_euler_derivatives.forward_dynamics_and_derivatives(
+                self.robot, self._screws, q, v, self._a, tau,
+                *self._kept(scratch.derivatives_and_factor), X, lanes):
+            self._explain_accelerations(q, v, self._zeros, tau,
+                                        self._kept(scratch.none_prescribed))
+        return derivatives
+
+    @quantity(part=0, returns="""\
+    derivatives : Derivatives
+        Of the unknown torques and accelerations.
+    a, tau : ndarray, shape (nv,)
+        All accelerations and torques.""")
+    def hybrid_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+            prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None
+            ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
+        """
+        Return the derivatives of the unknown torques and accelerations.
+
+        They are taken with respect to q, v and the given torque or acceleration of each joint.
+        Reference: Kim (33) and table 7, for all directions at once.
+
+        Returns
+        -------
+        Derivatives
+            Row k is that of ``tau[k]`` where ``prescribed[k]``, of ``a[k]`` elsewhere; column k of
+            ``by_input`` is taken with respect to the other of the two.
+
+        """
+        if external_wrenches is not None:
+            with self._wrenches(external_wrenches):
+                return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
+        X, lanes, derivatives = self._result(scratch.unknown_derivatives)
+        found = np.empty(self._nv), np.empty(self._nv)
+        if not newton_euler_derivatives.hybrid_dynamics_and_derivatives(
+                self.robot, self._screws, q, v, a, tau, self._mask(prescribed), *found,
+                *self._kept(scratch.derivatives_and_factor), X, lanes):
+            self._explain_accelerations(q, v, a, tau, prescribed)
+        return derivatives, *found
 
 
-@quantity()
-def forward_dynamics_derivatives(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                                 external_wrenches: Wrenches | None = None) -> Derivatives:
-    """
-    Return the derivatives of the accelerations with respect to q, v and tau.
-
-    Reference: Kim table 6, all directions at once. ``by_input`` is the inverse of the mass matrix.
-
-    """
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return w.forward_dynamics_derivatives(q, v, tau)
-    X, lanes, derivatives = w._result(scratch.unknown_derivatives)
-    if not newton_euler_derivatives.forward_dynamics_and_derivatives(
-            w.robot, w._screws, q, v, w._a, tau,
-            *w._kept(scratch.derivatives_and_factor), X, lanes):
-        w._explain_accelerations(q, v, w._zeros, tau, w._kept(scratch.none_prescribed))
-    return derivatives
-
-
-@quantity(part=0, kind=Derivatives, returns="""\
-derivatives : Derivatives
-    Of the unknown torques and accelerations.
-a, tau : ndarray, shape (nv,)
-    All accelerations and torques.""")
-def hybrid_dynamics_derivatives(
-        w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-        prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None
-        ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
-    """
-    Return the derivatives of the unknown torques and accelerations.
-
-    They are taken with respect to q, v and the given torque or acceleration of each joint.
-    Reference: Kim (33) and table 7, for all directions at once.
-
-    Returns
-    -------
-    Derivatives
-        Row k is that of ``tau[k]`` where ``prescribed[k]``, of ``a[k]`` elsewhere; column k of
-        ``by_input`` is taken with respect to the other of the two.
-
-    """
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return w.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
-    X, lanes, derivatives = w._result(scratch.unknown_derivatives)
-    found = np.empty(w._nv), np.empty(w._nv)
-    if not newton_euler_derivatives.hybrid_dynamics_and_derivatives(
-            w.robot, w._screws, q, v, a, tau, w._mask(prescribed), *found,
-            *w._kept(scratch.derivatives_and_factor), X, lanes):
-        w._explain_accelerations(q, v, a, tau, prescribed)
-    return derivatives, *found
+# The plain functions.
+inverse_dynamics_derivatives = plain(DerivativeMethods.inverse_dynamics_derivatives)
+forward_dynamics_derivatives = plain(DerivativeMethods.forward_dynamics_derivatives)
+hybrid_dynamics_derivatives = plain(DerivativeMethods.hybrid_dynamics_derivatives, Derivatives)

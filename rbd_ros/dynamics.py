@@ -32,205 +32,203 @@ from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import Closed, lanes_of, shape, States
 from rbd_ros.workspace.maps import columns, matrix, same, torques
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction
-from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.results import (CHRISTOFFEL, cut_terms, DynamicsTerms, Factorization,
                                        is_body_form, term_layout)
 from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import Workspace
-
-
-@quantity(torques, kept=True, states=States(
-    batch_dynamics.inverse_dynamics_states, shape(-1),
-    closed=Closed(closed_loop_states.closed_inverse_states, lambda w: w._table)))
-def inverse_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                     external_wrenches: Wrenches | None = None) -> np.ndarray:
-    """
-    Return the torques that produce the accelerations a.
-
-    Reference: Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
-
-    Returns
-    -------
-    ndarray, shape (nv,), N m or N
-
-    """
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return w.inverse_dynamics(q, v, a)
-    if not newton_euler.newton_euler(w.robot, w._screws, q, v, a):
-        w._explain(q=q, v=v, a=a)
-    return w._tau
-
-
-def _inverse_dynamics_packed(w: RobotArrays, motion: ArrayLike) -> np.ndarray:
-    """Return the torques for q, v and a in one array (nq + 2 nv,), which is faster to pass."""
-    if not newton_euler.newton_euler_packed(w.robot, w._screws, motion):
-        q, v, a = split_motion(w.model, motion)
-        w._explain(q=q, v=v, a=a)
-    return w._tau
-
-
-add_method('inverse_dynamics_packed', _inverse_dynamics_packed)
-
-
-@quantity(kept=True)
-def bias_torques(w: Workspace, q: ArrayLike, v: ArrayLike,
-                 external_wrenches: Wrenches | None = None) -> np.ndarray:
-    """
-    Return the torques at zero acceleration, C v + g - sum J^T f.
-
-    Reference: Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
-
-    Returns
-    -------
-    ndarray, shape (nv,), N m or N
-
-    """
-    return w.inverse_dynamics(q, v, w._zeros, external_wrenches)
-
-
-@quantity(torques, kept=True, states=States(
-    batch_dynamics.gravity_torques_states, shape(-1)))
-def gravity_torques(w: RobotArrays, q: ArrayLike) -> np.ndarray:
-    """
-    Return g(q), the torques that hold the robot still.
-
-    Reference: Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
-
-    Returns
-    -------
-    ndarray, shape (nv,), N m or N
-
-    """
-    if not newton_euler.newton_euler_at_rest(w.robot, w._screws, q):
-        w._explain(q=q)
-    return w._tau
-
-
-@quantity(kept=True)
-def forward_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                     external_wrenches: Wrenches | None = None) -> np.ndarray:
-    """
-    Return the accelerations that the torques tau produce.
-
-    Reference: Kim table 3; articulated bodies, O(n). With mimic joints: Lynch and Park (9.2).
-
-    Returns
-    -------
-    ndarray, shape (nv,), rad/s^2 or m/s^2
-
-    """
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return w.forward_dynamics(q, v, tau)
-    if not articulated_bodies.articulated_bodies(w.robot, w._screws, q, v, w._a, tau):
-        w._explain_accelerations(q, v, w._zeros, tau, w._kept(scratch.none_prescribed))
-    return w._a
-
-
-@quantity()
-def hybrid_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-                    prescribed: ArrayLike, *,
-                    external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return all accelerations and torques, given one of the two for every joint.
-
-    Accelerations are read where they are prescribed, torques elsewhere. Reference: Kim table 4;
-    articulated bodies, O(n). Where joints mimic others: Kim (33).
-
-    Returns
-    -------
-    a, tau : ndarray, shape (nv,)
-        rad/s^2 or m/s^2, and N m or N.
-
-    """
-    if external_wrenches is not None:
-        with w._wrenches(external_wrenches):
-            return w.hybrid_dynamics(q, v, a, tau, prescribed)
-    found = np.empty(w._nv), np.empty(w._nv)
-    if not articulated_bodies.hybrid_dynamics(w.robot, w._screws, q, v, a, tau,
-                                              w._mask(prescribed), *found):
-        w._explain_accelerations(q, v, a, tau, prescribed)
-    return found
-
-
-@quantity(matrix)
-def mass_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
-    """
-    Return the joint-space mass matrix M(q), symmetric positive definite.
-
-    Reference: Lynch and Park (9.61); Vlasblom (2.17); composite bodies.
-
-    Returns
-    -------
-    ndarray, shape (nv, nv), kg m^2, kg m or kg by pair of joints
-
-    """
-    M = w._result(scratch.square)
-    if not composite_bodies.mass_matrix(w.robot, w._screws, q, M):
-        w._explain(q=q)
-    return M
-
-
-def _write_terms(w: RobotArrays, q: ArrayLike, v: ArrayLike, factorization: Factorization,
-                 rows: np.ndarray) -> None:
-    if not composite_bodies.composite_bodies(w.robot, w._screws, q, v, rows):
-        w._explain(q=q, v=v)
-    if factorization is not CHRISTOFFEL and is_body_form(factorization):
-        composite_bodies.use_body_factorization(w.robot, rows)
-
-
-@quantity(matrix, kept=True)
-def coriolis_matrix(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-                    factorization: Factorization = 'christoffel') -> np.ndarray:
-    """
-    Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
-
-    Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b).
-
-    Returns
-    -------
-    ndarray, shape (nv, nv), with C v in N m or N
-
-    """
-    rows, terms = w._kept(scratch.terms)
-    _write_terms(w, q, v, factorization, rows)
-    return terms.C
 
 
 def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:
     return [term_layout(n).shape]
 
 
-@quantity(matrix, matrix, torques, torques, columns, same, states=States(
-    batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
-    DynamicsTerms._make, closed=Closed(closed_loop_states.closed_terms_states,
-                                       lambda w: (*w._table, *w._buffers.terms))))
-def all_terms(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-              factorization: Factorization = 'christoffel') -> DynamicsTerms:
-    """
-    Return M, C, g, C v, the centre of mass and its Jacobian, all in one pass of composite bodies.
+class DynamicsMethods(RobotArrays):
+    """Dynamics, and the matrices of the equations of motion."""
 
-    Returns
-    -------
-    DynamicsTerms
-        With the fields ``M C g coriolis_torques com_jacobian com``.
+    @quantity(torques, kept=True, states=States(
+        batch_dynamics.inverse_dynamics_states, shape(-1),
+        closed=Closed(closed_loop_states.closed_inverse_states, lambda w: w._table)))
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                         external_wrenches: Wrenches | None = None) -> np.ndarray:
+        """
+        Return the torques that produce the accelerations a.
 
-    """
-    rows, terms = w._result(scratch.terms)
-    _write_terms(w, q, v, factorization, rows)
-    return terms
+        Reference: Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+
+        Returns
+        -------
+        ndarray, shape (nv,), N m or N
+
+        """
+        if external_wrenches is not None:
+            with self._wrenches(external_wrenches):
+                return self.inverse_dynamics(q, v, a)
+        if not newton_euler.newton_euler(self.robot, self._screws, q, v, a):
+            self._explain(q=q, v=v, a=a)
+        return self._tau
+
+    def inverse_dynamics_packed(self, motion: ArrayLike) -> np.ndarray:
+        """Return the torques for q, v and a in one array (nq + 2 nv,), which is faster to pass."""
+        if not newton_euler.newton_euler_packed(self.robot, self._screws, motion):
+            q, v, a = split_motion(self.model, motion)
+            self._explain(q=q, v=v, a=a)
+        return self._tau
+
+    @quantity(kept=True)
+    def bias_torques(self, q: ArrayLike, v: ArrayLike,
+                     external_wrenches: Wrenches | None = None) -> np.ndarray:
+        """
+        Return the torques at zero acceleration, C v + g - sum J^T f.
+
+        Reference: Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
+
+        Returns
+        -------
+        ndarray, shape (nv,), N m or N
+
+        """
+        return self.inverse_dynamics(q, v, self._zeros, external_wrenches)
+
+    @quantity(torques, kept=True, states=States(
+        batch_dynamics.gravity_torques_states, shape(-1)))
+    def gravity_torques(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return g(q), the torques that hold the robot still.
+
+        Reference: Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+
+        Returns
+        -------
+        ndarray, shape (nv,), N m or N
+
+        """
+        if not newton_euler.newton_euler_at_rest(self.robot, self._screws, q):
+            self._explain(q=q)
+        return self._tau
+
+    @quantity(kept=True)
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                         external_wrenches: Wrenches | None = None) -> np.ndarray:
+        """
+        Return the accelerations that the torques tau produce.
+
+        Reference: Kim table 3; articulated bodies, O(n). With mimic joints: Lynch and Park (9.2).
+
+        Returns
+        -------
+        ndarray, shape (nv,), rad/s^2 or m/s^2
+
+        """
+        if external_wrenches is not None:
+            with self._wrenches(external_wrenches):
+                return self.forward_dynamics(q, v, tau)
+        if not articulated_bodies.articulated_bodies(self.robot, self._screws, q, v, self._a, tau):
+            self._explain_accelerations(q, v, self._zeros, tau,
+                                        self._kept(scratch.none_prescribed))
+        return self._a
+
+    @quantity()
+    def hybrid_dynamics(
+            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
+            *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return all accelerations and torques, given one of the two for every joint.
+
+        Accelerations are read where they are prescribed, torques elsewhere. Reference: Kim table
+        4; articulated bodies, O(n). Where joints mimic others: Kim (33).
+
+        Returns
+        -------
+        a, tau : ndarray, shape (nv,)
+            rad/s^2 or m/s^2, and N m or N.
+
+        """
+        if external_wrenches is not None:
+            with self._wrenches(external_wrenches):
+                return self.hybrid_dynamics(q, v, a, tau, prescribed)
+        found = np.empty(self._nv), np.empty(self._nv)
+        if not articulated_bodies.hybrid_dynamics(self.robot, self._screws, q, v, a, tau,
+                                                  self._mask(prescribed), *found):
+            self._explain_accelerations(q, v, a, tau, prescribed)
+        return found
+
+    @quantity(matrix)
+    def mass_matrix(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the joint-space mass matrix M(q), symmetric positive definite.
+
+        Reference: Lynch and Park (9.61); Vlasblom (2.17); composite bodies.
+
+        Returns
+        -------
+        ndarray, shape (nv, nv), kg m^2, kg m or kg by pair of joints
+
+        """
+        M = self._result(scratch.square)
+        if not composite_bodies.mass_matrix(self.robot, self._screws, q, M):
+            self._explain(q=q)
+        return M
+
+    def _write_terms(self, q: ArrayLike, v: ArrayLike, factorization: Factorization,
+                     rows: np.ndarray) -> None:
+        if not composite_bodies.composite_bodies(self.robot, self._screws, q, v, rows):
+            self._explain(q=q, v=v)
+        if factorization is not CHRISTOFFEL and is_body_form(factorization):
+            composite_bodies.use_body_factorization(self.robot, rows)
+
+    @quantity(matrix, kept=True)
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
+                        factorization: Factorization = 'christoffel') -> np.ndarray:
+        """
+        Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
+
+        Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b).
+
+        Returns
+        -------
+        ndarray, shape (nv, nv), with C v in N m or N
+
+        """
+        rows, terms = self._kept(scratch.terms)
+        self._write_terms(q, v, factorization, rows)
+        return terms.C
+
+    @quantity(matrix, matrix, torques, torques, columns, same, states=States(
+        batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
+        DynamicsTerms._make, closed=Closed(closed_loop_states.closed_terms_states,
+                                           lambda w: (*w._table, *w._buffers.terms))))
+    def all_terms(self, q: ArrayLike, v: ArrayLike,
+                  factorization: Factorization = 'christoffel') -> DynamicsTerms:
+        """
+        Return M, C, g, C v, the centre of mass and its Jacobian, in one pass of composite bodies.
+
+        Returns
+        -------
+        DynamicsTerms
+            With the fields ``M C g coriolis_torques com_jacobian com``.
+
+        """
+        rows, terms = self._result(scratch.terms)
+        self._write_terms(q, v, factorization, rows)
+        return terms
+
+    def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
+        """Compute the `DynamicsTerms` that need no velocity; C and C v are not updated."""
+        rows, terms = self._kept(scratch.terms)
+        if not composite_bodies.composite_bodies_at_rest(self.robot, self._screws, q, rows):
+            self._explain(q=q)
+        return terms
 
 
-def _configuration_terms(w: RobotArrays, q: ArrayLike) -> DynamicsTerms:
-    """Compute the `DynamicsTerms` that need no velocity; C and C v are not updated."""
-    rows, terms = w._kept(scratch.terms)
-    if not composite_bodies.composite_bodies_at_rest(w.robot, w._screws, q, rows):
-        w._explain(q=q)
-    return terms
-
-
-add_method('configuration_terms', _configuration_terms)
+# The plain functions.
+inverse_dynamics = plain(DynamicsMethods.inverse_dynamics)
+bias_torques = plain(DynamicsMethods.bias_torques)
+gravity_torques = plain(DynamicsMethods.gravity_torques)
+forward_dynamics = plain(DynamicsMethods.forward_dynamics)
+hybrid_dynamics = plain(DynamicsMethods.hybrid_dynamics)
+mass_matrix = plain(DynamicsMethods.mass_matrix)
+coriolis_matrix = plain(DynamicsMethods.coriolis_matrix)
+all_terms = plain(DynamicsMethods.all_terms)
 
 
 def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0,

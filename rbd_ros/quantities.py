@@ -1,14 +1,65 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""`Workspace` with all of its methods: this module imports every module that declares some."""
+"""`Workspace`: the quantities of a robot, whose methods stand beside their equations."""
 
-from rbd_ros import derivatives, dynamics, kinematics
-from rbd_ros.analysis import (centroidal, constraint_forces, contacts,
-                              directional_derivatives, jacobians, matrix_derivatives, regressors,
-                              task_space)
+from __future__ import annotations
+
+from typing import Any
+
+from rbd_ros.analysis.centroidal import CentroidalMethods
+from rbd_ros.analysis.constraint_forces import ConstraintForceMethods
+from rbd_ros.analysis.contacts import ContactMethods
+from rbd_ros.analysis.directional_derivatives import DirectionalDerivativeMethods
+from rbd_ros.analysis.jacobians import JacobianMethods
+from rbd_ros.analysis.matrix_derivatives import MatrixDerivativeMethods
+from rbd_ros.analysis.regressors import RegressorMethods
+from rbd_ros.analysis.task_space import TaskSpaceMethods
+from rbd_ros.derivatives import DerivativeMethods
+from rbd_ros.dynamics import DynamicsMethods
+from rbd_ros.kinematics import KinematicsMethods
+from rbd_ros.model.arguments import check_model
+from rbd_ros.model.model import Model
+from rbd_ros.workspace.closed_loops import ClosedMethods
+from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.quantity import QUANTITIES
-from rbd_ros.workspace.workspace import Workspace, workspace_of
 
-__all__ = ['QUANTITIES', 'Workspace', 'workspace_of']
-DECLARED_IN = (derivatives, dynamics, kinematics, centroidal, constraint_forces, contacts,
-               directional_derivatives, jacobians, matrix_derivatives, regressors, task_space)
+__all__ = ['ClosedWorkspace', 'QUANTITIES', 'Workspace']
+
+
+class Workspace(ContactMethods, TaskSpaceMethods, MatrixDerivativeMethods,
+                DirectionalDerivativeMethods, ConstraintForceMethods, CentroidalMethods,
+                DynamicsMethods, KinematicsMethods, DerivativeMethods, JacobianMethods,
+                RegressorMethods):
+    """
+    The buffers of one robot, and the functions of `rbd_ros` and `rbd_ros.analysis` that use them.
+
+    The methods have the names and the units of those functions. Some also return intermediate
+    results: the Jacobian of a link comes with the link's pose, its rates with the Jacobian, the
+    rate of the centroidal momentum matrix with the matrix, derivatives of hybrid dynamics with a
+    and tau. `inverse_dynamics_packed` and `configuration_terms` exist only here.
+
+    The next call of any method may overwrite the arrays that a method returned. Contiguous float64
+    arrays are used as they are; anything else is converted, which costs time. A workspace serves
+    one thread.
+
+    """
+
+    def __new__(cls, model: Model, **options: Any) -> Workspace:
+        check_model(model)
+        if model.loops is not None:
+            return object.__new__(ClosedWorkspace)
+        return object.__new__(cls if model.coordinates.is_identity else CoupledWorkspace)
+
+
+class CoupledWorkspace(CoupledMethods, Workspace):
+    """A workspace of a robot whose coordinates are not those of its tree."""
+
+    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+        CoupledMethods.__init__(self, model, Workspace(model.spanning_tree), fresh=fresh)
+
+
+class ClosedWorkspace(ClosedMethods, Workspace):
+    """A workspace of a robot with closed loops."""
+
+    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+        ClosedMethods.__init__(self, model, Workspace(model.unconstrained), fresh=fresh)

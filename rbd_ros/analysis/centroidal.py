@@ -11,69 +11,76 @@ from rbd_ros.kinematics import COM_JACOBIANS, JACOBIANS
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import lanes_of, shape, States
 from rbd_ros.workspace.maps import columns
-from rbd_ros.workspace.quantity import quantity
+from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import Workspace
 
 
-@quantity(columns, kept=True, states=States(
-    batch_kinematics.momentum_states, JACOBIANS, [lanes_of(JACOBIANS)]))
-def centroidal_momentum_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
-    """
-    Return the matrix A that maps v to the robot's momentum about its centre of mass.
+class CentroidalMethods(RobotArrays):
+    """The momentum of the whole robot."""
 
-    Reference: Kim (23), (24), summed over all links; linear rows, m J_CoM: Garofalo et al. (7).
+    @quantity(columns, kept=True, states=States(
+        batch_kinematics.momentum_states, JACOBIANS, [lanes_of(JACOBIANS)]))
+    def centroidal_momentum_matrix(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the matrix A that maps v to the robot's momentum about its centre of mass.
 
-    Returns
-    -------
-    ndarray, shape (6, nv)
-        Angular first, in the axes of the root: kg m^2/s and kg m/s per rad/s or m/s.
+        Reference: Kim (23), (24), summed over links; linear rows, m J_CoM: Garofalo et al. (7).
 
-    """
-    rows, A, _ = w._kept(scratch.momentum_rows)
-    if not centroidal.centroidal_momentum(w.robot, w._screws, q, rows):
-        w._explain(q=q)
-    return A
+        Returns
+        -------
+        ndarray, shape (6, nv)
+            Angular first, in the axes of the root: kg m^2/s and kg m/s per rad/s or m/s.
+
+        """
+        rows, A, _ = self._kept(scratch.momentum_rows)
+        if not centroidal.centroidal_momentum(self.robot, self._screws, q, rows):
+            self._explain(q=q)
+        return A
+
+    @quantity(columns, columns, part=1, returns='A, A_dot : ndarray, shape (6, nv)', kept=True,
+              states=States(batch_kinematics.momentum_rate_states, JACOBIANS,
+                            [lanes_of(shape(12, -1))]))
+    def centroidal_momentum_matrix_dot(self, q: ArrayLike,
+                                       v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the time derivative of `centroidal_momentum_matrix`.
+
+        Reference: the sum of Kim (28), (30) over all links.
+
+        Returns
+        -------
+        ndarray, shape (6, nv)
+            A a + Adot v is the external moment about the centre of mass, N m, and the external
+            force, N, weight and ground reactions included.
+
+        """
+        rows, A, A_dot = self._kept(scratch.momentum_rows)
+        if not centroidal.centroidal_momentum_rate(self.robot, self._screws, q, v, rows):
+            self._explain(q=q, v=v)
+        return A, A_dot
+
+    @quantity(columns, states=States(
+        batch_kinematics.com_jacobian_rate_states, COM_JACOBIANS, [lanes_of(shape(12, -1))]))
+    def com_jacobian_dot(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """
+        Return the time derivative of `com_jacobian`.
+
+        Reference: the derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
+
+        Returns
+        -------
+        ndarray, shape (3, nv)
+            J a + Jdot v is the acceleration of the centre of mass in the root's frame, m/s^2;
+            zeros for a robot without mass.
+
+        """
+        _, rate = self.centroidal_momentum_matrix_dot(q, v)
+        mass = self.model.mass
+        return rate[3:] / mass if mass else np.zeros((3, self._nv))
 
 
-@quantity(columns, columns, part=1, returns='A, A_dot : ndarray, shape (6, nv)', kept=True,
-          states=States(batch_kinematics.momentum_rate_states, JACOBIANS,
-                        [lanes_of(shape(12, -1))]))
-def centroidal_momentum_matrix_dot(w: RobotArrays, q: ArrayLike,
-                                   v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the time derivative of `centroidal_momentum_matrix`.
-
-    Reference: the sum of Kim (28), (30) over all links.
-
-    Returns
-    -------
-    ndarray, shape (6, nv)
-        A a + Adot v is the external moment about the centre of mass, N m, and the external force,
-        N, weight and ground reactions included.
-
-    """
-    rows, A, A_dot = w._kept(scratch.momentum_rows)
-    if not centroidal.centroidal_momentum_rate(w.robot, w._screws, q, v, rows):
-        w._explain(q=q, v=v)
-    return A, A_dot
-
-
-@quantity(columns, states=States(
-    batch_kinematics.com_jacobian_rate_states, COM_JACOBIANS, [lanes_of(shape(12, -1))]))
-def com_jacobian_dot(w: Workspace, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-    """
-    Return the time derivative of `com_jacobian`.
-
-    Reference: the derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
-
-    Returns
-    -------
-    ndarray, shape (3, nv)
-        J a + Jdot v is the acceleration of the centre of mass in the root's frame, m/s^2; zeros
-        for a robot without mass.
-
-    """
-    _, rate = w.centroidal_momentum_matrix_dot(q, v)
-    mass = w.model.mass
-    return rate[3:] / mass if mass else np.zeros((3, w._nv))
+# The plain functions.
+centroidal_momentum_matrix = plain(CentroidalMethods.centroidal_momentum_matrix)
+centroidal_momentum_matrix_dot = plain(
+    CentroidalMethods.centroidal_momentum_matrix_dot, np.ndarray)
+com_jacobian_dot = plain(CentroidalMethods.com_jacobian_dot)

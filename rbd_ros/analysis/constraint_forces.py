@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.quantity import quantity_of
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
 
-def _constraint_forces(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
-    """Return the forces of all equations of constraints, N and N m, in the axes of frames a."""
-    w.check(q=q, v=v, a=a)
-    return np.zeros(0)
+class ConstraintForceMethods(RobotArrays):
+    """The forces of constraints, none without closed loops."""
+
+    def constraint_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return the forces of all equations of constraints, N and N m, in axes of frames a."""
+        self.check(q=q, v=v, a=a)
+        return np.zeros(0)
 
 
-@quantity_of(_constraint_forces)
 def constraint_forces(model: Model, q: ArrayLike, v: ArrayLike,
                       a: ArrayLike) -> dict[str, np.ndarray]:
     """

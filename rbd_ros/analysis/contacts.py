@@ -19,12 +19,12 @@ from math import hypot, inf, isinf
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros._internal.text import listed
-from rbd_ros.analysis import jacobians  # noqa: F401, declares methods that are called here
-import rbd_ros.dynamics
+from rbd_ros.analysis.jacobians import JacobianMethods
+from rbd_ros.dynamics import DynamicsMethods
 from rbd_ros.errors import StateError
 from rbd_ros.kernels import contacts as kernels
 from rbd_ros.kernels.link_jacobians import jacobians_and_biases
-import rbd_ros.kinematics   # noqa: F401
+from rbd_ros.kinematics import KinematicsMethods
 from rbd_ros.model.arguments import finite_array, mask, Wrenches
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
@@ -32,8 +32,8 @@ from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.contacts import (ConstrainedDynamics, ConstrainedInverseDynamics, Contact,
                                         ContactBuffers, ContactCheck, LastContacts)
 from rbd_ros.workspace.coupled import CoupledMethods
-from rbd_ros.workspace.quantity import quantity_of
-from rbd_ros.workspace.workspace import Workspace, workspace_of
+from rbd_ros.workspace.quantity import plain, quantity
+from rbd_ros.workspace.workspace import workspace_of
 
 __all__ = ['check_contacts', 'constrained_dynamics', 'constrained_inverse_dynamics']
 # Largest imbalance of velocities without motors, as a share of the largest torque.
@@ -42,70 +42,133 @@ IMBALANCE = 1e-8
 RANK = 1e-10
 
 
-def _write_frames(w: Workspace, q: ArrayLike, v: ArrayLike, found: ContactBuffers) -> None:
-    """Write the Jacobian, Jdot v and the pose of each contact's link."""
-    if not isinstance(w, CoupledMethods):
-        if not jacobians_and_biases(w.robot, w._screws, q, v, found.link_rows, found.frames):
-            w._explain(q=q, v=v)
-        return
-    for link, J, rate, T in found.places:
-        J[:], T[:] = w.world_jacobian(q, link)
-        rate[:] = w.world_jacobian_dot_v(q, v, link)
+class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
+    """Dynamics of a robot with contacts."""
+
+    def _write_frames(self, q: ArrayLike, v: ArrayLike, found: ContactBuffers) -> None:
+        """Write the Jacobian, Jdot v and the pose of each contact's link."""
+        if not isinstance(self, CoupledMethods):
+            if not jacobians_and_biases(self.robot, self._screws, q, v, found.link_rows,
+                                        found.frames):
+                self._explain(q=q, v=v)
+            return
+        for link, J, rate, T in found.places:
+            J[:], T[:] = self.world_jacobian(q, link)
+            rate[:] = self.world_jacobian_dot_v(q, v, link)
+
+    @quantity(kept=True)
+    def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                             contacts: Sequence[Contact], *,
+                             external_wrenches: Wrenches | None = None) -> ConstrainedDynamics:
+        """
+        Return the accelerations of a robot whose contacts hold, and the wrenches there.
+
+        The velocities of contacts do not change, whatever they are: after a touchdown, v must be
+        that after the impact, in which J v = 0. Positions drift if accelerations are integrated.
+        The torques of a floating base are usually zero in the first six entries.
+
+        Contacts may be redundant, such as four points of one foot, or the contact of a link that
+        no joint moves. Accelerations are unique nevertheless; of the wrenches that explain them,
+        those with the smallest sum of squares (N m and N) are returned. Redundant contacts can
+        contradict each other if J v is not 0; they are then satisfied in the sense of least
+        squares.
+
+        Reference: Gauss's principle; Featherstone (2008), (8.4); the limit of proximal iterations,
+        as in Carpentier, Budhiraja and Mansard (2021).
+
+        Parameters
+        ----------
+        contacts : list or tuple of Contact
+            Any number. Reuse the same objects in a control loop.
+
+        Returns
+        -------
+        ConstrainedDynamics
+            With the fields ``a wrenches redundant``.
+
+        """
+        found = self._kept(LastContacts).of(self, contacts)
+        M, b = self.mass_matrix(q), self.bias_torques(q, v, external_wrenches)
+        self._write_frames(q, v, found)
+        status = kernels.constrained_dynamics(
+            M, b, self._kept(self._carriers), found.frames, found.table, v, tau, *found.work,
+            found.a, found.wrenches)
+        if status < 0:
+            self._refuse(-status - 1, q)
+        if not status:
+            self._explain(q=q, v=v, tau=tau)
+        return ConstrainedDynamics(found.a, found.wrenches, found.equations + 1 - status)
+
+    @quantity()
+    def constrained_inverse_dynamics(
+            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Sequence[Contact], *,
+            actuated: ArrayLike | None = None, wrench_weights: ArrayLike | None = None,
+            torque_weights: ArrayLike | None = None,
+            external_wrenches: Wrenches | None = None) -> ConstrainedInverseDynamics:
+        """
+        Return torques and contact wrenches that produce accelerations, and check the wrenches.
+
+        The equations of velocities without motors, such as those of a floating base, are satisfied
+        exactly; a StateError tells what is missing if these contacts cannot. Of all solutions,
+        that with the smallest
+
+            sum wrench_weights wrenches^2 + sum torque_weights tau^2
+
+        is returned. Friction cones and the extent of soles are reported, not imposed: that would
+        take a quadratic program. Whether a keeps the contacts still is not checked.
+
+        Parameters
+        ----------
+        contacts : list or tuple of Contact
+            Any number. Reuse the same objects in a control loop.
+        actuated : array_like of bool, shape (nv,), optional
+            Which velocities a motor drives; by default all but those of free joints.
+        wrench_weights : array_like, shape (contacts, 6), optional
+            Weights of moments, 1/(N m)^2, and forces, 1/N^2, in axes of the root; by default 1.
+        torque_weights : array_like, shape (nv,), optional
+            Weights of torques, 1/(N m)^2 or 1/N^2; by default 0.
+
+        Returns
+        -------
+        ConstrainedInverseDynamics
+            With the fields ``tau wrenches checks``.
+
+        """
+        model, found = self.model, self._kept(LastContacts).of(self, contacts)
+        motors = self._kept(_motors) if actuated is None else mask(model, 'actuated', actuated)
+        largest = np.abs(self.bias_torques(q, v, external_wrenches)).max(initial=0.0)
+        tau = self.inverse_dynamics(q, v, a, external_wrenches).copy()
+        largest = max(largest, np.abs(tau).max(initial=0.0))
+        self._write_frames(q, v, found)
+        kernels.contact_jacobian(found.frames, found.table, found.transposed)
+        J_T, held = found.transposed[:, :found.equations], found.held
+        # J^T f = tau without motors: the shortest f, and directions that change nothing.
+        U, s, V_T = np.linalg.svd(J_T[~motors])
+        rank = int(np.sum(s > RANK * s[0])) if s.size else 0
+        f = V_T[:rank].T @ (U[:, :rank].T @ tau[~motors] / s[:rank])
+        if wrench_weights is not None or torque_weights is not None:
+            weights = [1.0] if wrench_weights is None else _weights(
+                'wrench_weights', wrench_weights, (len(found.contacts), 6)).ravel()[held]
+            of_torques = (np.zeros(model.nv) if torque_weights is None else
+                          _weights('torque_weights', torque_weights, (model.nv,)))
+            free, rows = V_T[rank:].T, np.sqrt(of_torques[motors, None]) * J_T[motors]
+            scales = np.sqrt(weights)
+            A = np.vstack((scales[:, None] * free, rows @ free))
+            x = np.concatenate((scales * f, rows @ f - np.sqrt(of_torques[motors]) * tau[motors]))
+            f = f - free @ np.linalg.lstsq(A, x)[0]
+        tau -= J_T @ f
+        _check_balance(model, tau, motors, largest)
+        tau[~motors] = 0.0
+        wrenches = np.zeros((len(found.contacts), 6))
+        wrenches.flat[held] = f
+        checks = tuple(_check(contact, T, wrench) for contact, (_, _, _, T), wrench
+                       in zip(found.contacts, found.places, wrenches))
+        return ConstrainedInverseDynamics(tau, wrenches, checks)
 
 
-def _constrained_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                          contacts: Sequence[Contact], *,
-                          external_wrenches: Wrenches | None = None) -> ConstrainedDynamics:
-    found = w._kept(LastContacts).of(w, contacts)
-    M, b = w.mass_matrix(q), w.bias_torques(q, v, external_wrenches)
-    _write_frames(w, q, v, found)
-    status = kernels.constrained_dynamics(
-        M, b, w._kept(w._carriers), found.frames, found.table, v, tau, *found.work, found.a,
-        found.wrenches)
-    if status < 0:
-        w._refuse(-status - 1, q)
-    if not status:
-        w._explain(q=q, v=v, tau=tau)
-    return ConstrainedDynamics(found.a, found.wrenches, found.equations + 1 - status)
-
-
-@quantity_of(_constrained_dynamics)
-def constrained_dynamics(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                         contacts: Sequence[Contact], *,
-                         external_wrenches: Wrenches | None = None) -> ConstrainedDynamics:
-    """
-    Return the accelerations of a robot whose contacts hold, and the wrenches there.
-
-    The velocities of contacts do not change, whatever they are: after a touchdown, v must be that
-    after the impact, in which J v = 0. Positions drift if accelerations are integrated.
-
-    Contacts may be redundant, such as four points of one foot, or the contact of a link that no
-    joint moves. Accelerations are unique nevertheless; of the wrenches that explain them, those
-    with the smallest sum of squares (N m and N) are returned. Redundant contacts can contradict
-    each other if J v is not 0; they are then satisfied in the sense of least squares.
-
-    Reference: Gauss's principle; Featherstone (2008), (8.4); the limit of proximal iterations, as
-    in Carpentier, Budhiraja and Mansard (2021).
-
-    Parameters
-    ----------
-    model, q, v, tau
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N,
-        which for a floating base is usually zero in the first six entries.
-    contacts : list or tuple of Contact
-        Any number. Reuse the same objects in a control loop.
-    external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
-
-    Returns
-    -------
-    ConstrainedDynamics
-        With the fields ``a wrenches redundant``.
-
-    """
-    a, wrenches, redundant = workspace_of(model).constrained_dynamics(
-        q, v, tau, contacts, external_wrenches=external_wrenches)
-    return ConstrainedDynamics(a.copy(), wrenches.copy(), redundant)
+# The plain functions.
+constrained_dynamics = plain(ContactMethods.constrained_dynamics)
+constrained_inverse_dynamics = plain(ContactMethods.constrained_inverse_dynamics)
 
 
 def _motors(w: WorkspaceBase) -> np.ndarray:
@@ -114,43 +177,6 @@ def _motors(w: WorkspaceBase) -> np.ndarray:
             if joint.kind in ('free', 'free_euler_zyx')
             for suffix in KINDS[joint.kind].velocity_suffixes}
     return np.array([name not in base for name in w.model.velocity_names], bool)
-
-
-def _constrained_inverse_dynamics(
-        w: Workspace, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Sequence[Contact], *,
-        actuated: ArrayLike | None = None, wrench_weights: ArrayLike | None = None,
-        torque_weights: ArrayLike | None = None,
-        external_wrenches: Wrenches | None = None) -> ConstrainedInverseDynamics:
-    model, found = w.model, w._kept(LastContacts).of(w, contacts)
-    motors = w._kept(_motors) if actuated is None else mask(model, 'actuated', actuated)
-    largest = np.abs(w.bias_torques(q, v, external_wrenches)).max(initial=0.0)
-    tau = w.inverse_dynamics(q, v, a, external_wrenches).copy()
-    largest = max(largest, np.abs(tau).max(initial=0.0))
-    _write_frames(w, q, v, found)
-    kernels.contact_jacobian(found.frames, found.table, found.transposed)
-    J_T, held = found.transposed[:, :found.equations], found.held
-    # J^T f = tau without motors: the shortest f, and directions that change nothing.
-    U, s, V_T = np.linalg.svd(J_T[~motors])
-    rank = int(np.sum(s > RANK * s[0])) if s.size else 0
-    f = V_T[:rank].T @ (U[:, :rank].T @ tau[~motors] / s[:rank])
-    if wrench_weights is not None or torque_weights is not None:
-        weights = [1.0] if wrench_weights is None else _weights(
-            'wrench_weights', wrench_weights, (len(found.contacts), 6)).ravel()[held]
-        of_torques = (np.zeros(model.nv) if torque_weights is None else
-                      _weights('torque_weights', torque_weights, (model.nv,)))
-        free, rows = V_T[rank:].T, np.sqrt(of_torques[motors, None]) * J_T[motors]
-        scales = np.sqrt(weights)
-        A = np.vstack((scales[:, None] * free, rows @ free))
-        x = np.concatenate((scales * f, rows @ f - np.sqrt(of_torques[motors]) * tau[motors]))
-        f = f - free @ np.linalg.lstsq(A, x)[0]
-    tau -= J_T @ f
-    _check_balance(model, tau, motors, largest)
-    tau[~motors] = 0.0
-    wrenches = np.zeros((len(found.contacts), 6))
-    wrenches.flat[held] = f
-    checks = tuple(_check(contact, T, wrench) for contact, (_, _, _, T), wrench
-                   in zip(found.contacts, found.places, wrenches))
-    return ConstrainedInverseDynamics(tau, wrenches, checks)
 
 
 def _weights(label: str, values: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
@@ -168,50 +194,6 @@ def _check_balance(model: Model, rest: np.ndarray, motors: np.ndarray, largest: 
         raise StateError('these contacts cannot produce the acceleration a: no motor exerts '
                          f'{listed(values)} (N m or N); add contacts, take a from '
                          '`constrained_dynamics`, or correct `actuated`')
-
-
-@quantity_of(_constrained_inverse_dynamics)
-def constrained_inverse_dynamics(
-        model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Sequence[Contact], *,
-        actuated: ArrayLike | None = None, wrench_weights: ArrayLike | None = None,
-        torque_weights: ArrayLike | None = None,
-        external_wrenches: Wrenches | None = None) -> ConstrainedInverseDynamics:
-    """
-    Return torques and contact wrenches that produce the accelerations a, and check the wrenches.
-
-    The equations of velocities without motors, such as those of a floating base, are satisfied
-    exactly; a StateError tells what is missing if these contacts cannot. Of all solutions, that
-    with the smallest
-
-        sum wrench_weights wrenches^2 + sum torque_weights tau^2
-
-    is returned. Friction cones and the extent of soles are reported, not imposed: that would take
-    a quadratic program. Whether a keeps the contacts still is not checked.
-
-    Parameters
-    ----------
-    model, q, v, a
-        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
-    contacts : list or tuple of Contact
-        Any number. Reuse the same objects in a control loop.
-    actuated : array_like of bool, shape (nv,), optional
-        Which velocities a motor drives; by default all but those of free joints.
-    wrench_weights : array_like, shape (contacts, 6), optional
-        Weights of moments, 1/(N m)^2, and forces, 1/N^2, in the axes of the root; by default 1.
-    torque_weights : array_like, shape (nv,), optional
-        Weights of torques, 1/(N m)^2 or 1/N^2; by default 0.
-    external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
-
-    Returns
-    -------
-    ConstrainedInverseDynamics
-        With the fields ``tau wrenches checks``.
-
-    """
-    return workspace_of(model).constrained_inverse_dynamics(
-        q, v, a, contacts, actuated=actuated, wrench_weights=wrench_weights,
-        torque_weights=torque_weights, external_wrenches=external_wrenches)
 
 
 def check_contacts(model: Model, q: ArrayLike, contacts: Sequence[Contact],

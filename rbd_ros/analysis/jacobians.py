@@ -21,7 +21,7 @@ from rbd_ros.model.se3 import skew
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.lanes import lanes_of, shape, States
 from rbd_ros.workspace.maps import columns, matrix, same
-from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
@@ -34,135 +34,137 @@ def check_state(model: Model, q: ArrayLike, **velocities: ArrayLike) -> list[np.
             *(finite_vector(model, label, x) for label, x in velocities.items())]
 
 
-def jacobian_and_rate(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str,
-                      aligned: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Jacobian of a link and its rate, in the link's axes or, aligned, the root's."""
-    rows, J, J_dot, _ = w._kept(scratch.jacobian_rates)
-    if not link_jacobians.link_jacobian_rate(w.robot, w._screws, q, v, w._link_row(link), aligned,
-                                             rows):
-        w._explain(q=q, v=v)
-    return J, J_dot
+class JacobianMethods(RobotArrays):
+    """Rates and derivatives of Jacobians."""
+
+    def _jacobian_and_rate(self, q: ArrayLike, v: ArrayLike, link: str,
+                           aligned: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the Jacobian of a link and its rate, in its axes or, aligned, the root's."""
+        rows, J, J_dot, _ = self._kept(scratch.jacobian_rates)
+        if not link_jacobians.link_jacobian_rate(self.robot, self._screws, q, v,
+                                                 self._link_row(link), aligned, rows):
+            self._explain(q=q, v=v)
+        return J, J_dot
+
+    @quantity(columns, columns, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
+        batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
+        of_link=lambda w, link: (w._link_row(link), False)))
+    def jacobian_dot(self, q: ArrayLike, v: ArrayLike,
+                     link: str) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the time derivative of the body Jacobian of a link.
+
+        Reference: Garofalo et al. (28), with dS/dt.
+
+        Returns
+        -------
+        ndarray, shape (6, nv)
+            Angular first, in the link's axes: J a + Jdot v is the rate of the twist's components.
+
+        """
+        return self._jacobian_and_rate(q, v, link, False)
+
+    @quantity(columns, columns, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
+        batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
+        of_link=lambda w, link: (w._link_row(link), True)))
+    def world_jacobian_dot(self, q: ArrayLike, v: ArrayLike,
+                           link: str) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the rate of `world_jacobian`, Ad_R (Jdot + blockdiag([omega], [omega]) J).
+
+        Returns
+        -------
+        ndarray, shape (6, nv)
+            J a + Jdot v is the angular acceleration and the acceleration of the link's origin, in
+            the root's axes, rad/s^2 and m/s^2.
+
+        """
+        return self._jacobian_and_rate(q, v, link, True)
+
+    def _bias(self, q: ArrayLike, v: ArrayLike, link: str, aligned: bool) -> np.ndarray:
+        bias = self._kept(scratch.link_acceleration)
+        if not link_jacobians.link_bias(self.robot, self._screws, q, v, self._link_row(link),
+                                        aligned, bias):
+            self._explain(q=q, v=v)
+        return bias[0]
+
+    @quantity(same)
+    def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+        """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
+        return self._bias(q, v, link, False)
+
+    @quantity(same)
+    def world_jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+        """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
+        return self._bias(q, v, link, True)
+
+    @quantity(columns, columns, columns, part=2, kept=True,
+              returns='J, J_dot, J_ddot : ndarray, shape (6, nv)')
+    def jacobian_ddot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                      link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return the second time derivative of the body Jacobian of a link.
+
+        Reference: Garofalo et al. (29), with dS/dt and its rate.
+
+        Returns
+        -------
+        ndarray, shape (6, nv), angular first, in the link's axes
+
+        """
+        rows, J, J_dot, J_ddot = self._kept(scratch.jacobian_rates)
+        if not link_jacobians.link_jacobian_rates(self.robot, self._screws, q, v, a,
+                                                  self._link_row(link), rows):
+            self._explain(q=q, v=v, a=a)
+        return J, J_dot, J_ddot
+
+    @quantity(matrix)
+    def jacobian_derivatives(self, q: ArrayLike, link: str) -> np.ndarray:
+        """
+        Return the derivatives of the body Jacobian of a link with respect to the coordinates.
+
+        Reference: Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
+
+        Returns
+        -------
+        ndarray, shape (6, nv, nv)
+            ``dJ[:, :, h]``, with respect to coordinate h, per rad or m, is also that of Jdot with
+            respect to v_h.
+
+        """
+        of_J = self._result(scratch.jacobian_change)
+        if not link_jacobians.link_jacobian_derivatives(self.robot, self._screws, q,
+                                                        self._link_row(link), of_J):
+            self._explain(q=q)
+        return of_J.transpose(1, 2, 0)
+
+    @quantity(matrix, matrix)
+    def jacobian_dot_derivatives(self, q: ArrayLike, v: ArrayLike,
+                                 link: str) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the derivatives of Jdot of a link with respect to coordinates and velocities.
+
+        Reference: Garofalo et al. (30), (32), (33).
+
+        Returns
+        -------
+        by_q, by_v : ndarray, shape (6, nv, nv)
+            Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
+
+        """
+        of_J, of_rate = self._result(scratch.jacobian_changes)
+        if not link_jacobians.link_jacobian_rate_derivatives(self.robot, self._screws, q, v,
+                                                             self._link_row(link), of_J, of_rate):
+            self._explain(q=q, v=v)
+        return of_rate.transpose(1, 2, 0), of_J.transpose(1, 2, 0)
 
 
-@quantity(columns, columns, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
-    batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
-    of_link=lambda w, link: (w._link_row(link), False)))
-def jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-                 link: str) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the time derivative of the body Jacobian of a link.
-
-    Reference: Garofalo et al. (28), with dS/dt.
-
-    Returns
-    -------
-    ndarray, shape (6, nv)
-        Angular first, in the link's axes: J a + Jdot v is the rate of the twist's components.
-
-    """
-    return jacobian_and_rate(w, q, v, link, False)
-
-
-@quantity(columns, columns, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
-    batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
-    of_link=lambda w, link: (w._link_row(link), True)))
-def world_jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-                       link: str) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the time derivative of `world_jacobian`, Ad_R (Jdot + blockdiag([omega], [omega]) J).
-
-    Returns
-    -------
-    ndarray, shape (6, nv)
-        J a + Jdot v is the angular acceleration and the acceleration of the link's origin, in the
-        root's axes, rad/s^2 and m/s^2.
-
-    """
-    return jacobian_and_rate(w, q, v, link, True)
-
-
-def _bias(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str, aligned: bool) -> np.ndarray:
-    bias = w._kept(scratch.link_acceleration)
-    if not link_jacobians.link_bias(w.robot, w._screws, q, v, w._link_row(link), aligned, bias):
-        w._explain(q=q, v=v)
-    return bias[0]
-
-
-def _jacobian_dot_v(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
-    """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
-    return _bias(w, q, v, link, False)
-
-
-def _world_jacobian_dot_v(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
-    """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
-    return _bias(w, q, v, link, True)
-
-
-add_method('jacobian_dot_v', _jacobian_dot_v, same)
-add_method('world_jacobian_dot_v', _world_jacobian_dot_v, same)
-
-
-@quantity(columns, columns, columns, part=2, kept=True,
-          returns='J, J_dot, J_ddot : ndarray, shape (6, nv)')
-def jacobian_ddot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                  link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return the second time derivative of the body Jacobian of a link.
-
-    Reference: Garofalo et al. (29), with dS/dt and its rate.
-
-    Returns
-    -------
-    ndarray, shape (6, nv), angular first, in the link's axes
-
-    """
-    rows, J, J_dot, J_ddot = w._kept(scratch.jacobian_rates)
-    if not link_jacobians.link_jacobian_rates(w.robot, w._screws, q, v, a, w._link_row(link),
-                                              rows):
-        w._explain(q=q, v=v, a=a)
-    return J, J_dot, J_ddot
-
-
-@quantity(matrix)
-def jacobian_derivatives(w: RobotArrays, q: ArrayLike, link: str) -> np.ndarray:
-    """
-    Return the derivatives of the body Jacobian of a link with respect to the coordinates.
-
-    Reference: Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
-
-    Returns
-    -------
-    ndarray, shape (6, nv, nv)
-        ``dJ[:, :, h]``, with respect to coordinate h, per rad or m, is also that of Jdot with
-        respect to v_h.
-
-    """
-    of_J = w._result(scratch.jacobian_change)
-    if not link_jacobians.link_jacobian_derivatives(w.robot, w._screws, q, w._link_row(link),
-                                                    of_J):
-        w._explain(q=q)
-    return of_J.transpose(1, 2, 0)
-
-
-@quantity(matrix, matrix)
-def jacobian_dot_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike,
-                             link: str) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the derivatives of Jdot of a link with respect to coordinates and velocities.
-
-    Reference: Garofalo et al. (30), (32), (33).
-
-    Returns
-    -------
-    by_q, by_v : ndarray, shape (6, nv, nv)
-        Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
-
-    """
-    of_J, of_rate = w._result(scratch.jacobian_changes)
-    if not link_jacobians.link_jacobian_rate_derivatives(w.robot, w._screws, q, v,
-                                                         w._link_row(link), of_J, of_rate):
-        w._explain(q=q, v=v)
-    return of_rate.transpose(1, 2, 0), of_J.transpose(1, 2, 0)
+# The plain functions.
+jacobian_dot = plain(JacobianMethods.jacobian_dot, np.ndarray)
+world_jacobian_dot = plain(JacobianMethods.world_jacobian_dot, np.ndarray)
+jacobian_ddot = plain(JacobianMethods.jacobian_ddot, np.ndarray)
+jacobian_derivatives = plain(JacobianMethods.jacobian_derivatives)
+jacobian_dot_derivatives = plain(JacobianMethods.jacobian_dot_derivatives)
 
 
 def link_com_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:

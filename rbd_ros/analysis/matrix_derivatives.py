@@ -14,145 +14,146 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.analysis.regressors import christoffel_share
-import rbd_ros.derivatives
-import rbd_ros.dynamics     # noqa: F401, these declare methods that are called here
+from rbd_ros.analysis.regressors import christoffel_share, RegressorMethods
+from rbd_ros.derivatives import DerivativeMethods
+from rbd_ros.dynamics import DynamicsMethods
 from rbd_ros.kernels import composite_body_rates, matrix_derivatives, parameter_matrices
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.maps import matrix_by_coordinates, matrix_by_parameters, rows
-from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.results import (Factorization, is_body_form, MatricesDot,
                                        ParameterDerivatives)
-from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import Workspace
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
            'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',
            'parameter_derivatives', 'ParameterDerivatives']
 
 
-@quantity(matrix_by_coordinates)
-def mass_matrix_derivatives(w: RobotArrays, q: ArrayLike) -> np.ndarray:
-    """
-    Return the derivatives of the mass matrix with respect to the coordinates.
+class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMethods):
+    """Derivatives of the matrices M, C and g."""
 
-    Reference: Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
+    @quantity(matrix_by_coordinates)
+    def mass_matrix_derivatives(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the derivatives of the mass matrix with respect to the coordinates.
 
-    Returns
-    -------
-    ndarray, shape (nv, nv, nv)
-        ``dM[:, :, h]`` is taken with respect to coordinate h, per rad or m.
+        Reference: Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
 
-    """
-    D = w._result(scratch.cube)
-    if not matrix_derivatives.mass_matrix_derivatives(w.robot, w._screws, q, D):
-        w._explain(q=q)
-    return D.transpose(1, 2, 0)
+        Returns
+        -------
+        ndarray, shape (nv, nv, nv)
+            ``dM[:, :, h]`` is taken with respect to coordinate h, per rad or m.
+
+        """
+        D = self._result(scratch.cube)
+        if not matrix_derivatives.mass_matrix_derivatives(self.robot, self._screws, q, D):
+            self._explain(q=q)
+        return D.transpose(1, 2, 0)
+
+    @quantity(matrix_by_coordinates, matrix_by_coordinates)
+    def coriolis_matrix_derivatives(self, q: ArrayLike, v: ArrayLike, *,
+            factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the derivatives of the Coriolis matrix with respect to coordinates and velocities.
+
+        Reference: Garofalo et al. (24b), (24c), with dS/dq.
+
+        Returns
+        -------
+        by_q, by_v : ndarray, shape (nv, nv, nv)
+            Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
+
+        """
+        skew = 1 if is_body_form(factorization) else None
+        by_q, by_v = self._result(scratch.cubes)
+        if not matrix_derivatives.coriolis_matrix_derivatives(
+                self.robot, self._screws, q, v, skew, by_q, by_v):
+            self._explain(q=q, v=v)
+        return by_q.transpose(1, 2, 0), by_v.transpose(1, 2, 0)
+
+    @quantity()
+    def gravity_torques_derivatives(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the derivatives of the gravity torques with respect to the coordinates.
+
+        Reference: Garofalo et al. (24d).
+
+        Returns
+        -------
+        ndarray, shape (nv, nv)
+            Column h: with respect to coordinate h, N m or N per rad or m; symmetric if v = dq/dt.
+
+        """
+        # Where nothing moves, all torques are those of gravity.
+        return self.inverse_dynamics_derivatives(q, self._zeros, self._zeros).by_position
+
+    def _write_rates(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                     factorization: Factorization, rates: np.ndarray) -> None:
+        """Write C and the rates of C and g."""
+        body_form = is_body_form(factorization)
+        if not composite_body_rates.composite_rates(self.robot, self._screws, q, v, a, rates):
+            self._explain(q=q, v=v, a=a)
+        if body_form:
+            matrix_derivatives.add_factorization_rate(self.robot, rates)
+
+    @quantity()
+    def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
+                     factorization: Factorization = 'christoffel') -> MatricesDot:
+        """
+        Return the time derivatives dM/dt, dC/dt and dg/dt.
+
+        Reference: Garofalo et al. (25), with Jddot and the rate of Psi, whose dots (25b) lacks.
+
+        """
+        n, rates = self._nv, self._result(scratch.matrix_rates)
+        self._write_rates(q, v, a, factorization, rates)
+        C = rates[:n]
+        return MatricesDot(C + C.T, rates[n:2 * n], rates[2 * n])
+
+    @quantity(matrix_by_parameters, matrix_by_parameters, rows)
+    def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, *,
+                              factorization: Factorization = 'christoffel'
+                              ) -> ParameterDerivatives:
+        """
+        Return the derivatives of M, C and g with respect to the inertial parameters pi.
+
+        C and g, and M without the armature, are linear in pi: each is the sum of its derivatives
+        times the parameters. The last axis is that of the columns of the regressors:
+        ``np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g`` is `torque_regressor`.
+
+        Reference: Garofalo et al. (13), with Jdot, whose dot (13b) lacks.
+
+        """
+        M, C, g = self._result(scratch.matrices_by_parameters)
+        h = christoffel_share(factorization)
+        if not parameter_matrices.parameter_matrices(self.robot, self._screws, q, v,
+                                                     self._kept(scratch.body_table), h, M, C, g):
+            self._explain(q=q, v=v)
+        return ParameterDerivatives(M, C, g)
+
+    @quantity()
+    def acceleration_parameter_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
+            external_wrenches: Wrenches | None = None) -> np.ndarray:
+        """
+        Return the derivatives of accelerations with respect to inertial parameters, -M^-1 Y.
+
+        Returns
+        -------
+        ndarray, shape (nv, 10 * bodies)
+            Columns as for Y, the `torque_regressor`.
+
+        """
+        a = self.forward_dynamics(q, v, tau, external_wrenches)
+        Y = self.torque_regressor(q, v, a)
+        return -np.linalg.solve(self.mass_matrix(q), Y)
 
 
-@quantity(matrix_by_coordinates, matrix_by_coordinates)
-def coriolis_matrix_derivatives(
-        w: RobotArrays, q: ArrayLike, v: ArrayLike, *,
-        factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the derivatives of the Coriolis matrix with respect to coordinates and velocities.
-
-    Reference: Garofalo et al. (24b), (24c), with dS/dq.
-
-    Returns
-    -------
-    by_q, by_v : ndarray, shape (nv, nv, nv)
-        Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
-
-    """
-    skew = 1 if is_body_form(factorization) else None
-    by_q, by_v = w._result(scratch.cubes)
-    if not matrix_derivatives.coriolis_matrix_derivatives(w.robot, w._screws, q, v, skew, by_q,
-                                                          by_v):
-        w._explain(q=q, v=v)
-    return by_q.transpose(1, 2, 0), by_v.transpose(1, 2, 0)
-
-
-@quantity()
-def gravity_torques_derivatives(w: Workspace, q: ArrayLike) -> np.ndarray:
-    """
-    Return the derivatives of the gravity torques with respect to the coordinates.
-
-    Reference: Garofalo et al. (24d).
-
-    Returns
-    -------
-    ndarray, shape (nv, nv)
-        Column h: with respect to coordinate h, N m or N per rad or m; symmetric if v = dq/dt.
-
-    """
-    # Where nothing moves, all torques are those of gravity.
-    return w.inverse_dynamics_derivatives(q, w._zeros, w._zeros).by_position
-
-
-def _write_rates(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                 factorization: Factorization, rates: np.ndarray) -> None:
-    """Write C and the rates of C and g."""
-    body_form = is_body_form(factorization)
-    if not composite_body_rates.composite_rates(w.robot, w._screws, q, v, a, rates):
-        w._explain(q=q, v=v, a=a)
-    if body_form:
-        matrix_derivatives.add_factorization_rate(w.robot, rates)
-
-
-add_method('_write_rates', _write_rates)
-
-
-@quantity()
-def matrices_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
-                 factorization: Factorization = 'christoffel') -> MatricesDot:
-    """
-    Return the time derivatives dM/dt, dC/dt and dg/dt.
-
-    Reference: Garofalo et al. (25), with Jddot and the rate of Psi, whose dots (25b) lacks.
-
-    """
-    n, rates = w._nv, w._result(scratch.matrix_rates)
-    _write_rates(w, q, v, a, factorization, rates)
-    C = rates[:n]
-    return MatricesDot(C + C.T, rates[n:2 * n], rates[2 * n])
-
-
-@quantity(matrix_by_parameters, matrix_by_parameters, rows)
-def parameter_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, *,
-                          factorization: Factorization = 'christoffel') -> ParameterDerivatives:
-    """
-    Return the derivatives of M, C and g with respect to the inertial parameters pi.
-
-    C and g, and M without the armature, are linear in pi: each is the sum of its derivatives times
-    the parameters. The last axis is that of the columns of the regressors:
-    ``np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g`` is `torque_regressor`.
-
-    Reference: Garofalo et al. (13), with Jdot, whose dot (13b) lacks.
-
-    """
-    M, C, g = w._result(scratch.matrices_by_parameters)
-    h = christoffel_share(factorization)
-    if not parameter_matrices.parameter_matrices(w.robot, w._screws, q, v,
-                                                 w._kept(scratch.body_table), h, M, C, g):
-        w._explain(q=q, v=v)
-    return ParameterDerivatives(M, C, g)
-
-
-@quantity()
-def acceleration_parameter_derivatives(
-        w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
-        external_wrenches: Wrenches | None = None) -> np.ndarray:
-    """
-    Return the derivatives of the accelerations with respect to the inertial parameters, -M^-1 Y.
-
-    Returns
-    -------
-    ndarray, shape (nv, 10 * bodies)
-        Columns as for Y, the `torque_regressor`.
-
-    """
-    a = w.forward_dynamics(q, v, tau, external_wrenches)
-    Y = w.torque_regressor(q, v, a)
-    return -np.linalg.solve(w.mass_matrix(q), Y)
+# The plain functions.
+mass_matrix_derivatives = plain(MatrixDerivativeMethods.mass_matrix_derivatives)
+coriolis_matrix_derivatives = plain(MatrixDerivativeMethods.coriolis_matrix_derivatives)
+gravity_torques_derivatives = plain(MatrixDerivativeMethods.gravity_torques_derivatives)
+matrices_dot = plain(MatrixDerivativeMethods.matrices_dot)
+parameter_derivatives = plain(MatrixDerivativeMethods.parameter_derivatives)
+acceleration_parameter_derivatives = plain(
+    MatrixDerivativeMethods.acceleration_parameter_derivatives)

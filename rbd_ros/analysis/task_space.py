@@ -10,22 +10,18 @@ kept finite where it has fewer or the Jacobian loses rank.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.analysis.jacobians import jacobian_and_rate
-import rbd_ros.dynamics     # noqa: F401, declares methods that are called here
+from rbd_ros.analysis.jacobians import JacobianMethods
+from rbd_ros.dynamics import DynamicsMethods
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.task_space import task_space, UNMOVED
 from rbd_ros.model.arguments import choice, number
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.base import WorkspaceBase
-from rbd_ros.workspace.quantity import add_method, quantity_of
+from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.results import Frame, FRAMES, TaskSpaceDynamics
-from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 __all__ = ['characteristic_length', 'task_space_dynamics', 'TaskSpaceDynamics']
 LENGTH_SHARE = 0.2    # unit of length of condition numbers over distance from root to link
@@ -50,96 +46,85 @@ def _lengths_of_links(w: WorkspaceBase) -> dict[str, float]:
     return {}
 
 
-def _task_terms(w: WorkspaceBase, q: ArrayLike, M: np.ndarray, b: np.ndarray, rows: np.ndarray,
-                link: str, last: int, length: float,
-                limit: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (Lambda, eta, condition number), J_bar and the null-space projector."""
-    results = w._kept(scratch.task_results)
-    status = task_space(np.ascontiguousarray(M), rows, b, w._kept(w._carriers), last, length,
-                        limit, *w._kept(scratch.task_work), *results)
-    if status == UNMOVED:
-        raise ModelError(f"link '{link}' is part of the root: no joint moves it")
-    if status > 0:
-        w._refuse(status - 1, q)
-    return results
+class TaskSpaceMethods(DynamicsMethods, JacobianMethods):
+    """The equations of motion of a link."""
+
+    def _task_terms(self, q: ArrayLike, M: np.ndarray, b: np.ndarray, rows: np.ndarray,
+                    link: str, last: int, length: float,
+                    limit: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (Lambda, eta, condition number), J_bar and the null-space projector."""
+        results = self._kept(scratch.task_results)
+        status = task_space(np.ascontiguousarray(M), rows, b, self._kept(self._carriers), last,
+                            length, limit, *self._kept(scratch.task_work), *results)
+        if status == UNMOVED:
+            raise ModelError(f"link '{link}' is part of the root: no joint moves it")
+        if status > 0:
+            self._refuse(status - 1, q)
+        return results
+
+    def _jacobian_and_bias(self, q: ArrayLike, v: ArrayLike, link: str,
+                           aligned: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Return rows with J and Jdot v of a link, J, Jdot, and the last velocity."""
+        J, J_dot = self._jacobian_and_rate(q, v, link, aligned)
+        return self._kept(scratch.jacobian_rates)[0], J, J_dot, int(self._link_row(link)[0, 0]) - 1
+
+    @quantity(kept=True)
+    def task_space_dynamics(self, q: ArrayLike, v: ArrayLike, link: str, *, frame: Frame = 'body',
+                            condition_limit: float = 2e3) -> TaskSpaceDynamics:
+        """
+        Return the equations of motion of a link, F = Lambda Vdot + eta.
+
+        A joint must move the link (ModelError). F is the wrench that the joint torques exert
+        there, J_bar^T tau, or the external wrench on it where there are no torques. Where J is
+        square and invertible, J_bar is J^-1.
+
+        Lambda is (J M^-1 J^T + D)^-1. With lengths in units of `characteristic_length`, J has the
+        singular values sigma_i and the left singular vectors u_i. With sigma_0 the largest of them
+        over ``condition_limit``,
+
+            D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
+
+        with mu the largest eigenvalue of J M^-1 J^T over the square of the largest sigma. Away
+        from singular poses D is zero, and near them it grows continuously in q. It gives
+        directions in which the link cannot be moved at all (too few joints, a singular pose) a
+        large finite inertia instead of an infinite one, and does not affect the others.
+
+        Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); for redundant
+        arms Lambda = (J M^-1 J^T)^-1 and J_bar = M^-1 J^T Lambda.
+
+        Parameters
+        ----------
+        frame : {'body', 'world-aligned'}
+            Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
+        condition_limit : float
+            Condition number of J beyond which the inverse is damped; at least 1.
+
+        Returns
+        -------
+        TaskSpaceDynamics
+            With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
+
+        """
+        if type(condition_limit) is not float or not 1.0 <= condition_limit < np.inf:
+            condition_limit = number('condition_limit', condition_limit, 1.0)
+        aligned = choice('frame', frame, FRAMES) == 'world-aligned'
+        rows, J, J_dot, last = self._jacobian_and_bias(q, v, link, aligned)
+        b, M, lengths = self.bias_torques(q, v), self.mass_matrix(q), self._kept(_lengths_of_links)
+        if link not in lengths:
+            lengths[link] = characteristic_length(self.model, link)
+        out, J_bar, N = self._task_terms(q, M, b, rows, link, last, lengths[link], condition_limit)
+        condition = float(out[7, 0])
+        return TaskSpaceDynamics(out[:6], out[6], J, J_dot, J_bar, N, condition,
+                                 condition > condition_limit)
+
+    def task_inertia(self, M: np.ndarray, q: ArrayLike, link: str, *, condition_limit: float,
+                     length: float) -> tuple[np.ndarray, float]:
+        """Return Lambda of a link in its own axes, and the condition number for ``length``."""
+        rows, _, _, last = self._jacobian_and_bias(q, self._zeros, link, False)
+        out, _, _ = self._task_terms(q, M, self._zeros, rows, link, last, length, condition_limit)
+        return out[:6], float(out[7, 0])
 
 
-def _jacobian_and_bias(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str,
-                       aligned: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return rows with J and Jdot v of a link for `_task_terms`, J, Jdot, the last velocity."""
-    J, J_dot = jacobian_and_rate(w, q, v, link, aligned)
-    return w._kept(scratch.jacobian_rates)[0], J, J_dot, int(w._link_row(link)[0, 0]) - 1
+# The plain functions.
+task_space_dynamics = plain(TaskSpaceMethods.task_space_dynamics)
 
-
-add_method('_jacobian_and_bias', _jacobian_and_bias)
-
-
-def _task_space_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, link: str, *,
-                         frame: Frame = 'body', condition_limit: float = 2e3) -> TaskSpaceDynamics:
-    if type(condition_limit) is not float or not 1.0 <= condition_limit < np.inf:
-        condition_limit = number('condition_limit', condition_limit, 1.0)
-    aligned = choice('frame', frame, FRAMES) == 'world-aligned'
-    rows, J, J_dot, last = w._jacobian_and_bias(q, v, link, aligned)
-    b, M, lengths = w.bias_torques(q, v), w.mass_matrix(q), w._kept(_lengths_of_links)
-    if link not in lengths:
-        lengths[link] = characteristic_length(w.model, link)
-    out, J_bar, N = _task_terms(w, q, M, b, rows, link, last, lengths[link], condition_limit)
-    condition = float(out[7, 0])
-    return TaskSpaceDynamics(out[:6], out[6], J, J_dot, J_bar, N, condition,
-                             condition > condition_limit)
-
-
-@quantity_of(_task_space_dynamics)
-def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
-                        frame: Frame = 'body', condition_limit: float = 2e3) -> TaskSpaceDynamics:
-    """
-    Return the equations of motion of a link, F = Lambda Vdot + eta.
-
-    F is the wrench that the joint torques exert at the link, J_bar^T tau, or the external wrench
-    on it where there are no torques. Where J is square and invertible, J_bar is J^-1.
-
-    Lambda is (J M^-1 J^T + D)^-1. With lengths in units of `characteristic_length`, J has the
-    singular values sigma_i and the left singular vectors u_i. With sigma_0 the largest of them
-    over ``condition_limit``,
-
-        D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
-
-    with mu the largest eigenvalue of J M^-1 J^T over the square of the largest sigma. Away from
-    singular poses D is zero, and near them it grows continuously in q. It gives directions in
-    which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
-    instead of an infinite one, and does not affect the others.
-
-    Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1
-    and J_bar = M^-1 J^T Lambda for redundant arms.
-
-    Parameters
-    ----------
-    model, q, v, link
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link, which
-        a joint must move (ModelError).
-    frame : {'body', 'world-aligned'}
-        Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
-    condition_limit : float
-        Condition number of J beyond which the inverse is damped; at least 1.
-
-    Returns
-    -------
-    TaskSpaceDynamics
-        With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
-
-    """
-    result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,
-                                                     condition_limit=condition_limit)
-    parts: list[Any] = [*(part.copy() for part in result[:6]), *result[6:]]
-    return TaskSpaceDynamics(*parts)
-
-
-def _task_inertia(w: Workspace, M: np.ndarray, q: ArrayLike, link: str, *, condition_limit: float,
-                  length: float) -> tuple[np.ndarray, float]:
-    """Return Lambda of a link in its own axes, and the condition number in units of ``length``."""
-    rows, _, _, last = w._jacobian_and_bias(q, w._zeros, link, False)
-    out, _, _ = _task_terms(w, q, M, w._zeros, rows, link, last, length, condition_limit)
-    return out[:6], float(out[7, 0])
-
-
-add_method('task_inertia', _task_inertia)

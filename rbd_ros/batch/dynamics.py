@@ -29,10 +29,10 @@ from rbd_ros.workspace.maps import matrix, torques
 from rbd_ros.workspace.quantity import task_of
 from rbd_ros.workspace.results import (
     cut_derivatives, cut_terms, derivative_layout, Derivatives)
-from rbd_ros.workspace.workspace import Workspace
+from rbd_ros.workspace.robot_arrays import RobotArrays
 
 
-def _path(workspace: Workspace) -> np.ndarray:
+def _path(workspace: RobotArrays) -> np.ndarray:
     """Return a buffer for the indices of the joints on the path to the root."""
     return np.zeros(workspace._nv, np.int64)
 
@@ -68,7 +68,7 @@ MASS = _of_terms(0, lambda w, q, v: w.mass_matrix(q))
 CORIOLIS = _of_terms(1, lambda w, q, v: w.coriolis_matrix(q, v))
 
 
-def _mimics_in_lanes(workspace: Workspace) -> tuple[np.ndarray, ...]:
+def _mimics_in_lanes(workspace: RobotArrays) -> tuple[np.ndarray, ...]:
     """Return maps to the tree, lanes for its states, the elimination table, lanes for M, b, L."""
     nv = workspace._nv
     positions, velocities, *states = workspace._mimics
@@ -80,13 +80,13 @@ def _mimics_in_lanes(workspace: Workspace) -> tuple[np.ndarray, ...]:
 def _with_mimics(task: Task, kernel: Callable[..., object],
                  *derivatives: Make) -> Task:
     """Return the task for robots with mimics."""
-    def make(workspace: Workspace) -> tuple[np.ndarray, ...]:
+    def make(workspace: RobotArrays) -> tuple[np.ndarray, ...]:
         return (*scratch_buffers(ALL)(workspace), *workspace._kept(_mimics_in_lanes),
                 *(one(workspace) for one in derivatives))
     return task._replace(kernel=kernel, outputs=task.outputs._replace(maps=()), scratch=make)
 
 
-def _tree_derivatives(workspace: Workspace) -> np.ndarray:
+def _tree_derivatives(workspace: RobotArrays) -> np.ndarray:
     """Return lanes for the derivatives of the torques of the tree."""
     n = len(workspace.model.tree.robot) - 1
     return zeros_for_lanes((*derivative_layout(n).shape, WIDTH))

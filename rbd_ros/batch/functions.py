@@ -4,14 +4,14 @@
 The functions that `quantity` declares with a kernel for many states.
 
 Each is created at its first use. Functions that do more than call their kernel are in the other
-modules. ``functions.pyi``, which `make stubs` writes, has the types.
+modules. The stub of the package, which `make stubs` writes, has the types.
 
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 from rbd_ros.batch.tasks import Given, solve, tree_workspace
@@ -22,9 +22,6 @@ from rbd_ros.workspace.documentation import states_doc
 from rbd_ros.workspace.lanes import Task
 from rbd_ros.workspace.quantity import function_of, task_of
 
-# As they are shown.
-OPTIONS = {'out': 'Any', 'threads': 'int | None', 'progress': 'Progress | None'}
-
 
 def _given_link(model: Model, task: Task, link: str) -> Given:
     check_model(model)
@@ -33,9 +30,12 @@ def _given_link(model: Model, task: Task, link: str) -> Given:
 
 
 def _make(name: str) -> Callable[..., Any]:
-    task, options, link, more = task_of(name), OPTIONS, {}, ''
+    task, link, more, plain = task_of(name), {}, '', QUANTITIES[name].function
+    returns = signature(plain).return_annotation
+    # As they are shown.
+    options = {'out': f'{returns} | None', 'threads': 'int | None', 'progress': 'Progress | None'}
     if task.wrenched:
-        options = {'external_wrenches': 'Wrenches | None', **OPTIONS}
+        options = {'external_wrenches': 'Wrenches | None', **options}
         more = ', external_wrenches=external_wrenches'
     if task.of_link is not None:
         link, more = {'link': 'str'}, ', given=given_link(model, task, link)'
@@ -44,13 +44,13 @@ def _make(name: str) -> Callable[..., Any]:
         *(Parameter(one, Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
           for one, kind in ({'model': 'Model'} | states | link).items()),
         *(Parameter(one, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-          for one, kind in options.items())])
+          for one, kind in options.items())], return_annotation=returns)
     function: Callable[..., Any] = function_of(
         name, form, f'result(solve(model, task, ({", ".join(states)},), out, threads, progress'
         f'{more}))', {'result': task.result, 'solve': solve, 'task': task,
                       'given_link': _given_link})
     function.__module__ = __name__
-    function.__doc__ = states_doc(QUANTITIES[name].function.__doc__ or '', form.parameters)
+    function.__doc__ = states_doc(plain.__doc__ or '', form.parameters)
     return function
 
 

@@ -17,11 +17,11 @@ from rbd_ros.model.inertial import check_parameters, pseudo_inertia_of_parameter
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.lanes import as_written, Outputs, Scratch, scratch_buffers, shape, Task
 from rbd_ros.workspace.maps import same, torques
+from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.scratch import body_table
-from rbd_ros.workspace.workspace import Workspace
 
 
-def _entries_of_links(workspace: Workspace) -> np.ndarray:
+def _entries_of_links(workspace: RobotArrays) -> np.ndarray:
     return Scratch('entries', (len(workspace._kept(body_table)), 10, WIDTH))(workspace)
 
 

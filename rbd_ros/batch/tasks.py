@@ -25,7 +25,8 @@ from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.model.arguments import rows, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.lanes import Scratch, scratch_table, Task
-from rbd_ros.workspace.workspace import Workspace, workspace_of
+from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.workspace import workspace_of
 
 # Numbers of results that are computed at once where the kernels do not write them in place: they
 # are still in the processor's cache when they are copied.
@@ -98,7 +99,7 @@ class Problem(NamedTuple):
             number = k if self.numbers is None else self.numbers[k]
             raise type(error)(f'state {number}: {error}') from None
 
-    def workspace(self) -> Workspace:
+    def workspace(self) -> RobotArrays:
         """Return the workspace whose arrays the kernel uses in this thread."""
         return (workspace_of(self.model) if self.task.outputs.in_place(self.model)
                 else tree_workspace(self.model))
@@ -184,7 +185,7 @@ class Problem(NamedTuple):
         return dict(zip(self.task.labels, self.states))
 
 
-def tree_workspace(model: Model) -> Workspace:
+def tree_workspace(model: Model) -> RobotArrays:
     """Return the workspace whose arrays kernels use in this thread."""
     return workspace_of(model.spanning_tree)
 

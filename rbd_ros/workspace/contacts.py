@@ -17,7 +17,7 @@ from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns
 from rbd_ros.model.arguments import choice, finite_array
 from rbd_ros.model.se3 import pose
 from rbd_ros.workspace.coupled import CoupledMethods
-from rbd_ros.workspace.workspace import Workspace
+from rbd_ros.workspace.robot_arrays import RobotArrays
 
 CONTACT_KINDS = ('point', 'surface')
 ORTHONORMAL = 1e-6      # largest deviation of R R^T from 1
@@ -126,7 +126,7 @@ class ConstrainedInverseDynamics(NamedTuple):
 class ContactBuffers:
     """The contacts of the last call, and buffers for their Jacobians and the kernel."""
 
-    def __init__(self, w: Workspace, contacts: tuple[Contact, ...]) -> None:
+    def __init__(self, w: RobotArrays, contacts: tuple[Contact, ...]) -> None:
         model = w.model
         for contact in contacts:
             if not isinstance(contact, Contact):
@@ -159,10 +159,10 @@ class ContactBuffers:
 class LastContacts:
     """Holds the buffers of the contacts that were last used."""
 
-    def __init__(self, w: Workspace) -> None:
+    def __init__(self, w: RobotArrays) -> None:
         self.buffers = ContactBuffers(w, ())
 
-    def of(self, w: Workspace, contacts: Sequence[Contact]) -> ContactBuffers:
+    def of(self, w: RobotArrays, contacts: Sequence[Contact]) -> ContactBuffers:
         """Return the buffers of contacts, which are new if others were used last."""
         if not isinstance(contacts, (list, tuple)):
             raise StateError(f'contacts must be a list of Contact, got {shown(contacts)}')

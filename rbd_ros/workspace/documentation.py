@@ -3,8 +3,8 @@
 """
 Docstrings of the forms of a quantity, from that of its declaration.
 
-A declaration documents what the quantity is, and what it returns. Its parameters have the meanings
-below in every form: plain function, method, and function of many states.
+A declaration documents what the quantity is, what it returns, and parameters of its own. The
+others have the meanings below in every form: plain function, method, function of many states.
 
 """
 
@@ -73,15 +73,9 @@ def form_doc(doc: str, names: Sequence[str], robot: str = '', returns: str | Non
     first = '; '.join([*['robot'] * bool(robot), *(USUAL[name] for name in usual)])
     found['Parameters'] = '\n'.join([', '.join([*[robot] * bool(robot), *usual]), fill(
         f'{first[:1].upper()}{first[1:]}.', 92, initial_indent=MARGIN, subsequent_indent=MARGIN),
-        *(OPTIONS[name] for name in names if name not in USUAL)])
+        *filter(None, [found.get('Parameters')]),
+        *(OPTIONS[name] for name in names if name in OPTIONS)])
     return join(found if returns is None else {**found, 'Returns': returns})
-
-
-def method_doc(plain: str, own: str | None) -> str:
-    """Return the docstring of a method, given that of a plain function that is written out."""
-    found = sections(re.sub(r'^( *)model, (.*\n +)Robot; ', r'\1\2', plain, flags=re.MULTILINE))
-    # A method with a summary of its own returns something else.
-    return join(found if own is None else {**found, '': own, 'Returns': ''})
 
 
 def states_doc(doc: str, names: Iterable[str], summary: str | None = None) -> str:

@@ -14,10 +14,10 @@ from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import ROWS
 from rbd_ros.workspace.maps import Map
-from rbd_ros.workspace.workspace import Workspace
+from rbd_ros.workspace.robot_arrays import RobotArrays
 
 Shapes = Callable[[Model, int], Sequence[tuple[int, ...]]]
-Make = Callable[[Workspace], np.ndarray]
+Make = Callable[[RobotArrays], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Scratch:
     use: str                    # tells buffers of the same shape apart
     shape: tuple[int, ...]
 
-    def __call__(self, workspace: Workspace) -> np.ndarray:
+    def __call__(self, workspace: RobotArrays) -> np.ndarray:
         return zeros_for_lanes(self.shape)
 
 
-def scratch_table(workspace: Workspace) -> dict[str, np.ndarray]:
+def scratch_table(workspace: RobotArrays) -> dict[str, np.ndarray]:
     """Return a table of bodies for states side by side, and lanes for q, v, a and tau."""
     nq, n = workspace.model.nq, workspace.model.nv
     return {use: zeros_for_lanes((size, WIDTH)) for use, size in (
@@ -39,9 +39,9 @@ def scratch_table(workspace: Workspace) -> dict[str, np.ndarray]:
 
 
 def scratch_buffers(labels: Sequence[str],
-                    *results: Make) -> Callable[[Workspace], tuple[np.ndarray, ...]]:
+                    *results: Make) -> Callable[[RobotArrays], tuple[np.ndarray, ...]]:
     """Return a function that makes a kernel's scratch buffers: table, lanes, and ``results``."""
-    def make(workspace: Workspace) -> tuple[np.ndarray, ...]:
+    def make(workspace: RobotArrays) -> tuple[np.ndarray, ...]:
         table = workspace._kept(scratch_table)
         return (table['robot'], *(table[label] for label in labels),
                 *(one(workspace) for one in results))
@@ -118,10 +118,10 @@ class Task(NamedTuple):
     kernel: Callable[..., Any]
     labels: tuple[str, ...]             # names of the arrays of states
     outputs: Outputs
-    scratch: Callable[[Workspace], tuple[Any, ...]]
+    scratch: Callable[[RobotArrays], tuple[Any, ...]]
     one: Callable[..., Sequence[np.ndarray]]    # the results of one state, by a workspace
     wrenched: bool = False
-    of_link: Callable[[Workspace, str], tuple[Any, ...]] | None = None
+    of_link: Callable[[RobotArrays, str], tuple[Any, ...]] | None = None
     result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
     closed: Closed | None = None        # None: robots with closed loops use ``one``
 
@@ -135,7 +135,7 @@ class States:
     scratch: Sequence[Make] = ()        # in addition to the table and the lanes of the states
     cut: Callable[..., Sequence[np.ndarray]] = as_written
     result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
-    of_link: Callable[[Workspace, str], tuple[Any, ...]] | None = None      # kernel arguments
+    of_link: Callable[[RobotArrays, str], tuple[Any, ...]] | None = None      # kernel arguments
     closed: Closed | None = None
 
     def task(self, method: Callable[..., Any], outputs: Outputs,

@@ -14,13 +14,14 @@ import numpy as np
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.springs import springs
-from rbd_ros.workspace.workspace import ClosedWorkspace, workspace_of
+from rbd_ros.workspace.closed_loops import ClosedMethods
+from rbd_ros.workspace.workspace import workspace_of
 
 
-def closed_workspace(model: Model) -> ClosedWorkspace:
+def closed_workspace(model: Model) -> ClosedMethods:
     """Return the workspace of a robot with closed loops that plain functions use."""
     workspace = workspace_of(model)
-    assert isinstance(workspace, ClosedWorkspace)
+    assert isinstance(workspace, ClosedMethods)
     return workspace
 
 

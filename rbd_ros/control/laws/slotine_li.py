@@ -17,7 +17,7 @@ from rbd_ros.model.arguments import number
 from rbd_ros.model.inertial import (inertial_parameters, moving_bodies,
                                     parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.workspace import ClosedWorkspace
+from rbd_ros.quantities import ClosedWorkspace
 
 # Derivatives of a pseudo-inertia with respect to the ten parameters, and the matrices L_i with
 # tr(L_i dP/dpi_k) = 1 for i = k, and 0 otherwise.
