@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Type checkers see the types of the library in programs of its users."""
 
+import ast
 from importlib import import_module
+import inspect
 import os
 from pathlib import Path
 import re
@@ -11,6 +13,8 @@ import sys
 
 import pytest
 import rbd_ros
+from rbd_ros import Workspace
+from rbd_ros.quantities import QUANTITIES
 from stubs import PACKAGE, stubs
 
 STUBS = stubs()
@@ -56,6 +60,15 @@ rbd_ros.coriolis_matrix(model, q, v, factorization='Christoffel')  # arg-type
 rbd_ros.load_urdf('arm.urdf', gravity_vector=(0.0, 0.0, -9.81))  # call-arg
 model.mass = 1.0  # misc
 workspace.all_terms(q, v).m  # attr-defined
+reveal_type(workspace.world_jacobian(q, 'tip')[1])  # numpy.ndarray
+reveal_type(rbd_ros.world_jacobian(model, q, 'tip'))  # numpy.ndarray
+derivatives = rbd_ros.hybrid_dynamics_derivatives(model, q, v, v, v, [True])
+reveal_type(derivatives.by_input)  # numpy.ndarray
+reveal_type(rbd_ros.task_space_dynamics(model, q, v, 'tip').damped)  # bool
+workspace.mass_matrix(q, v)  # call-arg
+workspace.mass_matrices(q)  # attr-defined
+workspace.inverse_dynamics(q, v, v, external_wrenches=[np.zeros(6)])  # arg-type
+rbd_ros.batch.inverse_dynamics(model, [q], [v])  # call-arg
 """
 
 
@@ -101,7 +114,8 @@ def test_stubs_are_up_to_date(path):
                          ids=lambda path: path.parent.name)
 def test_stubs_have_the_names_of_the_package(path):
     package = import_module('.'.join(path.parent.relative_to(PACKAGE.parent).parts))
-    held = re.findall(r' (\w+) as \1\b', STUBS[path].replace('(', ' '))
+    held = [*re.findall(r' (\w+) as \1\b', STUBS[path].replace('(', ' ')),
+            *re.findall(r'^def (\w+)', STUBS[path], re.MULTILINE)]
     assert sorted(held) == package.__all__
 
 
@@ -110,3 +124,33 @@ def test_types_and_templates_are_packaged():
     assert len(templates) == 10
     for path in [PACKAGE / 'py.typed', *STUBS, *templates]:
         assert (installed / path.relative_to(PACKAGE)).is_file(), 'package_data of setup.py'
+
+
+def test_no_more_is_generated_than_lazy_imports_need():
+    found = {path: path.read_text(encoding='utf-8') for path in PACKAGE.rglob('*.pyi')}
+    assert found.keys() == STUBS.keys() and all(path.stem == '__init__' for path in found)
+    assert sum(text.count('\n') for text in found.values()) <= 400
+
+
+def statements(module, name, of_class=None):
+    """Return the statements that define a name in a module, or in one of its classes."""
+    body = ast.parse(inspect.getsource(module)).body
+    if of_class is not None:
+        body, = (node.body for node in body
+                 if isinstance(node, ast.ClassDef) and node.name == of_class)
+    return [node for node in body if name == getattr(node, 'name', None) or name in (
+        getattr(one, 'id', None) for one in getattr(node, 'targets', ()))]
+
+
+@pytest.mark.parametrize('name', QUANTITIES)
+def test_the_definition_of_a_method_and_of_its_plain_function_is_code(name):
+    function, method = QUANTITIES[name].function, QUANTITIES[name].method
+    owner, = (one for one in Workspace.__mro__ if name in vars(one))
+    assert vars(owner)[name] is method and method.__module__ == owner.__module__
+    module = import_module(owner.__module__)
+    defined, = statements(module, name, owner.__name__)
+    assert isinstance(defined, ast.FunctionDef) and ast.get_docstring(defined)
+    # Editors follow the second name to the first.
+    derived, = statements(module, name)
+    assert ast.unparse(derived).startswith(f'{name} = plain({owner.__name__}.{name}')
+    assert getattr(module, name) is function
