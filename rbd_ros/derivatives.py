@@ -79,8 +79,9 @@ class DerivativeMethods(RobotArrays):
         Of the unknown torques and accelerations.
     a, tau : ndarray, shape (nv,)
         All accelerations and torques.""")
-    def hybrid_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-            prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None
+    def hybrid_dynamics_derivatives(
+            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
+            *, external_wrenches: Wrenches | None = None
             ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
         """
         Return the derivatives of the unknown torques and accelerations.

@@ -76,8 +76,8 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
         Reference: Gauss's principle; Featherstone (2008), (8.4); the limit of proximal iterations,
         as in Carpentier, Budhiraja and Mansard (2021).
 
-        Parameters
-        ----------
+        Other Parameters
+        ----------------
         contacts : list or tuple of Contact
             Any number. Reuse the same objects in a control loop.
 
@@ -117,8 +117,8 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
         is returned. Friction cones and the extent of soles are reported, not imposed: that would
         take a quadratic program. Whether a keeps the contacts still is not checked.
 
-        Parameters
-        ----------
+        Other Parameters
+        ----------------
         contacts : list or tuple of Contact
             Any number. Reuse the same objects in a control loop.
         actuated : array_like of bool, shape (nv,), optional

@@ -98,9 +98,10 @@ class DirectionalDerivativeMethods(RobotArrays):
         return da, dtau
 
     @quantity(kept=True, check={'variation': check_variation})
-    def hybrid_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-            prescribed: ArrayLike, variation: Variation, *,
-            external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def hybrid_dynamics_derivative(
+            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
+            variation: Variation, *, external_wrenches: Wrenches | None = None
+            ) -> tuple[np.ndarray, np.ndarray]:
         """
         Return d a / dp and d tau / dp, given one of the two for every joint.
 

@@ -52,7 +52,8 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         return D.transpose(1, 2, 0)
 
     @quantity(matrix_by_coordinates, matrix_by_coordinates)
-    def coriolis_matrix_derivatives(self, q: ArrayLike, v: ArrayLike, *,
+    def coriolis_matrix_derivatives(
+            self, q: ArrayLike, v: ArrayLike, *,
             factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
         """
         Return the derivatives of the Coriolis matrix with respect to coordinates and velocities.
@@ -133,7 +134,8 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         return ParameterDerivatives(M, C, g)
 
     @quantity()
-    def acceleration_parameter_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
+    def acceleration_parameter_derivatives(
+            self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
             external_wrenches: Wrenches | None = None) -> np.ndarray:
         """
         Return the derivatives of accelerations with respect to inertial parameters, -M^-1 Y.

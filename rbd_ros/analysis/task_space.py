@@ -92,8 +92,8 @@ class TaskSpaceMethods(DynamicsMethods, JacobianMethods):
         Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); for redundant
         arms Lambda = (J M^-1 J^T)^-1 and J_bar = M^-1 J^T Lambda.
 
-        Parameters
-        ----------
+        Other Parameters
+        ----------------
         frame : {'body', 'world-aligned'}
             Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
         condition_limit : float
@@ -127,4 +127,3 @@ class TaskSpaceMethods(DynamicsMethods, JacobianMethods):
 
 # The plain functions.
 task_space_dynamics = plain(TaskSpaceMethods.task_space_dynamics)
-

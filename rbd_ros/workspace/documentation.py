@@ -3,8 +3,9 @@
 """
 Docstrings of the forms of a quantity, from that of its declaration.
 
-A declaration documents what the quantity is, what it returns, and parameters of its own. The
-others have the meanings below in every form: plain function, method, function of many states.
+A declaration documents what the quantity is, what it returns, and parameters of its own (Other
+Parameters). The others have the meanings below in every form: plain function, method, and function
+of many states.
 
 """
 
@@ -44,7 +45,7 @@ MARGIN = '    '
 
 def sections(doc: str) -> dict[str, str]:
     """Return the sections of a numpydoc docstring by their titles; '' is the first."""
-    found = re.split(r'\n*^(\w+)\n-+\n', cleandoc(doc), flags=re.MULTILINE)
+    found = re.split(r'\n*^(\w+(?: Parameters)?)\n-+\n', cleandoc(doc), flags=re.MULTILINE)
     return {'': found[0], **dict(zip(found[1::2], found[2::2]))}
 
 
@@ -73,7 +74,7 @@ def form_doc(doc: str, names: Sequence[str], robot: str = '', returns: str | Non
     first = '; '.join([*['robot'] * bool(robot), *(USUAL[name] for name in usual)])
     found['Parameters'] = '\n'.join([', '.join([*[robot] * bool(robot), *usual]), fill(
         f'{first[:1].upper()}{first[1:]}.', 92, initial_indent=MARGIN, subsequent_indent=MARGIN),
-        *filter(None, [found.get('Parameters')]),
+        *filter(None, [found.pop('Other Parameters', None)]),
         *(OPTIONS[name] for name in names if name in OPTIONS)])
     return join(found if returns is None else {**found, 'Returns': returns})
 

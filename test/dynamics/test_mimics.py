@@ -46,7 +46,8 @@ def test_every_method_of_a_workspace_knows_the_coordinates_of_the_robot():
     # These call other methods, whatever the coordinates.
     composed = {'acceleration_parameter_derivatives', 'bias_torques', 'check',
                 'constrained_dynamics', 'constrained_inverse_dynamics', 'constraint_forces',
-                'forward_dynamics_derivative', 'gravity_torques_derivatives', 'task_inertia', 'task_space_dynamics'}
+                'forward_dynamics_derivative', 'gravity_torques_derivatives', 'task_inertia',
+                'task_space_dynamics'}
     assert methods - composed == {name for name, method in vars(CoupledMethods).items()
                                   if isfunction(method) and not name.startswith('_')}
 
