@@ -12,13 +12,12 @@ from rbd_ros.identification.parameters import (base_parameters as base_parameter
 from rbd_ros.identification.payload import (fit_payload as fit_payload,
     identify_payload as identify_payload, Payload as Payload, payload_partial as payload_partial)
 from rbd_ros.recordings.delays import Delay as Delay, estimate_delay as estimate_delay
-from rbd_ros.recordings.filters import (effort_cutoff as effort_cutoff, low_pass as low_pass,
-    motion_cutoff as motion_cutoff)
+from rbd_ros.recordings.filters import low_pass as low_pass, motion_cutoff as motion_cutoff
 from rbd_ros.recordings.preparation import prepare as prepare
 from rbd_ros.recordings.recording import (read_recording as read_recording,
     Recording as Recording, write_recording as write_recording)
 from rbd_ros.recordings.samples import Samples as Samples
-from rbd_ros.recordings.tables import read_table as read_table, write_table as write_table
+from rbd_ros.recordings.tables import write_table as write_table
 from rbd_ros.identification.reduction import merge as merge, partial as partial, Partial as Partial
 from rbd_ros.identification.torque_uncertainty import with_uncertainty as with_uncertainty
 from rbd_ros.identification.verdicts import verdict as verdict, Verdict as Verdict

@@ -9,8 +9,8 @@ from loop_robots import MOTORS
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import analysis
-from rbd_ros.analysis import runge_kutta_4, simulate, Simulator
+from rbd_ros import analysis, simulate
+from rbd_ros.analysis import runge_kutta_4, Simulator
 from rbd_ros.model import with_constraints, with_friction, with_springs
 from rbd_ros.model.constraints import rebuild
 
