@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 from rbd_ros._internal.text import listed
-from rbd_ros.errors import RbdError
 from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.model.files.xml_elements import parse
@@ -26,12 +25,11 @@ from rbd_ros.ros.launch import launch_plan
 from rbd_ros.ros.launch.controllers import (
     Call, controllers as running_controllers, differences, EFFORTS, MANAGER, STATES)
 from rbd_ros.ros.launch.launch_files import (
-    description, existing_file, LaunchError, read_parameters, values_for)
+    description, existing_file, LaunchError, read_parameters, robot_of, values_for)
 from rbd_ros.ros.launch.launch_plan import (
-    already_described, check_installed, check_link, check_own, complete, DEMO_POSITIONS, Finder,
-    full_name, Hearer, NONE, own_node, Process, truth)
+    already_described, check_installed, check_link, complete, DEMO_POSITIONS, Finder, full_name,
+    Hearer, NONE, own_node, Process, truth)
 from rbd_ros.ros.nodes.simulated_robot import rest_position
-from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.runtime.share_directory import share
 import yaml
 
@@ -84,10 +82,7 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
         raise LaunchError('model: ros2_control needs the description of the robot: '
                           'model:=robot.urdf')
     if heard:
-        try:
-            text, robot = heard[1], load_quietly(heard[1])
-        except RbdError as error:
-            raise LaunchError(f'the description of {heard[0]}: {error}') from None
+        text, robot = heard[1], robot_of(heard[1], f'the description of {heard[0]}')
         if values['model'] not in ('', NONE):
             log(already_described(*heard, description(values['model'], values['xacro_args'])[0],
                                   values['model']))
@@ -113,10 +108,9 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
     check_interfaces(text, joints, INTERFACES if active else INTERFACES[:2])
 
     common = {'use_sim_time': truth(values, 'use_sim_time')}
-    node = own_node(values, {**common, 'command_joints': joints},
-                    (('~/effort_commands', f'{EFFORTS}/commands'),),
-                    (share('config', 'ros2_control', 'commands.param.yaml'),))
-    used = check_own(node, full_name(values, str(node.name)), robot)
+    node, used = own_node(values, {**common, 'command_joints': joints},
+                          (('~/effort_commands', f'{EFFORTS}/commands'),),
+                          (share('config', 'ros2_control', 'commands.param.yaml'),), robot)
     patience = MIN_PATIENCE + used.state_timeout + (
         2.0 / used.publish_rate if used.publish_rate else 0.0)
     publisher = Process('robot_state_publisher', 'robot_state_publisher', None,
@@ -207,10 +201,7 @@ def with_mock_hardware(text: str, positions: tuple[float, ...] | None = None) ->
 
 def check_interfaces(text: str, joints: list[str], states: Sequence[str]) -> None:
     """Raise LaunchError if the hardware of a URDF lacks effort commands or states of a joint."""
-    try:
-        found = {joint.get('name'): joint for joint in parse(text).iterfind('ros2_control/joint')}
-    except RbdError as error:
-        raise LaunchError(str(error)) from None
+    found = {joint.get('name'): joint for joint in parse(text).iterfind('ros2_control/joint')}
     for name in joints:
         if name not in found or found[name].find('command_interface[@name="effort"]') is None:
             raise LaunchError('the element ros2_control of the URDF has no command_interface '

@@ -3,6 +3,8 @@
 """Files named in launch arguments: the robot and parameters."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+import os
 from pathlib import Path
 import re
 import shlex
@@ -18,30 +20,26 @@ from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.runtime.share_directory import share
 
 
-class LaunchError(Exception):
+class LaunchError(RuntimeError):
     """Nothing is started; the message contains the reason and a remedy."""
+
+
+@contextmanager
+def refusing(what: str, *errors: type[Exception]) -> Iterator[None]:
+    """Raise LaunchError for such errors, with `what` before their reason."""
+    try:
+        yield
+    except errors as error:
+        raise LaunchError(f'{what}: {error}') from None
 
 
 def existing_file(argument: str, path: str) -> Path:
     """Return the path of a file that an argument names."""
-    found = _expanded(path)
+    with refusing(path, RuntimeError):
+        found = Path(path).expanduser()
     if not found.is_file():
         raise LaunchError(f'{argument}: there is no file {found}')
     return found
-
-
-def _expanded(path: str) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
-        raise LaunchError(f'{path}: {error}') from None
-
-
-def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise LaunchError(f'{text}: {error}') from None
 
 
 def check_parameters(path: Path, node: str) -> None:
@@ -52,10 +50,9 @@ def check_parameters(path: Path, node: str) -> None:
         raise LaunchError(f'params: {path} has no parameters: they belong below the name of the '
                           f'node, and below that ros__parameters, as in  {node}: '
                           '{ros__parameters: {publish_rate: 100.0}}')
-    if any(_matches(name, node) for name in names):
-        return
-    raise LaunchError(f'params: {path} has no parameters for the node {node}, only for '
-                      f"{listed(names)}: did you mean '{node}'? '/**' is for every node")
+    if not any(_matches(name, node) for name in names):
+        raise LaunchError(f'params: {path} has no parameters for the node {node}, only for '
+                          f"{listed(names)}: did you mean '{node}'? '/**' is for every node")
 
 
 def _matches(name: str, node: str) -> bool:
@@ -114,26 +111,26 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
     fails or the result is not a robot.
 
     """
-    path, more = _split(model) if model else (share('urdf', 'demo_arm.urdf'), [])
-    arguments = more + _words(xacro_args)
-    if not path.is_file():
-        raise LaunchError(f'model: there is no file {path}')
-    if arguments and path.suffix != SUFFIX:
+    path, arguments = share('urdf', 'demo_arm.urdf'), xacro_args
+    if model:
+        parts = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
+        if parts and not os.path.exists(os.path.expanduser(model)):
+            model, arguments = parts[1], f'{parts[2]} {xacro_args}'
+        path = existing_file('model', model)
+    with refusing(arguments, ValueError):
+        words = shlex.split(arguments)
+    if words and path.suffix != SUFFIX:
         raise LaunchError(f'{path} is not a xacro file, its name does not end in {SUFFIX}: it '
-                          f'takes no arguments, got {" ".join(arguments)}')
-    try:
-        text = read_description(path, arguments)
+                          f'takes no arguments, got {" ".join(words)}')
+    with refusing(str(path), RbdError):
+        text = read_description(path, words)
+    return text, robot_of(text, str(path))
+
+
+def robot_of(text: str, where: str) -> Model:
+    """Return the robot of a description, or raise LaunchError, which says where it comes from."""
+    with refusing(where, RbdError):
         robot = load_quietly(text)
-    except RbdError as error:
-        raise LaunchError(f'{path}: {error}') from None
     if not robot.links:
-        raise LaunchError(f'{path}: the robot has no links')
-    return text, robot
-
-
-def _split(model: str) -> tuple[Path, list[str]]:
-    path = _expanded(model)
-    found = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
-    if path.exists() or not found:
-        return path, []
-    return _expanded(found[1]), _words(found[2])
+        raise LaunchError(f'{where}: the robot has no links')
+    return robot

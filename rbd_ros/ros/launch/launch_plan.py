@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import os
 from pathlib import Path
 import re
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp, TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +20,8 @@ from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.model import Model
 from rbd_ros.model.plausibility import nothing_to_compute
 from rbd_ros.ros.launch.launch_files import (
-    check_parameters, description, existing_file, LaunchError, values_for)
+    check_parameters, description, existing_file, LaunchError, refusing, robot_of, values_for)
+from rbd_ros.ros.launch.rviz_files import configuration, frames_urdf, root_frame, SHOWN
 from rbd_ros.ros.nodes.simulated_control import ROBOT, write
 from rbd_ros.ros.robot.read_model import gravity_in_root
 from rbd_ros.ros.runtime.share_directory import share
@@ -28,7 +29,7 @@ from rbd_ros.ros.runtime.share_directory import share
 # rad, initial positions of the demo arm: bent forward, so that gravity torques are large
 DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
-# For parameters that follow from a simulated robot; removed when launch ends.
+# A folder in it for each plan: for files that follow from the robot; removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
 ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'    # Empty, or the name of a topic or namespace
 
@@ -71,8 +72,6 @@ ARGUMENTS = {
     'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
              'false'),
 }
-PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
-            'robot_state_publisher', 'rviz2')
 
 
 class Process(NamedTuple):
@@ -100,101 +99,94 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     if an argument is invalid, a file cannot be read, or a program is missing.
 
     """
-    values = complete(values, ARGUMENTS)
-    if values['model'] == NONE and values['xacro_args']:
-        raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
-    is_demo = not values['model']
-    text, root, robot = None, '', None
-    if values['model'] != NONE:
-        text, robot = description(values['model'], values['xacro_args'])
-        root = robot.link_names[0]
+    values, folder = complete(values, ARGUMENTS), Path(mkdtemp(dir=FOLDER.name))
+    is_known, is_demo = values['model'] != NONE, not values['model']
+    text, robot = (description(values['model'], values['xacro_args']) if is_known else ('', None))
+    if robot is not None:
         check_link(values['task_link'], robot)
+    elif values['xacro_args']:
+        raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
     common: dict[str, Any] = {'use_sim_time': truth(values, 'use_sim_time')}
-    given = {} if text is None else {'robot_description': text}
+    prefix, rviz = {'frame_prefix': values['frame_prefix']}, truth(values, 'rviz')
     states = ('joint_states', values['joint_states'])
     mujoco = values['sim'].lower() == 'mujoco'
     simulated = mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco')
-    publishable = text is not None and not is_mjcf(text)
-    publisher = truth(values, 'robot_state_publisher', empty=publishable) and text is not None
-    if publisher and not publishable:
-        raise LaunchError('robot_state_publisher reads URDF, not MJCF: leave it out; view:=true '
-                          'shows the robot')
-    # The description of a simulated robot is its own.
-    if (text is not None and publisher and hear
-            and not (values['robot_state_publisher'] or simulated)):
-        heard = hear(full_name(values, 'robot_description'))
-        if heard:
-            publisher, given = False, {}
-            log(already_described(*heard, text, values['model']))
+    if simulated and not is_known:
+        raise LaunchError(f"sim:={values['sim']} needs the model that it simulates: "
+                          'model:=robot.urdf')
+    if simulated and values['robot']:
+        raise LaunchError('robot: the simulated robot reports and takes full torques, and adds '
+                          'none by itself: leave robot out, or sim:=false')
+    # The description of a simulated robot is its own; RViz needs that of another node.
+    listens = rviz if not is_known else not (
+        values['robot_state_publisher'] or simulated or is_mjcf(text))
+    heard = hear(full_name(values, 'robot_description')) if hear and listens else None
+    if heard and is_known:
+        log(already_described(*heard, text, values['model']))
+    if heard:
+        text, robot = heard[1], robot_of(heard[1], f'the description of {heard[0]}')
+    given = {'robot_description': text} if is_known and not heard else {}
+    mjcf = is_mjcf(text)
+    displayed = robot if truth(values, 'robot_state_publisher',
+                               empty=bool(rviz if mjcf else given)) else None
+    if displayed is not None and mjcf and not rviz:
+        raise LaunchError('robot_state_publisher reads URDF, not MJCF: leave it out; rviz:=true '
+                          'and view:=true show the robot')
+    publishes = displayed is not None and bool(given) and not mjcf      # the description
     start: dict[str, Any] = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
     tuned: tuple[Path, ...] = ()
-    if simulated and text is not None and values['mode']:
-        try:
-            tuned = write(text, start.get('initial_positions'), Path(FOLDER.name))
-        except (RbdError, np.linalg.LinAlgError) as error:
-            raise LaunchError(f'the robot cannot be simulated: {error}') from None
+    if simulated and values['mode']:
+        with refusing('the robot cannot be simulated', RbdError, np.linalg.LinAlgError):
+            tuned = write(text, start.get('initial_positions'), folder)
         start.update(ROBOT, drives=str(tuned[0]))
 
-    own = dict(common)
-    if values['frame_prefix']:
-        own['frame_prefix'] = values['frame_prefix']
-    if not publisher:
-        own.update(given)
+    own = {**common, **({} if publishes else given), **(prefix if values['frame_prefix'] else {})}
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
     # A driver moves a real robot: commands end when states do, start slowly, and are limited.
     safe = (share('config', 'ros2_control', 'commands.param.yaml'),) if (
-        values['robot'] or text is None) else ()
-    processes = [own_node(values, own, (states, *commands), (*tuned, *safe))]
-    used = check_own(processes[0], full_name(values, str(processes[0].name)), robot)
+        values['robot'] or not is_known) else ()
+    node, used = own_node(values, own, (states, *commands), (*tuned, *safe), robot)
+    processes = [node]
     for note in nothing_to_compute(robot.links, robot.joints) if robot is not None else ():
         log(note)
-    if publisher:
+
+    def renamed(*topics: str) -> tuple[tuple[str, str], ...]:
+        """Return the remappings for the topics of the node, which others call dynamics."""
+        return tuple((f'dynamics/{topic}', f'{node.name}/{topic}') for topic in topics
+                     if node.name != 'dynamics')
+
+    shown: tuple[tuple[str, str], ...] = ()
+    if displayed is not None:
+        shown = () if publishes else (('robot_description', SHOWN),)
+        # Only the node knows the positions of the passive joints of loops.
+        known = states if displayed.loops is None else (
+            'joint_states', f'{node.name}/full_joint_states')
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
-            ({**given, **common, 'frame_prefix': values['frame_prefix']},), (states,)))
+            ({'robot_description': frames_urdf(displayed, folder) if mjcf else text, **common,
+              **prefix},), (known, *shown)))
     if simulated:
-        if text is None:
-            raise LaunchError(f"sim:={values['sim']} needs the model that it simulates: "
-                              'model:=robot.urdf')
-        if values['robot']:
-            raise LaunchError('robot: the simulated robot reports and takes full torques, and '
-                              'adds none by itself: leave robot out, or sim:=false')
         processes.append(Process(
             'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
-            ({**given, **common, **start, 'publish_description': not publisher,
+            ({**given, **common, **start, 'publish_description': not publishes,
               'gravity': list(gravity_in_root(used.gravity, used.mounting_rpy))},), (states, (
-                '~/commands', values['commands'] or f'{processes[0].name}/effort_commands'))))
-    processes += _displays(values, processes[0], common, {} if publisher else given, root)
-    check_installed(processes, find)
-    return processes
-
-
-def _displays(values: Mapping[str, str], own: Process, common: dict[str, Any],
-              given: Mapping[str, str], root: str) -> list[Process]:
-    """Return RViz and the viewer of the node `own`, if they are wanted."""
-    def renamed(*topics: str) -> tuple[tuple[str, str], ...]:
-        return tuple((f'dynamics/{topic}', f'{own.name}/{topic}') for topic in topics
-                     if own.name != 'dynamics')
-
+                '~/commands', values['commands'] or f'{node.name}/effort_commands'))))
     # Displays may be closed while the robot moves.
-    processes = []
-    if truth(values, 'rviz'):
-        frame = ('-f', values['frame_prefix'] + root) if root else ()
-        config = share('config', 'dynamics.rviz')
-        if values['frame_prefix']:      # RViz puts a / after its prefix
-            text = config.read_text(encoding='utf-8').replace(
-                'Description Source:', "TF Prefix: '" + values['frame_prefix'].rstrip('/')
-                + "'\n      Description Source:")
-            config = Path(FOLDER.name) / 'dynamics.rviz'
-            config.write_text(text, encoding='utf-8')
-        processes.append(Process('rviz2', 'rviz2', None, (common,), renamed('markers'), (
-            '-d', str(config), *frame), required=False))
+    if rviz:
+        if robot is None:
+            log('no node publishes robot_description yet: set the Fixed Frame of RViz to the root '
+                'link of the robot, or start this launch file after that node')
+        frame = () if robot is None else ('-f', values['frame_prefix'] + root_frame(robot))
+        processes.append(Process(
+            'rviz2', 'rviz2', None, (common,), (*renamed('markers'), *shown),
+            ('-d', str(configuration(folder, values['frame_prefix'], has_shapes=not mjcf)),
+             *frame), required=False))
     if truth(values, 'view'):
         processes.append(Process(
-            'rbd_ros', 'viewer', None,
-            ({**common, **given, 'frame_prefix': values['frame_prefix']},),
-            (('joint_states', values['joint_states']),
-             *renamed('dynamics', 'external_torques', 'external_wrench')), required=False))
+            'rbd_ros', 'viewer', None, ({**common, **({} if publishes else given), **prefix},),
+            (states, *renamed('dynamics', 'external_torques', 'external_wrench')),
+            required=False))
+    check_installed(processes, find)
     return processes
 
 
@@ -251,8 +243,18 @@ def already_described(publisher: str, published: str, text: str, model: str) -> 
 
 
 def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
-             remappings: tuple[tuple[str, str], ...], defaults: tuple[Path, ...] = ()) -> Process:
-    """Return the dynamics node, or with a mode the torque controller."""
+             remappings: tuple[tuple[str, str], ...], defaults: tuple[Path, ...],
+             robot: Model | None) -> tuple[Process, Any]:
+    """
+    Return the dynamics node, or with a mode the torque controller, and its checked parameters.
+
+    Raise LaunchError if the node would reject them.
+
+    """
+    # Imported lazily: ROS is slow to import.
+    from rbd_ros.ros.nodes.torque_controller import TorqueController
+    from rbd_ros.ros.parameters.parameter_checks import BadParameter
+    from rbd_ros.ros.parameters.parameters import check, check_values
     given = {**parameters, 'exit_unless_configured': True}
     executable, name = 'dynamics_node', 'dynamics'
     if values['mode']:
@@ -260,28 +262,19 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
         given['mode'] = values['mode']
     if values['task_link']:
         given['task_link'] = values['task_link']
-    files = parameter_files(values, full_name(values, name), defaults)
-    return Process('rbd_ros', executable, name, (*files, given), remappings)
-
-
-def check_own(process: Process, name: str, robot: Model | None) -> Any:
-    """Return the checked parameters, or raise LaunchError if the node would reject them."""
-    # Imported lazily: ROS is slow to import.
-    from rbd_ros.ros.nodes.torque_controller import TorqueController
-    from rbd_ros.ros.parameters.parameter_checks import BadParameter
-    from rbd_ros.ros.parameters.parameters import check, check_values
-    settings, given = TorqueController.settings, values_for(process.parameters, name)
-    try:
+    full = full_name(values, name)
+    process = Process('rbd_ros', executable, name, (
+        *parameter_files(values, full, defaults), given), remappings)
+    settings, given = TorqueController.settings, values_for(process.parameters, full)
+    with refusing('params', BadParameter):
         used = check(TorqueController.kinds, check_values(settings, {
             label: given.get(label, one.default) for label, one in settings.items()}))
-    except BadParameter as error:
-        raise LaunchError(f'params: {error}') from None
-    if (process.executable == 'torque_controller' and not used.task_link
+    if (values['mode'] and not used.task_link
             and control_laws()[used.mode].reference_type is PoseReference):
         raise LaunchError(f'mode {used.mode} needs the parameter task_link: task_link:=LINK')
     if robot is not None:
         check_link(used.task_link, robot)
-    return used
+    return process, used
 
 
 def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
@@ -312,12 +305,18 @@ def parameter_files(values: Mapping[str, str], node: str, defaults: tuple[Path, 
 def check_installed(processes: Iterable[Process], find: Finder | None = None,
                     plugins: Iterable[str] = (), arguments: Arguments = ARGUMENTS) -> None:
     """Raise LaunchError if a program, or a package of plugins, is missing."""
-    for process in processes:
-        if not (find or _is_installed)(process.package, process.executable):
-            raise LaunchError(_missing(process, arguments))
-    for package in plugins:
-        if not (find or _is_installed)(package, None):
-            raise LaunchError(f'{package} is not installed: {_apt(package)}')
+    for package, executable in [*((one.package, one.executable) for one in processes),
+                                *((package, None) for package in plugins)]:
+        if (find or _is_installed)(package, executable):
+            continue
+        text = f'{package} is not installed' + (
+            f", or has no executable '{executable}'" if executable else '')
+        if package == 'rbd_ros':
+            raise LaunchError(f'{text}: build the workspace with colcon, and source its '
+                              'install/setup.bash')
+        option = 'rviz' if package == 'rviz2' else package
+        raise LaunchError(f'{text}: sudo apt install ros-$ROS_DISTRO-{package.replace("_", "-")}'
+                          + (f', or {option}:=false' if option in arguments else ''))
 
 
 def _is_installed(package: str, executable: str | None) -> bool:
@@ -327,16 +326,3 @@ def _is_installed(package: str, executable: str | None) -> bool:
     except (PackageNotFoundError, LookupError):
         return False
     return executable is None or os.access(Path(prefix, 'lib', package, executable), os.X_OK)
-
-
-def _missing(process: Process, arguments: Arguments) -> str:
-    text = f"{process.package} is not installed, or has no executable '{process.executable}'"
-    if process.package not in PACKAGES:
-        return f'{text}: build the workspace with colcon, and source its install/setup.bash'
-    option = 'rviz' if process.package == 'rviz2' else process.package
-    return f'{text}: {_apt(process.package)}' + (f', or {option}:=false' if option in arguments
-                                                 else '')
-
-
-def _apt(package: str) -> str:
-    return f'sudo apt install ros-$ROS_DISTRO-{package.replace("_", "-")}'

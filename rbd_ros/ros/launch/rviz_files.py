@@ -1,0 +1,52 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What RViz needs to show a robot: its fixed frame, a configuration, and a URDF of its frames."""
+
+from dataclasses import replace
+from pathlib import Path
+import warnings
+
+from rbd_ros import Model, ModelWarning, save_urdf, subtree
+from rbd_ros.model.constraints import rebuild
+from rbd_ros.ros.robot.read_model import base_joint
+from rbd_ros.ros.runtime.share_directory import share
+
+# Topic of a description for RViz alone
+SHOWN = 'shown_robot_description'
+# Other programs refuse URDF joints without limits; frames do not depend on them.
+NO_LIMIT = {'lower': (-1e6,), 'upper': (1e6,), 'velocity': (1e6,), 'effort': (1e6,)}
+
+
+def root_frame(robot: Model) -> str:
+    """Return the link that stands still, or the base of a robot whose base floats."""
+    base = base_joint(robot)
+    return base.child if base else robot.link_names[0]
+
+
+def frames_urdf(robot: Model, folder: Path) -> str:
+    """Return a URDF with the frames of a robot, for robot_state_publisher; it has no shapes."""
+    robot = subtree(robot.unconstrained, root_frame(robot))
+    limits = {kind: {name: x for name, x in NO_LIMIT.items()
+                     if kind != 'continuous' or name in ('velocity', 'effort')}
+              for kind in ('revolute', 'prismatic', 'continuous')}
+    path = folder / 'frames.urdf'
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ModelWarning)       # drives are left out
+        save_urdf(rebuild(robot, joints=[replace(joint, **limits.get(joint.kind, {}))
+                                         for joint in robot.joints]), path)
+    return path.read_text(encoding='utf-8')
+
+
+def configuration(folder: Path, prefix: str, *, has_shapes: bool) -> Path:
+    """Return the configuration of RViz; without shapes, ellipsoids of inertia show the robot."""
+    path = share('config', 'dynamics.rviz')
+    text = before = path.read_text(encoding='utf-8')
+    if prefix:      # RViz puts a / after its prefix
+        text = text.replace('Description Source:', f"TF Prefix: '{prefix.rstrip('/')}'\n"
+                            '      Description Source:')
+    if not has_shapes:
+        text = text.replace('ellipsoids: false', 'ellipsoids: true')
+    if text != before:
+        path = folder / 'dynamics.rviz'
+        path.write_text(text, encoding='utf-8')
+    return path
