@@ -12,16 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from launch import LaunchDescription
-from launch.actions import OpaqueFunction, RegisterEventHandler
+from launch.actions import RegisterEventHandler
 from launch.event_handlers import OnProcessIO
 from launch.logging import get_logger
 from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan
 from rbd_ros.ros.launch.controllers import caller
-from rbd_ros.ros.launch.launch_actions import (
-    declare, leave_interrupts_to_launch, make_node, read, watch)
-from rbd_ros.ros.launch.launch_files import LaunchError
+from rbd_ros.ros.launch.launch_actions import describe, make_node, watch
 from rbd_ros.ros.launch.published_description import published_description, temporary_node
 
 # s: a manager that is not found in time would be started again, on the same hardware.
@@ -30,24 +27,15 @@ PATIENCE = 5.0
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
 
 
-def make_nodes(context):
+def start(values, was_interrupted):
     """Return the first nodes, and the event handlers that start the others."""
-    was_interrupted = leave_interrupts_to_launch(context)
-    values = read(context, ARGUMENTS, __file__)
-    try:
-        log = get_logger('rbd_ros')
-        log.info('looking for a controller manager that runs already')
-        with temporary_node(values['namespace']) as parts:
-            bringup = plan(values, Path(FOLDER.name),
-                           call=parts and caller(*parts, PATIENCE, was_interrupted),
-                           log=log.warning,
-                           hear=lambda topic: published_description(
-                               topic, was_interrupted, PATIENCE))
-    except LaunchError as error:
-        raise RuntimeError(str(error)) from None
-
-    if was_interrupted():
-        return []
+    log = get_logger('rbd_ros')
+    log.info('looking for a controller manager that runs already')
+    with temporary_node(values['namespace']) as parts:
+        bringup = plan(values, Path(FOLDER.name),
+                       call=parts and caller(*parts, PATIENCE, was_interrupted),
+                       log=log.warning,
+                       hear=lambda topic: published_description(topic, was_interrupted, PATIENCE))
     log.info('waiting for the commands of the node to reach their full size: then the effort '
              'controller is activated, after half a minute or more the first time')
     processes = [*bringup.robot, *bringup.loading, bringup.node, bringup.guard]
@@ -72,4 +60,4 @@ def when_complete(node, activating):
 
 def generate_launch_description():
     """Return what `ros2 launch rbd_ros bringup.launch.py` starts."""
-    return LaunchDescription([*declare(ARGUMENTS), OpaqueFunction(function=make_nodes)])
+    return describe(ARGUMENTS, __file__, start)

@@ -8,29 +8,19 @@ Without arguments: the demo arm, simulated, held by its gravity torques. The pla
 
 """
 
-from launch import LaunchDescription
-from launch.actions import GroupAction, OpaqueFunction
+from launch.actions import GroupAction
 from launch.logging import get_logger
 from launch_ros.actions import PushRosNamespace
-from rbd_ros.ros.launch.launch_actions import (
-    declare, leave_interrupts_to_launch, make_node, read, watch)
-from rbd_ros.ros.launch.launch_files import LaunchError
+from rbd_ros.ros.launch.launch_actions import describe, make_node, watch
 from rbd_ros.ros.launch.launch_plan import ARGUMENTS, plan
 from rbd_ros.ros.launch.published_description import published_description
 
 
-def make_nodes(context):
-    """Return the nodes, once the values of the arguments are known."""
-    was_interrupted = leave_interrupts_to_launch(context)
-    values = read(context, ARGUMENTS, __file__)
-    try:
-        processes = plan(
-            values, hear=lambda topic: published_description(topic, was_interrupted),
-            log=get_logger('rbd_ros').warning)
-    except LaunchError as error:
-        raise RuntimeError(str(error)) from None
-    if was_interrupted():
-        return []
+def start(values, was_interrupted):
+    """Return the nodes and their event handlers, once the values of the arguments are known."""
+    processes = plan(
+        values, hear=lambda topic: published_description(topic, was_interrupted),
+        log=get_logger('rbd_ros').warning)
     nodes = [make_node(process) for process in processes]
     handlers = [handler for node, process in zip(nodes, processes)
                 for handler in watch(node, process)]
@@ -39,4 +29,4 @@ def make_nodes(context):
 
 def generate_launch_description():
     """Return what `ros2 launch rbd_ros dynamics.launch.py` starts."""
-    return LaunchDescription([*declare(ARGUMENTS), OpaqueFunction(function=make_nodes)])
+    return describe(ARGUMENTS, __file__, start)

@@ -8,9 +8,11 @@ from pathlib import Path
 import signal
 from typing import Any
 
+from launch import LaunchDescription
 from launch.action import Action
 from launch.actions import (
-    DeclareLaunchArgument, EmitEvent, IncludeLaunchDescription, RegisterEventHandler, Shutdown)
+    DeclareLaunchArgument, EmitEvent, IncludeLaunchDescription, OpaqueFunction,
+    RegisterEventHandler, Shutdown)
 from launch.event_handlers import OnExecutionComplete, OnProcessStart
 from launch.events import matches_action
 from launch.events.process import SignalProcess
@@ -22,11 +24,25 @@ from launch_ros.utilities import prefix_namespace
 from rbd_ros.ros.launch.launch_plan import Arguments, choices, OF_LAUNCH, Process
 
 
-def declare(arguments: Arguments) -> list[Action]:
-    """Return the declarations of launch arguments, as ``--show-args`` shows them."""
-    return [DeclareLaunchArgument(name, default_value=default, description=description,
-                                  choices=choices(name))
-            for name, (default, description) in arguments.items()]
+def describe(arguments: Arguments, file: str,
+             start: Callable[[dict[str, str], Callable[[], bool]], list[Action]]
+             ) -> LaunchDescription:
+    """
+    Return the launch description of a file with these arguments.
+
+    `start` returns the actions for their values; its second argument tells whether Ctrl-C was
+    pressed meanwhile: then nothing is started.
+
+    """
+    def begin(context: LaunchContext) -> list[Action]:
+        was_interrupted = leave_interrupts_to_launch(context)
+        actions = start(read(context, arguments, file), was_interrupted)
+        return [] if was_interrupted() else actions
+
+    declared = [DeclareLaunchArgument(name, default_value=default, description=description,
+                                      choices=choices(name))
+                for name, (default, description) in arguments.items()]
+    return LaunchDescription([*declared, OpaqueFunction(function=begin)])
 
 
 def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, str]:
