@@ -12,13 +12,14 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from launch import LaunchDescription
 from launch.actions import RegisterEventHandler
 from launch.event_handlers import OnProcessIO
 from launch.logging import get_logger
 from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan
 from rbd_ros.ros.launch.controllers import caller
-from rbd_ros.ros.launch.launch_actions import describe, make_node, watch
+from rbd_ros.ros.launch.launch_actions import actions, make_node, watch
 from rbd_ros.ros.launch.published_description import published_description, temporary_node
 
 # s: a manager that is not found in time would be started again, on the same hardware.
@@ -60,4 +61,4 @@ def when_complete(node, activating):
 
 def generate_launch_description():
     """Return what `ros2 launch rbd_ros bringup.launch.py` starts."""
-    return describe(ARGUMENTS, __file__, start)
+    return LaunchDescription(actions(ARGUMENTS, __file__, start))

@@ -8,10 +8,11 @@ Without arguments: the demo arm, simulated, held by its gravity torques. The pla
 
 """
 
+from launch import LaunchDescription
 from launch.actions import GroupAction
 from launch.logging import get_logger
 from launch_ros.actions import PushRosNamespace
-from rbd_ros.ros.launch.launch_actions import describe, make_node, watch
+from rbd_ros.ros.launch.launch_actions import actions, make_node, watch
 from rbd_ros.ros.launch.launch_plan import ARGUMENTS, plan
 from rbd_ros.ros.launch.published_description import published_description
 
@@ -29,4 +30,4 @@ def start(values, was_interrupted):
 
 def generate_launch_description():
     """Return what `ros2 launch rbd_ros dynamics.launch.py` starts."""
-    return describe(ARGUMENTS, __file__, start)
+    return LaunchDescription(actions(ARGUMENTS, __file__, start))

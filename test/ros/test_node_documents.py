@@ -18,6 +18,7 @@ from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.nodes.viewed_robot import KINDS as TOPICS_OF_THE_VIEWER
+from rbd_ros.ros.runtime.report import EVENTS
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 import yaml
@@ -74,16 +75,27 @@ def test_every_fault_is_explained_to_an_operator_and_has_a_test():
     assert rows <= tested
 
 
-def messages(folder='rbd_ros'):
-    """Return all texts of the code, with a gap in place of what is put into them."""
+def messages(folder='rbd_ros', functions=None):
+    """Return texts of the code, of all or some functions, with a gap for what they put in."""
     found = []
     for path in (ROOT / folder).rglob('*.py'):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.JoinedStr):
-                found.append(''.join(part.value if isinstance(part, ast.Constant) else GAP
-                                     for part in node.values))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append(node.value)
+        tree = ast.parse(path.read_text())
+        for part in [tree] if functions is None else ast.walk(tree):
+            if functions is None or (isinstance(part, ast.FunctionDef)
+                                and part.name.lstrip('_').startswith(functions)):
+                found += texts(part)
+    return found
+
+
+def texts(tree):
+    """Return the texts in a part of the code, with a gap in place of what is put into them."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            found.append(''.join(part.value if isinstance(part, ast.Constant) else GAP
+                                 for part in node.values))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.append(node.value)
     return found
 
 
@@ -107,7 +119,10 @@ def test_messages_of_outputs_and_diagnostics_are_on_the_page_of_faults():
     explained = [pattern for quote in quotes((ROOT / 'doc/faults.md').read_text())
                  if ' ' in quote for pattern in (quote, re.sub(EXAMPLE, GAP, quote))]
     # Texts that are no messages: docstrings, descriptions of parameters, names of values.
-    sentences = [text for text in messages('rbd_ros/ros/outputs') if len(text.split()) > 3
+    found = (*messages('rbd_ros/ros/outputs'), *EVENTS.values(),
+             *messages('rbd_ros/ros/runtime', 'findings'),
+             *messages('rbd_ros/ros/robot', ('findings', 'shared_joints')))
+    sentences = [text for text in found if len(text.split()) > 3
                  and re.fullmatch(r'[~a-z\0].*(?<!\.)(?<!, s)(?<!, N)(?<!, kg)(?<!s\^2)', text)]
     assert len(sentences) > 40
     assert [text for text in sentences if not any(one in text for one in explained)] == []
@@ -322,7 +337,7 @@ def other_value(name, setting):
 
 def test_every_parameter_is_used_and_its_changes_reach_all_parts_that_use_it(node):
     parts = (node.commands, node.current, node.listening, node.publishing, node.answering,
-             node.analysing, node.health, node.forces, node.filling, node.compensation)
+             node.analysing, node.forces, node.filling, node.compensation)
 
     def settings():
         return [node.current._robot_settings, *(part._settings for part in parts)]

@@ -40,6 +40,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 from rbd_ros._internal.setting import Setting
+from rbd_ros._internal.text import listed
+from rbd_ros.ros.runtime.part import Part
 
 MIN_BLEND = 0.25    # s: shortest blend after a disturbance, and shortest ramp
 # s: time for which one command may advance, unless states always come more slowly.
@@ -78,7 +80,7 @@ class CommandSettings(NamedTuple):
         changeable=True)]
 
 
-class EffortCommands:
+class EffortCommands(Part):
     """
     The commands of one node.
 
@@ -129,10 +131,6 @@ class EffortCommands:
         self._long_pauses.clear()
         self._span = self._span_pause = 0.0
         self._last[:] = 0.0
-
-    def configure(self, settings: CommandSettings) -> None:
-        """Replace the settings; call `disturb` to avoid a step."""
-        self._settings = settings
 
     def set_joints(self, joints: Sequence[str], limits: Sequence[float]) -> None:
         """
@@ -390,6 +388,11 @@ class EffortCommands:
     def _longest_pause(self) -> float:
         """Return the longest pause between computed efforts that is no gap, s."""
         return max(self._settings.state_timeout, self._requested_pause())
+
+    def facts(self) -> dict[str, str]:
+        """Return what may be commanded, and what happens when states stop."""
+        return {'commands': 'enabled' if self.enabled else 'disabled',
+                'command joints': listed(self.joints), 'on_stale': self._settings.on_stale}
 
     def beyond_limits(self) -> list[str]:
         """Return the joints whose efforts have exceeded their limits since the last call."""

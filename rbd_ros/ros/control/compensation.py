@@ -3,7 +3,7 @@
 """Efforts of ~/effort_commands: the interface of control laws, and gravity compensation."""
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from rbd_ros import spring_torques
@@ -17,6 +17,9 @@ from rbd_ros.workspace.results import DynamicsTerms
 
 class Law:
     """Computes the efforts of commands."""
+
+    def configure(self, *settings: Any, **_: Any) -> None:
+        """Replace the settings."""
 
     def prepare(self, robot: Robot) -> None:
         """Compile the kernels that efforts for a robot need, if any."""

@@ -8,7 +8,6 @@ from pathlib import Path
 import signal
 from typing import Any
 
-from launch import LaunchDescription
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument, EmitEvent, IncludeLaunchDescription, OpaqueFunction,
@@ -24,11 +23,10 @@ from launch_ros.utilities import prefix_namespace
 from rbd_ros.ros.launch.launch_plan import Arguments, choices, OF_LAUNCH, Process
 
 
-def describe(arguments: Arguments, file: str,
-             start: Callable[[dict[str, str], Callable[[], bool]], list[Action]]
-             ) -> LaunchDescription:
+def actions(arguments: Arguments, file: str,
+            start: Callable[[dict[str, str], Callable[[], bool]], list[Action]]) -> list[Action]:
     """
-    Return the launch description of a file with these arguments.
+    Return the actions of a launch file: its arguments, and what it starts.
 
     `start` returns the actions for their values; its second argument tells whether Ctrl-C was
     pressed meanwhile: then nothing is started.
@@ -36,13 +34,13 @@ def describe(arguments: Arguments, file: str,
     """
     def begin(context: LaunchContext) -> list[Action]:
         was_interrupted = leave_interrupts_to_launch(context)
-        actions = start(read(context, arguments, file), was_interrupted)
-        return [] if was_interrupted() else actions
+        started = start(read(context, arguments, file), was_interrupted)
+        return [] if was_interrupted() else started
 
     declared = [DeclareLaunchArgument(name, default_value=default, description=description,
                                       choices=choices(name))
                 for name, (default, description) in arguments.items()]
-    return LaunchDescription([*declared, OpaqueFunction(function=begin)])
+    return [*declared, OpaqueFunction(function=begin)]
 
 
 def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, str]:

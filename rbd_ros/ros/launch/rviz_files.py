@@ -8,13 +8,14 @@ import warnings
 
 from rbd_ros import Model, ModelWarning, save_urdf, subtree
 from rbd_ros.model.constraints import rebuild
+from rbd_ros.model.files.urdf_document import SINGLE
+from rbd_ros.model.joints import Joint
 from rbd_ros.ros.robot.read_model import base_joint
 from rbd_ros.ros.runtime.share_directory import share
 
 # Topic of a description for RViz alone
 SHOWN = 'shown_robot_description'
-# Other programs refuse URDF joints without limits; frames do not depend on them.
-NO_LIMIT = {'lower': (-1e6,), 'upper': (1e6,), 'velocity': (1e6,), 'effort': (1e6,)}
+FAR = 1e6    # rad or m, and so on: limits that nothing reaches
 
 
 def root_frame(robot: Model) -> str:
@@ -26,15 +27,18 @@ def root_frame(robot: Model) -> str:
 def frames_urdf(robot: Model, folder: Path) -> str:
     """Return a URDF with the frames of a robot, for robot_state_publisher; it has no shapes."""
     robot = subtree(robot.unconstrained, root_frame(robot))
-    limits = {kind: {name: x for name, x in NO_LIMIT.items()
-                     if kind != 'continuous' or name in ('velocity', 'effort')}
-              for kind in ('revolute', 'prismatic', 'continuous')}
     path = folder / 'frames.urdf'
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ModelWarning)       # drives are left out
-        save_urdf(rebuild(robot, joints=[replace(joint, **limits.get(joint.kind, {}))
-                                         for joint in robot.joints]), path)
+        save_urdf(rebuild(robot, joints=[_with_limits(joint) for joint in robot.joints]), path)
     return path.read_text(encoding='utf-8')
+
+
+def _with_limits(joint: Joint) -> Joint:
+    """Return a joint with the limits without which other programs refuse a URDF."""
+    if joint.kind in ('revolute', 'prismatic'):
+        joint = replace(joint, lower=(-FAR,), upper=(FAR,))
+    return replace(joint, velocity=(FAR,), effort=(FAR,)) if joint.kind in SINGLE else joint
 
 
 def configuration(folder: Path, prefix: str, *, has_shapes: bool) -> Path:

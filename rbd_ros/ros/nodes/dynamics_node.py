@@ -12,9 +12,9 @@ if __name__ == '__main__':
     sys.exit()
 
 from collections.abc import Callable, Sequence      # noqa: I100
-from functools import partial, wraps
+from functools import wraps
 from math import hypot, isfinite
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from rbd_msgs.srv import IdentifyPayload
 from rbd_ros._internal.setting import Setting, settings_of
@@ -22,10 +22,9 @@ from rbd_ros.errors import ModelError
 from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.control.compensation import Compensation, CompensationSettings, Law
 from rbd_ros.ros.messages.topics import COMMANDS
-from rbd_ros.ros.outputs.diagnostics import Health, HealthSettings
+from rbd_ros.ros.outputs.diagnostics import Health, Refusal
 from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.outputs.publishing import Publishing, PublishingSettings
-from rbd_ros.ros.outputs.refusal import Refusal
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import (
     declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
@@ -37,6 +36,7 @@ from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
+from rbd_ros.ros.runtime.part import Entity, Part
 from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
 from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.runtime.worker import Worker
@@ -53,6 +53,7 @@ from std_srvs.srv import SetBool, Trigger
 
 SWITCH_INTERVAL = 2e-4    # s: largest time for which a computing thread keeps the interpreter
 
+P = TypeVar('P', bound=Part)
 Transition: TypeAlias = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
 
@@ -121,12 +122,14 @@ class DynamicsNode(LifecycleNode):
     kinds: ClassVar[tuple[type, ...]] = (
         NodeSettings, RobotSettings, ChangeSettings, ListeningSettings, CommandSettings,
         CompensationSettings, PublishingSettings, ForceSettings, ServiceSettings,
-        AnalysisSettings, TrajectorySettings, HealthSettings)
+        AnalysisSettings, TrajectorySettings)
+    law_kinds: ClassVar[tuple[type, ...]] = (CompensationSettings,)
     settings: ClassVar[dict[str, Setting]] = settings_of(kinds)
     command_topics: ClassVar[tuple[str, ...]] = (COMMANDS,)
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
-        self._parts: list[Callable[[], object]] = []
+        # The parts of the configured node, with the settings of each.
+        self._parts: list[tuple[Part, tuple[type, ...]]] = []
         self._refusal: Refusal | None = None
         super().__init__(self.title[0], **options)
         self._log, self.report = Log(self.get_logger()), Report()
@@ -212,75 +215,60 @@ class DynamicsNode(LifecycleNode):
                                          self.commands)
         return self.compensation
 
-    def _configure_law(self) -> None:
-        self.compensation.configure(self.parameters.select(CompensationSettings))
-
     def _make_parts(self) -> None:
-        select, report, log = self.parameters.select, self.report, self._log
+        select, report, log, add = self.parameters.select, self.report, self._log, self._add
         if not hasattr(self, 'commands'):
             self.commands = EffortCommands(select(CommandSettings))
         else:
             # Commands that were disabled before a clean-up stay disabled.
             self.commands.configure(select(CommandSettings))
-        worker = Worker(lambda: self.executor, self._failed)
-        self._parts.append(worker.close)
+        add(self.commands, CommandSettings)
+        add(self.kernels)
+        worker = add(Worker(lambda: self.executor, self._failed))
         # rclpy's annotations do not state that the clock of a node is a ROSClock.
-        self.clocks = clocks = Clocks(self.get_clock(), self._on_jump)  # type: ignore[arg-type]
-        self._parts.append(clocks.close)
-        self.current = CurrentRobot(select(ChangeSettings), select(RobotSettings), self.commands,
-                                    worker, report, log, lambda: self.publishing.is_commanding(),
-                                    lambda robot: law.prepare(robot), self._alone)
-        self._parts.append(partial(delattr, self, 'current'))
-        self.forces = ExternalForces(select(ForceSettings), clocks, log)
-        self.effort_check = EffortCheck(log)
+        self.clocks = clocks = add(
+            Clocks(self.get_clock(), self._on_jump))  # type: ignore[arg-type]
+        self.current = add(CurrentRobot(
+            select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
+            lambda: self.publishing.is_commanding(), lambda robot: law.prepare(robot),
+            self._alone), ChangeSettings, RobotSettings)
+        self.forces = add(ExternalForces(select(ForceSettings), clocks, log), ForceSettings)
+        self.effort_check = add(EffortCheck(log))
         law = self._make_law()
-        self.publishing = Publishing(self, select(PublishingSettings), clocks, self.current,
-                                     self.commands, law, self.forces, report, log,
-                                     self.command_topics)
-        self._parts += [partial(delattr, self, 'publishing'), self.publishing.close]
-        loads = PayloadIdentification(self, self.current, report, log)
-        self._parts.append(loads.close)
-        self.listening = Subscriptions(
+        self.publishing = add(Publishing(
+            self, select(PublishingSettings), clocks, self.current, self.commands, law,
+            self.forces, report, log, self.command_topics), PublishingSettings, *self.law_kinds)
+        loads = add(PayloadIdentification(self, self.current, report, log))
+        self.listening = add(Subscriptions(
             self, select(ListeningSettings), clocks, self.current, self.publishing.answer,
-            (self.effort_check.note, loads.note, self.forces.note), self._on_jump, report, log)
-        self._parts.append(self.listening.close)
-        self.answering = Services(select(ServiceSettings), clocks, self.current, log,
-                                  self.check_parameters, self.set_parameters)
-        self.analysing = AnalysisServices(self.answering, select(AnalysisSettings))
-        self.calls: dict[str, BackgroundService] = {}
-        self.filling = TrajectoryService(self.answering, select(TrajectorySettings))
-        for kind, name, method in (*self.answering.methods(), *self.analysing.methods(),
-                                   *self.filling.methods()):
-            one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
-                                                       log, CHANGES.get(name))
-            self._parts.append(partial(self.destroy_service, one.service))
-        identifying = self.calls['~/identify_payload'] = CollectingService(
+            (self.effort_check.note, loads.note, self.forces.note), self._on_jump, report, log),
+            ListeningSettings)
+        self.answering = add(Services(
+            select(ServiceSettings), clocks, self.current, log, self.check_parameters,
+            self.set_parameters), ServiceSettings)
+        self.analysing = add(AnalysisServices(self.answering, select(AnalysisSettings)),
+                             AnalysisSettings)
+        self.filling = add(TrajectoryService(self.answering, select(TrajectorySettings)),
+                           TrajectorySettings)
+        self.calls = {name: add(BackgroundService(self, kind, name, method, worker, report, log,
+                                                  CHANGES.get(name)))
+                      for kind, name, method in (*self.answering.methods(),
+                                                 *self.analysing.methods(),
+                                                 *self.filling.methods())}
+        self.calls['~/identify_payload'] = add(CollectingService(
             loads.begin, loads.end, self, IdentifyPayload, '~/identify_payload', loads.identify,
-            worker, report, log)
-        self._parts.append(partial(self.destroy_service, identifying.service))
-        self._serve(Trigger, '~/calibrate_contact', self._calibrate_contact)
-        self._serve(SetBool, '~/enable_commands', self._enable_commands)
-        self.health = Health(self, select(HealthSettings), clocks, self.current, self.publishing,
-                             self.listening, self.commands, law, self.forces,
-                             self.effort_check, self.kernels, report, log)
-        self._parts.append(self.health.close)
+            worker, report, log))
+        for kind, name, callback in (
+                (Trigger, '~/calibrate_contact', self._calibrate_contact),
+                (SetBool, '~/enable_commands', self._enable_commands)):
+            add(Entity(self.destroy_service, self.create_service(kind, name, callback)))
+        self.health = add(Health(self, [*(part for part, _ in self._parts), report], report, log))
         guard_services(self, log, report)
 
-    def _serve(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
-        service = self.create_service(kind, name, callback)
-        self._parts.append(partial(self.destroy_service, service))
-
-    def _configure_parts(self) -> None:
-        select = self.parameters.select
-        parts: tuple[tuple[Any, Any], ...] = (
-            (self.commands, CommandSettings), (self.listening, ListeningSettings),
-            (self.answering, ServiceSettings), (self.analysing, AnalysisSettings),
-            (self.filling, TrajectorySettings), (self.health, HealthSettings),
-            (self.publishing, PublishingSettings), (self.forces, ForceSettings))
-        for part, kind in parts:
-            part.configure(select(kind))
-        self._configure_law()
-        self.current.configure(select(ChangeSettings), select(RobotSettings))
+    def _add(self, part: P, *settings: type) -> P:
+        """Add a part of the node, which these settings configure, and return it."""
+        self._parts.append((part, settings))
+        return part
 
     @transition
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -323,7 +311,10 @@ class DynamicsNode(LifecycleNode):
     def _take_down(self) -> None:
         self._end_refusal()
         while self._parts:
-            self._parts.pop()()
+            self._parts.pop()[0].close()
+        # They hold a robot.
+        for name in {'current', 'publishing'} & set(vars(self)):
+            delattr(self, name)
 
     def destroy_node(self) -> None:
         """Destroy all parts, and the node."""
@@ -356,7 +347,9 @@ class DynamicsNode(LifecycleNode):
             return
         before, self.parameters = self.parameters, self._read()
         if self.parameters != before:
-            self._configure_parts()
+            for part, settings in self._parts:
+                if settings:
+                    part.configure(*map(self.parameters.select, settings))
             self.commands.disturb()
         self.current.follow_settings()
 

@@ -12,7 +12,6 @@ if __name__ == '__main__':
 
 from collections.abc import Sequence    # noqa: I100
 from dataclasses import replace
-from functools import partial
 from types import NoneType
 from typing import ClassVar
 
@@ -29,6 +28,7 @@ from rbd_ros.ros.messages.topics import EFFORT_TRAJECTORY
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.outputs.publishing import NO_EVENTS
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
+from rbd_ros.ros.runtime.part import Entity
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
@@ -46,6 +46,7 @@ class TorqueController(DynamicsNode):
     settings: ClassVar[dict[str, Setting]] = {
         **DynamicsNode.settings, **settings_of((ControlSettings,)),
         'limit_efforts': replace(DynamicsNode.settings['limit_efforts'], default=True)}
+    law_kinds = LawSettings, ControlSettings
     command_topics = *DynamicsNode.command_topics, EFFORT_TRAJECTORY
 
     @property
@@ -56,24 +57,21 @@ class TorqueController(DynamicsNode):
     def _make_law(self) -> Law:
         publisher = self.create_publisher(ReferenceStatus, '~/reference_status', STATUS_DEPTH,
                                           event_callbacks=NO_EVENTS)
-        self._parts.append(partial(self.destroy_publisher, publisher))
+        self._add(Entity(self.destroy_publisher, publisher))
         select = self.parameters.select
         self.modes = ControlModes(select(LawSettings), select(ControlSettings), self.clocks,
                                   self.commands, self.report, self._log, publisher.publish)
         return self.modes
-
-    def _configure_law(self) -> None:
-        select = self.parameters.select
-        self.modes.configure(select(LawSettings), select(ControlSettings))
 
     def _make_parts(self) -> None:
         super()._make_parts()
         for kind, topic, callback in (
                 (JointTrajectory, '~/joint_trajectory', self.modes.on_joint_trajectory),
                 (PoseStamped, '~/pose_target', self.modes.on_pose_target)):
-            self._parts.append(partial(self.destroy_subscription,
-                                       self.create_subscription(kind, topic, callback, 10)))
-        self._serve(SetMode, '~/set_mode', self._set_mode)
+            self._add(Entity(self.destroy_subscription,
+                             self.create_subscription(kind, topic, callback, 10)))
+        self._add(Entity(self.destroy_service,
+                         self.create_service(SetMode, '~/set_mode', self._set_mode)))
         guard_services(self, self._log, self.report)
 
     def check_parameters(self, changes: Sequence[Parameter]) -> SetParametersResult:

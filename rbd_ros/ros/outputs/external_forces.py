@@ -35,6 +35,7 @@ from rbd_ros.ros.messages.topics import CONTACT, EXTERNAL_WRENCH
 from rbd_ros.ros.robot.read_model import driven_joints, per_velocity
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import BadRequest
 from rbd_ros.ros.state.joint_states import all_within
@@ -75,7 +76,7 @@ class ForceSettings(NamedTuple):
         10.0, 'Duration of ~/calibrate_contact.', 's', 0.1, 600.0)]
 
 
-class ExternalForces:
+class ExternalForces(Part):
     """Observes external torques."""
 
     def __init__(self, settings: ForceSettings, clocks: Clocks, log: Log) -> None:

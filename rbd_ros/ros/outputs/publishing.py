@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The outputs of the dynamics node: the dynamics of each state, and effort commands."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import perf_counter, sleep
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from rbd_ros import RbdError, SingularError, spring_torques
 from rbd_ros._internal.setting import Setting
+from rbd_ros._internal.text import listed
 from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.control import EffortConvention
 from rbd_ros.kernels.jit.compiled import KernelNotReady
@@ -22,7 +23,8 @@ from rbd_ros.ros.outputs.task_outputs import task_values
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.report import guarded, Log, OK, Report
+from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.report import ERROR, guarded, Lasting, Log, OK, Report, WARN
 from rbd_ros.ros.state.joint_states import all_within
 from rbd_ros.workspace.results import DynamicsTerms, Factorization, MatricesDot
 from rclpy.clock import Clock, ClockType
@@ -42,6 +44,9 @@ NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
 COMMAND_PERIOD = 0.01    # s between two commands while no states arrive
 # s between two searches for subscribers; searching at every state takes 3 % of a core at 1 kHz
 LISTENERS_PERIOD = 0.1
+# A measured effort is not the commanded one if it differs by more than each of: N m or N; a share
+# of the command; a share of the largest command. Friction and sensors behind gears explain less.
+MIN_DIFFERENCE, DIFFERENCE_RATIO, NOISE_RATIO = 1.0, 0.5, 0.1
 MAX_END_TIME = 4.5    # s after which the node ends even if commands have not reached zero
 
 
@@ -53,6 +58,8 @@ class PublishingSettings(NamedTuple):
     on_stale: str
     state_timeout: float
     missing_velocity: str
+    friction: bool
+    limit_efforts: bool
     friction_dead_band: float
     effort_convention: EffortConvention
     springs: bool
@@ -66,8 +73,8 @@ class PublishingSettings(NamedTuple):
         '(Garofalo et al.). C v is the same.', choices=('christoffel', 'body'), changeable=True)]
 
 
-class Publishing:
-    """The outputs of a dynamics node; the commands are on `command_topics`."""
+class Publishing(Part):
+    """The outputs of a dynamics node; the commands, those of `law`, are on `command_topics`."""
 
     def __init__(self, node: Node, settings: PublishingSettings, clocks: Clocks,
                  current: CurrentRobot, commands: EffortCommands, law: Law, forces: ExternalForces,
@@ -75,6 +82,8 @@ class Publishing:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._commands, self._law = current, commands, law
         self._forces = forces
+        # Subscribers that receive nothing, and joints that do not follow commands.
+        self._mismatched, self._unlike = Lasting(), Lasting()
         self._report, self._log = report, log
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._timers: list[Timer] = []
@@ -105,9 +114,10 @@ class Publishing:
                                                        event_callbacks=NO_EVENTS)
         self._start_timers()
 
-    def configure(self, settings: PublishingSettings) -> None:
-        """Replace the settings."""
+    def configure(self, settings: PublishingSettings, *of_law: Any) -> None:
+        """Replace the settings, also those of the law."""
         before, self._settings = self._settings, settings
+        self._law.configure(*of_law)
         if (settings.publish_rate, settings.on_stale) != (before.publish_rate, before.on_stale):
             self._start_timers()
 
@@ -231,6 +241,57 @@ class Publishing:
                 None if v is None else terms.coriolis_torques,
                 None if isinstance(external, str) else external['external_torques']):
             self._marker_publisher.publish(message)
+
+    def facts(self) -> dict[str, str]:
+        """Return the values of the law."""
+        robot = self._current.robot
+        return {} if robot is None else self._law.facts(robot, self._clocks.age_time())
+
+    def findings(self) -> Iterator[tuple[bytes, str]]:
+        """Yield why outputs are missing, and what is wrong with commands."""
+        robot, settings, commands = self._current.robot, self._settings, self._commands
+        if not self.active:
+            yield WARN, 'inactive'
+        if awaited := self.awaited():
+            yield WARN, f'kernels are being compiled for {listed(awaited)}'
+        if commands.mismatch:
+            yield ERROR, commands.mismatch
+        elif not commands.enabled:
+            yield WARN, '~/effort_commands are disabled'
+        elif why_not := self.why_no_commands():
+            yield WARN, f'{COMMANDS} is withheld: {why_not}'
+        if still := self._unlike.update({} if robot is None else self._unlike_efforts(robot)):
+            yield WARN, ('measured efforts are not those commanded, N m or N: '
+                         f'{listed(still)}: is the controller active? ros2_control clamps '
+                         'commands, and zeroes those that point outwards at a limit '
+                         '(enforce_command_limits)')
+        if (settings.friction and robot is not None
+                and robot.velocity(settings.missing_velocity) is None):
+            yield WARN, 'commands do not compensate friction: velocities are unknown'
+        yield from self._law.findings()
+        if beyond := commands.beyond_limits():
+            yield WARN, ('efforts beyond the limits of the URDF, '
+                         + ('clamped: ' if settings.limit_efforts else 'not clamped: ')
+                         + listed(beyond))
+        for text in self._mismatched.update({
+                one.topic_name: f'a subscriber of {one.topic_name} receives nothing: its quality '
+                'of service or type does not match' for one in self.publishers()
+                if self._node.count_subscribers(one.topic_name) > one.get_subscription_count()}):
+            yield WARN, text
+
+    def _unlike_efforts(self, robot: Robot) -> dict[str, str]:
+        """Return measured efforts that are not those commanded, by joint."""
+        commands, settings = self._commands, self._settings
+        if (not (commands.complete and self.is_commanding())
+                or robot.missing(self._clocks.age_time(), settings.state_timeout)):
+            return {}
+        measured = robot.measured_commands(robot.velocity(settings.missing_velocity))[
+            robot.command_columns]
+        size = np.abs(commands.last)
+        largest = np.maximum(np.maximum(MIN_DIFFERENCE, NOISE_RATIO * size.max(initial=0.0)),
+                             DIFFERENCE_RATIO * size)
+        return {name: f'{name} {x:.4g} instead of {goal:.4g}' for name, x, goal, most in zip(
+            commands.joints, measured, commands.last, largest) if abs(x - goal) > most}
 
     def why_no_commands(self) -> str:
         """Return why commands with subscribers are withheld, or ''."""

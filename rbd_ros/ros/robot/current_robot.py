@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The current robot of a dynamics node, and its replacement by descriptions and requests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 import gc
 from math import hypot
@@ -12,12 +12,14 @@ import numpy as np
 from rbd_ros import Model, neutral, RbdError, SingularError, with_gravity
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
+from rbd_ros.model.plausibility import nothing_to_compute
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
 from rbd_ros.ros.robot.read_model import (
     gravity_in_root, read_model, require_stated_efforts, RobotSettings)
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.report import Log, Report
+from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.report import Log, Report, WARN
 from rbd_ros.ros.runtime.worker import Worker
 
 
@@ -32,7 +34,7 @@ class ChangeSettings(NamedTuple):
     limit_efforts: bool
 
 
-class CurrentRobot:
+class CurrentRobot(Part):
     """Holds the current robot; it stays in use while the worker builds the next one."""
 
     def __init__(self, settings: ChangeSettings, robot_settings: RobotSettings,
@@ -182,6 +184,33 @@ class CurrentRobot:
             self.follow_settings()
         self._worker.submit(
             lambda: self.with_model(robot, with_gravity(robot.model, gravity)), take)
+
+    def facts(self) -> dict[str, str]:
+        """Return names, masses and gravity of the robot."""
+        facts = {'model_changes': self._settings.model_changes}
+        if self.robot is None:
+            return facts
+        model = self.robot.model
+        return facts | {
+            'robot': model.name, 'model id': str(self.robot.model_id),
+            'joints': listed(model.velocity_names), 'mass, kg': f'{model.mass:.6g}',
+            **{f'gravity {axis}, m/s^2': f'{x:.6g}' for axis, x in zip('xyz', model.gravity)},
+            **{f'load on {link}, kg': f'{mass:.6g}'
+               for link, mass in self.robot.payloads().items()}}
+
+    def findings(self) -> Iterator[tuple[bytes, str]]:
+        """Yield why there is no robot, and what a robot has nothing of."""
+        if self.robot is None:
+            reason = f'; {self._report.last_error}' if self._report.last_error else ''
+            yield WARN, f'waiting for a robot description{reason}'
+            return
+        model = self.robot.model
+        if self._settings.friction and self.robot.lacks_friction():
+            yield WARN, 'friction is true, but no joint of the robot has friction or damping'
+        for note in nothing_to_compute(model.links, model.joints):
+            yield WARN, note
+        if hypot(*model.gravity) < NO_GRAVITY:
+            yield WARN, 'gravity is zero'
 
     def log_gravity(self) -> None:
         """Log the gravity of the robot."""

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check whether the measured efforts of a robot at rest match their convention."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from rbd_ros import spring_torques
 from rbd_ros.control.effort_convention import convention_mismatch
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.report import Log
+from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.report import Log, WARN
 from rbd_ros.ros.state.joint_states import all_within
 
 REST_SPEED = 0.01    # rad/s or m/s: slower joints are at rest
@@ -15,7 +18,7 @@ REST_SPEED = 0.01    # rad/s or m/s: slower joints are at rest
 REST_TIME, MIN_STATES = 0.5, 20
 
 
-class EffortCheck:
+class EffortCheck(Part):
     """
     Compares the efforts of each robot with its gravity torques, once, at rest.
 
@@ -35,6 +38,11 @@ class EffortCheck:
         """Wait again for a robot at rest: time jumped."""
         self._first: float | None = None
         self._count, self._sum = 0, np.zeros(1)
+
+    def findings(self) -> Iterator[tuple[bytes, str]]:
+        """Yield what is wrong with the efforts."""
+        if self.finding:
+            yield WARN, self.finding
 
     def note(self, robot: Robot) -> None:
         """Take another complete state of the robot."""

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The subscriptions of the dynamics node: descriptions, joint states and odometry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from math import inf
+from math import inf, isfinite
 from typing import Annotated, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -17,8 +17,9 @@ from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
-from rbd_ros.ros.runtime.report import guarded, Log, Report
+from rbd_ros.ros.runtime.report import ERROR, guarded, Lasting, Log, Report, STALE, WARN
 from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
 from rbd_ros.ros.state.sources import prefix_hint
 from rclpy.node import Node
@@ -31,6 +32,8 @@ DESCRIPTION_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
 # Reliable if all publishers are; with a depth of ten no state is lost at 1 kHz.
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
 MAX_AHEAD = 0.5    # s: clocks may be ahead by this, or by a longer state_timeout
+RECENT = 3.0    # s: publishers are compared if both were heard since then
+MAX_AGES = 64    # Number of ages of joint states that are reported, the largest first
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -76,7 +79,7 @@ class ListeningSettings(NamedTuple):
         'times the limit', 0.0, 1e12, 1.0, changeable=True)]
 
 
-class Subscriptions:
+class Subscriptions(Part):
     """The subscriptions of a dynamics node."""
 
     def __init__(self, node: Node, settings: ListeningSettings, clocks: Clocks,
@@ -91,17 +94,13 @@ class Subscriptions:
         self._collect = collect
         self._report, self._log = report, log
         self._backlog, self._reader, self._named = Backlog(), convert.joint_state_reader(), 0
-        self._waiting = WaitingMessages(JointState)
+        self._waiting, self._mismatched = WaitingMessages(JointState), Lasting()
         self._closed = False
         self.all = {'robot_description': node.create_subscription(
             String, 'robot_description', self._on_description, DESCRIPTION_QOS)}
         self._listen('joint_states', STATE_QOS)
         if settings.floating_base:
             self._listen('odom', STATE_QOS)
-
-    def configure(self, settings: ListeningSettings) -> None:
-        """Replace the settings; ``floating_base`` cannot change."""
-        self._settings = settings
 
     def _listen(self, topic: str, qos: QoSProfile) -> None:
         kind, callback = {'joint_states': (JointState, self._on_joint_state),
@@ -266,3 +265,68 @@ class Subscriptions:
                 'joint states of joints that the robot does not have are ignored: '
                 + listed(sorted(names)) + prefix_hint(robot.states.names, names), 'unknown names'):
             self._named = len(names)
+
+    def facts(self) -> dict[str, str]:
+        """Return the largest ages of states by joint."""
+        robot = self._current.robot
+        ages = robot.ages(self._clocks.age_time()) if robot is not None else {}
+        oldest = sorted(ages.items(), key=lambda pair: -pair[1])[:MAX_AGES]
+        return {f'age of {name}, s': f'{age:.3f}' for name, age in oldest}
+
+    def findings(self) -> Iterator[tuple[bytes, str]]:
+        """Yield what is wrong with states and their publishers."""
+        if self._current.robot is not None:
+            yield from self._findings_on_states(self._current.robot)
+        yield from self._findings_on_publishers()
+
+    def _findings_on_states(self, robot: Robot) -> Iterator[tuple[bytes, str]]:
+        settings, received = self._settings, self._report.recent('joint states')
+        now = self._clocks.age_time()
+        missing, ages = robot.missing(now, settings.state_timeout), robot.ages(now).values()
+        if ages and not any(map(isfinite, ages)):
+            yield STALE, 'no outputs: no state has arrived yet'
+        if missing and received:
+            yield ERROR, robot.why_missing(missing)
+        elif missing and any(map(isfinite, ages)):
+            yield ERROR, ('no outputs: joint states have stopped; no recent position of '
+                          + listed(missing))
+        if not missing and self._clocks.simulated and not received:
+            yield WARN, ('no joint states arrived since the last report; while /clock stands '
+                         'still, the last ones do not age')
+        without_velocity = robot.states.missing_velocities()
+        if not missing and without_velocity:
+            yield WARN, (f'no velocity of {listed(without_velocity)}: ' + {
+                'withhold': 'Coriolis terms are withheld', 'zero': 'taken as zero',
+                'differentiate': 'positions are differentiated'}[settings.missing_velocity])
+
+    def _findings_on_publishers(self) -> Iterator[tuple[bytes, str]]:
+        node = self._node
+        for which in ('joint_states', 'robot_description'):
+            topic = self.all[which].topic_name
+            if node.count_publishers(topic) > 1:
+                names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+                         for info in node.get_publishers_info_by_topic(topic)]
+                shared = self._shared_joints(len(names)) if which == 'joint_states' else ''
+                if shared is not None:
+                    text = f'{len(names)} publishers of {topic}: {listed(sorted(names))}{shared}'
+                    self._log.warning(text, f'publishers of {topic}')
+                    yield WARN, text
+        unmatched = {topic: f'nothing is received from a publisher of {one.topic_name}: '
+                     'its quality of service or type does not match'
+                     for topic, one in self.all.items()
+                     if node.count_publishers(one.topic_name) > one.get_publisher_count()}
+        for topic in unmatched:
+            self.listen_to_all(topic)
+        for text in self._mismatched.update(unmatched):
+            yield WARN, text
+
+    def _shared_joints(self, publishers: int) -> str | None:
+        """Return what is wrong with several publishers of joint states; None: nothing."""
+        robot = self._current.robot
+        if robot is None:
+            return ''
+        sources, since = robot.states.sources, self._clocks.age_time() - RECENT
+        if shared := [name for k, name in enumerate(robot.states.names)
+                      if len(sources.of(k, since)) > 1]:
+            return f'; several publish {listed(shared)}: stop all but one of these'
+        return '' if len(sources.by_names) < publishers else None

@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The time of a node for ages and for stamps, simulated or not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import monotonic, time
 
 from builtin_interfaces.msg import Time
+from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.report import WARN
 from rclpy.clock import JumpThreshold, ROSClock, TimeJump
 from rclpy.duration import Duration
 
 MAX_STEP = 1.0    # s; a longer step of simulated time is a jump
 
 
-class Clocks:
+class Clocks(Part):
     """
     The clocks of a node that may use simulated time.
 
@@ -35,6 +37,12 @@ class Clocks:
     def close(self) -> None:
         """Stop watching for jumps."""
         self._handle.unregister()
+
+    def findings(self) -> Iterator[tuple[bytes, str]]:
+        """Yield a warning if simulated time is awaited."""
+        if self.simulated and not self.stamp_time():
+            yield WARN, ('use_sim_time is set, but nothing arrives on /clock: stamps are not '
+                         'checked')
 
     def _jumped(self, jump: TimeJump) -> None:
         switched = self._clock.ros_time_is_active != self.simulated

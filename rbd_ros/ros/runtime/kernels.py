@@ -9,6 +9,7 @@ from time import perf_counter, sleep
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.numba_backend import COMPILES
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log
 
 # Logged while kernels are not loaded from the cache within so many seconds.
@@ -18,7 +19,7 @@ WAITING = ('waiting for kernels to be compiled, once for this machine: half a mi
 PAUSE = 0.01    # s between two checks whether the foreground is idle
 
 
-class Kernels:
+class Kernels(Part):
     """
     Loads kernels from the cache; compiles missing ones, all but the first in the background.
 
@@ -65,6 +66,10 @@ class Kernels:
                 return True
         self._end(begin)
         return True
+
+    def facts(self) -> dict[str, str]:
+        """Return whether kernels are still missing."""
+        return {'kernels': 'ready' if self.ready else 'being compiled'}
 
     def never_wait(self) -> None:
         """Never again wait for a kernel in the main thread."""

@@ -5,7 +5,7 @@
 # diagnostic_updater adds nothing that one status per second needs, and is not on PyPI.
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from time import monotonic
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from rbd_ros._internal.text import printable
+from rbd_ros.ros.runtime.part import Part
 import rclpy
 from rclpy.exceptions import InvalidHandle
 
@@ -24,6 +25,18 @@ STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
 SEVERITY = [OK, WARN, STALE, ERROR]    # From good to bad
 MAX_ERROR_LENGTH = 500    # Characters of the last error, which is sent once per second
 QUIET = 5.0    # s between two lines of one kind
+# What is reported of events since the last report.
+EVENTS = {
+    'joint states dropped': 'joint states were dropped',
+    'implausible samples': 'implausible samples were ignored',
+    'moved joints': 'joints jumped to other positions: the robot is held there',
+    'odometry dropped': 'odometry was dropped',
+    'descriptions refused': 'a robot description was refused',
+    'joint states without a stamp': 'joint states have no stamp: their time of receipt is used',
+    'overruns': 'states arrive faster than they are processed: some were skipped',
+    'task inertia damped': '~/task_inertia is damped: the task link is near a singular pose',
+    'time jumps': 'time jumped',
+    'errors': 'an error occurred: see last error'}
 
 
 class Log:
@@ -65,7 +78,19 @@ class Log:
         return True
 
 
-class Report:
+class Lasting:
+    """Texts that two reports in a row find: discovery or a motion may still be under way."""
+
+    def __init__(self) -> None:
+        self._before: Iterable[str] = ()
+
+    def update(self, found: Mapping[str, str]) -> list[str]:
+        """Return the texts whose keys were found last time, too."""
+        texts, self._before = [found[key] for key in found if key in self._before], found
+        return texts
+
+
+class Report(Part):
     """Counts events of a node, since it started and since the last report."""
 
     def __init__(self) -> None:
@@ -89,6 +114,12 @@ class Report:
     def recent(self, what: str) -> int:
         """Return how often an event happened since the last report."""
         return self.counts[what] - self._before[what]
+
+    def findings(self) -> Iterator[tuple[bytes, str]]:
+        """Yield a warning for each kind of events since the last report."""
+        for what, text in EVENTS.items():
+            if count := self.recent(what):
+                yield WARN, f'{text} ({count})'
 
     def message(self, name: str, stamp: Time, findings: Sequence[tuple[bytes, str]],
                 facts: Mapping[str, str]) -> DiagnosticArray:

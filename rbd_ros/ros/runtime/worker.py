@@ -9,6 +9,7 @@ from threading import Condition, Thread
 from typing import Any
 
 from rbd_ros.kernels.jit.compiled import foreground
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.rclpy_workarounds import hand_over
 
 MAX_WAITING = 8
@@ -18,7 +19,7 @@ class Busy(Exception):
     """Too many requests are waiting."""
 
 
-class Worker:
+class Worker(Part):
     """
     A thread that runs functions one after the other, and lets an executor handle their results.
 

@@ -12,6 +12,7 @@ from rbd_msgs.srv import (
 from rbd_ros.analysis import speed_limit
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import TWIST
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.services.background_services import BadRequest, Method, Work
 from rbd_ros.ros.services.dynamics_services import Services
 from rbd_ros.workspace.results import Factorization
@@ -32,15 +33,11 @@ class AnalysisSettings(NamedTuple):
     condition_limit: float
 
 
-class AnalysisServices:
+class AnalysisServices(Part):
     """Services to analyse and identify a robot; the methods work like those of `Services`."""
 
     def __init__(self, services: Services, settings: AnalysisSettings) -> None:
         self._services, self._settings = services, settings
-
-    def configure(self, settings: AnalysisSettings) -> None:
-        """Replace the settings."""
-        self._settings = settings
 
     def methods(self) -> tuple[tuple[type, str, Method], ...]:
         """Return type, name and method of each service."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros import Model, RbdError
 from rbd_ros._internal.text import listed, printable
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log, Report
 from rbd_ros.ros.runtime.worker import Busy, MAX_WAITING, Worker
 from rclpy.exceptions import InvalidHandle
@@ -42,7 +43,7 @@ class Again(Exception):
     """The robot has changed since the request arrived: process the request again."""
 
 
-class BackgroundService:
+class BackgroundService(Part):
     """
     A service whose requests are processed by the worker.
 
@@ -53,13 +54,18 @@ class BackgroundService:
 
     def __init__(self, node: Node, kind: type, name: str, method: Method, worker: Worker,
                  report: Report, log: Log, show: Callable[[Any], str] | None = None) -> None:
-        self._method, self._worker, self._report, self._log = method, worker, report, log
+        self._node, self._method, self._worker = node, method, worker
+        self._report, self._log = report, log
         self._show, self._label = show, name
         self._request = None
         self.service = node.create_service(kind, name, self._take, qos_profile=SERVICE_QOS)
         # The executor calls this right after _take, with the same response.
         self._respond = self.service.send_response
         self.service.send_response = self._begin    # type: ignore[method-assign]
+
+    def close(self) -> None:
+        """Destroy the service."""
+        self._node.destroy_service(self.service)
 
     def _take(self, request: Any, response: Any) -> Any:
         self._request = request

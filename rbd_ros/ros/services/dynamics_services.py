@@ -19,6 +19,7 @@ from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.read_model import gravity_in_root, gravity_in_world
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import Again, BadRequest, Finish, Method, Order, Work
 from rbd_ros.workspace.results import Factorization
@@ -64,7 +65,7 @@ class ServiceSettings(NamedTuple):
     mounting_rpy: tuple[float, ...]
 
 
-class Services:
+class Services(Part):
     """
     Services that compute the dynamics of the robot, or change it.
 
@@ -79,10 +80,6 @@ class Services:
                  set_parameters: Callable[[list[Parameter]], Any]) -> None:
         self._settings, self._clocks, self._current, self._log = settings, clocks, current, log
         self._check_parameters, self._set_parameters = check_parameters, set_parameters
-
-    def configure(self, settings: ServiceSettings) -> None:
-        """Replace the settings."""
-        self._settings = settings
 
     def methods(self) -> tuple[tuple[type, str, Method], ...]:
         """Return type, name and method of each service."""

@@ -16,6 +16,7 @@ from rbd_ros.model import without_payload
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.services.background_services import (
     Again, BackgroundService, BadRequest, Finish, Work)
@@ -69,7 +70,7 @@ class StateCollection:
                          effort[whole])
 
 
-class PayloadIdentification:
+class PayloadIdentification(Part):
     """
     Identifies payloads: collects states in the node's thread, and computes in the worker's.
 

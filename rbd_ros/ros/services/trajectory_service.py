@@ -15,6 +15,7 @@ from rbd_ros.batch.trajectory_efforts import beyond, slowdown, trajectory_effort
 from rbd_ros.control import EffortConvention
 from rbd_ros.model.configurations import independent_positions, out_of_range
 from rbd_ros.ros import convert
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.services.background_services import BadRequest, Method, Order, Work
 from rbd_ros.ros.services.dynamics_services import Services
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -31,15 +32,11 @@ class TrajectorySettings(NamedTuple):
     effort_convention: EffortConvention
 
 
-class TrajectoryService:
+class TrajectoryService(Part):
     """Fills in the efforts of trajectories, and retimes them; methods as those of `Services`."""
 
     def __init__(self, services: Services, settings: TrajectorySettings) -> None:
         self._services, self._settings = services, settings
-
-    def configure(self, settings: TrajectorySettings) -> None:
-        """Replace the settings."""
-        self._settings = settings
 
     def methods(self) -> tuple[tuple[type, str, Method], ...]:
         """Return type, name and method of each service."""

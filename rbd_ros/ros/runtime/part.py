@@ -1,0 +1,36 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A part of a node: how its settings change, how it ends, and what it reports."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+class Part:
+    """A part of a node; what a part does not override does nothing."""
+
+    def configure(self, *settings: Any, **_: Any) -> None:
+        """Replace the settings."""
+        self._settings, = settings
+
+    def close(self) -> None:
+        """Destroy what the part has created on the node."""
+
+    def facts(self) -> dict[str, str]:
+        """Return values without a rating for /diagnostics, one number or word per key."""
+        return {}
+
+    def findings(self) -> Iterable[tuple[bytes, str]]:
+        """Return levels and sentences for /diagnostics, since the last call."""
+        return ()
+
+
+class Entity(Part):
+    """A publisher, subscription or service that only has to be destroyed at the end."""
+
+    def __init__(self, destroy: Callable[[Any], object], entity: Any) -> None:
+        self._destroy, self._entity = destroy, entity
+
+    def close(self) -> None:
+        """Destroy it."""
+        self._destroy(self._entity)
