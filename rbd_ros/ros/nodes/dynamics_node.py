@@ -41,7 +41,7 @@ from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_servi
 from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.runtime.worker import Worker
 from rbd_ros.ros.services.analysis_services import AnalysisServices, AnalysisSettings
-from rbd_ros.ros.services.background_services import BackgroundService, BadRequest
+from rbd_ros.ros.services.background_services import BackgroundService, BadRequest, methods
 from rbd_ros.ros.services.dynamics_services import CHANGES, Services, ServiceSettings
 from rbd_ros.ros.services.payload_identification import CollectingService, PayloadIdentification
 from rbd_ros.ros.services.trajectory_service import TrajectoryService, TrajectorySettings
@@ -252,9 +252,8 @@ class DynamicsNode(LifecycleNode):
                            TrajectorySettings)
         self.calls = {name: add(BackgroundService(self, kind, name, method, worker, report, log,
                                                   CHANGES.get(name)))
-                      for kind, name, method in (*self.answering.methods(),
-                                                 *self.analysing.methods(),
-                                                 *self.filling.methods())}
+                      for part in (self.answering, self.analysing, self.filling)
+                      for kind, name, method in methods(part)}
         self.calls['~/identify_payload'] = add(CollectingService(
             loads.begin, loads.end, self, IdentifyPayload, '~/identify_payload', loads.identify,
             worker, report, log))

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros import Model, random_configuration, RbdError, StateError, with_gravity
+from rbd_ros import Model, random_configuration, StateError, with_gravity
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros._internal.text import listed
 from rbd_ros.model import load_constraints
@@ -25,19 +25,15 @@ from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import read_description
 from rbd_ros.model.files.drive_files import load_drives
-from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.parameters.parameters import fixed_values, usage
+from rbd_ros.ros.nodes.plain_node import PlainNode
 from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
-from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import Measurement
 from rbd_ros.simulation.simulator import Simulator
 from rbd_ros.workspace import Workspace
 from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
@@ -101,7 +97,7 @@ class _OwnEngine(Simulator):
         return Measurement(self.time, self.q, self.v, self._tau)
 
 
-class SimulatedRobot(Node):
+class SimulatedRobot(PlainNode):
     """
     Moves a robot under the efforts on ~/commands, and publishes its joint states.
 
@@ -110,16 +106,13 @@ class SimulatedRobot(Node):
 
     """
 
-    errors = (RbdError, OSError, BadParameter)
     program: ClassVar[str] = 'simulated_robot'
     engine: ClassVar[str] = 'rbd_ros'
     parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
-        super().__init__(self.program, **options)
-        self._log = Log(self.get_logger())
-        guard_services(self, self._log)
-        given = fixed_values(self, self.parameters, self._log)
+        super().__init__(**options)
+        given = self._given
         self._describes = given['publish_description']
         self._text = given['robot_description'] or read_description(
             given['urdf'] or share('urdf', 'demo_arm.urdf'))
@@ -164,18 +157,6 @@ class SimulatedRobot(Node):
         # One step compiles the kernels, and raises if the robot cannot be simulated.
         Simulator(model, q, step=given['step']).advance(np.zeros(model.nv))
         return _OwnEngine(model, q, step=given['step'])
-
-    @classmethod
-    def usage(cls) -> str:
-        """Return the text that `--help` prints."""
-        return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
-
-    def uses_events(self) -> bool:
-        """Return whether the events executor spins the node."""
-        return False
-
-    def finish(self) -> None:
-        """Do nothing: no output needs an orderly end."""
 
     def _describe(self) -> None:
         """Publish the robot description if no other node does."""

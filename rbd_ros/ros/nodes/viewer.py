@@ -17,17 +17,14 @@ import webbrowser
 
 from rbd_ros import ModelError, RbdError
 from rbd_ros._internal.setting import Setting
+from rbd_ros.ros.nodes.plain_node import PlainNode
 from rbd_ros.ros.nodes.viewed_robot import ViewedRobot
-from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.parameters.parameters import fixed_values, usage
 from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
-from rbd_ros.ros.runtime.report import guarded, Log, Report
+from rbd_ros.ros.runtime.report import guarded
 from rbd_ros.view.geometry import load_geometry
 from rbd_ros.view.viewer import HOST, PORT, Viewer
 from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
 from std_msgs.msg import String
 
 NICENESS = 10    # Lower priority than nodes that control a robot
@@ -46,7 +43,7 @@ _PARAMETERS = {
     'frame_prefix': Setting('', 'Prefix of link names in frame names.')}
 
 
-class ViewerNode(Node):
+class ViewerNode(PlainNode):
     """
     Shows the newest state of a running robot in a browser; subscribes only while a page is open.
 
@@ -55,17 +52,13 @@ class ViewerNode(Node):
 
     """
 
-    errors = (RbdError, OSError, BadParameter)
     program: ClassVar[str] = 'viewer'
     parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
-        super().__init__(self.program, **options)
+        super().__init__(**options)
         if alone:
             os.nice(NICENESS)
-        self._log, self._report = Log(self.get_logger()), Report()
-        guard_services(self, self._log)
-        self._given = fixed_values(self, self.parameters, self._log)
         self.viewer: Viewer | None = None
         self._robot: ViewedRobot | None = None
         self._text = ''
@@ -78,15 +71,6 @@ class ViewerNode(Node):
             self.create_subscription(String, 'robot_description', self._on_description,
                                      DESCRIPTION_QOS)
             self._log.info('waiting for the robot description')
-
-    @classmethod
-    def usage(cls) -> str:
-        """Return the text that `--help` prints."""
-        return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
-
-    def uses_events(self) -> bool:
-        """Return whether the events executor spins the node."""
-        return False
 
     def finish(self) -> None:
         """Close the page."""

@@ -13,7 +13,7 @@ from rbd_ros.analysis import speed_limit
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import TWIST
 from rbd_ros.ros.runtime.part import Part
-from rbd_ros.ros.services.background_services import BadRequest, Method, Work
+from rbd_ros.ros.services.background_services import BadRequest, Work
 from rbd_ros.ros.services.dynamics_services import Services
 from rbd_ros.workspace.results import Factorization
 
@@ -36,16 +36,10 @@ class AnalysisSettings(NamedTuple):
 class AnalysisServices(Part):
     """Services to analyse and identify a robot; the methods work like those of `Services`."""
 
+    answers = HybridDynamicsDerivatives, TorqueRegressor, TaskSpaceDynamics, SpeedLimit
+
     def __init__(self, services: Services, settings: AnalysisSettings) -> None:
         self._services, self._settings = services, settings
-
-    def methods(self) -> tuple[tuple[type, str, Method], ...]:
-        """Return type, name and method of each service."""
-        return ((HybridDynamicsDerivatives, '~/hybrid_dynamics_derivatives',
-                 self.hybrid_dynamics_derivatives),
-                (TorqueRegressor, '~/torque_regressor', self.torque_regressor),
-                (TaskSpaceDynamics, '~/task_space_dynamics', self.task_space_dynamics),
-                (SpeedLimit, '~/speed_limit', self.speed_limit))
 
     def hybrid_dynamics_derivatives(self, request: HybridDynamicsDerivatives.Request,
                                     response: HybridDynamicsDerivatives.Response) -> Work:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services answered in the background, and the order of the joints in their requests."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 import re
 from typing import Any, TypeAlias
@@ -41,6 +41,13 @@ class BadRequest(Exception):
 
 class Again(Exception):
     """The robot has changed since the request arrived: process the request again."""
+
+
+def methods(part: Any) -> Iterator[tuple[type, str, Method]]:
+    """Yield type, name and method of each of the services that a part `answers`."""
+    for kind in part.answers:
+        name = re.sub(r'(?<!^)(?=[A-Z])', '_', kind.__name__).lower()
+        yield kind, f'~/{name}', getattr(part, name)
 
 
 class BackgroundService(Part):

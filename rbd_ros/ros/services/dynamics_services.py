@@ -21,7 +21,7 @@ from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log
-from rbd_ros.ros.services.background_services import Again, BadRequest, Finish, Method, Order, Work
+from rbd_ros.ros.services.background_services import Again, BadRequest, Finish, Order, Work
 from rbd_ros.workspace.results import Factorization
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
@@ -75,20 +75,14 @@ class Services(Part):
 
     """
 
+    answers = (InverseDynamics, ForwardDynamics, HybridDynamics, DynamicsTerms, SetGravity,
+               SetPayload)
+
     def __init__(self, settings: ServiceSettings, clocks: Clocks, current: CurrentRobot, log: Log,
                  check_parameters: Callable[[list[Parameter]], Any],
                  set_parameters: Callable[[list[Parameter]], Any]) -> None:
         self._settings, self._clocks, self._current, self._log = settings, clocks, current, log
         self._check_parameters, self._set_parameters = check_parameters, set_parameters
-
-    def methods(self) -> tuple[tuple[type, str, Method], ...]:
-        """Return type, name and method of each service."""
-        return ((InverseDynamics, '~/inverse_dynamics', self.inverse_dynamics),
-                (ForwardDynamics, '~/forward_dynamics', self.forward_dynamics),
-                (HybridDynamics, '~/hybrid_dynamics', self.hybrid_dynamics),
-                (DynamicsTerms, '~/dynamics_terms', self.dynamics_terms),
-                (SetGravity, '~/set_gravity', self.set_gravity),
-                (SetPayload, '~/set_payload', self.set_payload))
 
     def robot(self) -> Robot:
         """Return the robot that a request is about."""

@@ -16,7 +16,7 @@ from rbd_ros.control import EffortConvention
 from rbd_ros.model.configurations import independent_positions, out_of_range
 from rbd_ros.ros import convert
 from rbd_ros.ros.runtime.part import Part
-from rbd_ros.ros.services.background_services import BadRequest, Method, Order, Work
+from rbd_ros.ros.services.background_services import BadRequest, Order, Work
 from rbd_ros.ros.services.dynamics_services import Services
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -35,13 +35,10 @@ class TrajectorySettings(NamedTuple):
 class TrajectoryService(Part):
     """Fills in the efforts of trajectories, and retimes them; methods as those of `Services`."""
 
+    answers = FillEfforts, RetimeTrajectory
+
     def __init__(self, services: Services, settings: TrajectorySettings) -> None:
         self._services, self._settings = services, settings
-
-    def methods(self) -> tuple[tuple[type, str, Method], ...]:
-        """Return type, name and method of each service."""
-        return ((FillEfforts, '~/fill_efforts', self.fill_efforts),
-                (RetimeTrajectory, '~/retime_trajectory', self.retime_trajectory))
 
     def _checked(self, trajectory: JointTrajectory, most: int) -> tuple[Model, Order]:
         """Return the robot and the order of the joints in a trajectory with enough points."""
