@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The demo (`make demo`): one file per mode, and their shared parts."""
+"""The demo (`make demo`): the modes, and their shared parts."""

@@ -19,10 +19,9 @@ from rbd_ros import Model
 from rbd_ros.model.files.any_format import read_description
 from rbd_ros.ros.demo.adaptive import AdaptiveMode
 from rbd_ros.ros.demo.computed_torque import ComputedTorqueMode
-from rbd_ros.ros.demo.gravity import GravityMode
+from rbd_ros.ros.demo.gravity import GravityMode, LoopMode
 from rbd_ros.ros.demo.hybrid import HybridMode
 from rbd_ros.ros.demo.impedance import ImpedanceMode
-from rbd_ros.ros.demo.loop import LoopMode
 from rbd_ros.ros.demo.mode import Mode
 from rbd_ros.ros.demo.picture import draw
 from rbd_ros.ros.demo.robots import choose_engine, DemoFailed

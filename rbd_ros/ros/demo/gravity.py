@@ -1,14 +1,15 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity torques hold the robot still; without them it falls."""
+"""Gravity torques hold the robot still; without them, or without those of its loops, it falls."""
 
 import signal
 from typing import ClassVar
 
 import numpy as np
 from rbd_ros import gravity_torques, Model
+from rbd_ros.model.configurations import closed_along
 from rbd_ros.ros.demo.mode import Check, Mode, worst
-from rbd_ros.ros.demo.robots import too_weak, units
+from rbd_ros.ros.demo.robots import DemoFailed, too_weak, units
 from rbd_ros.ros.demo.session import MIN_GRAVITY_TORQUE, Session
 from rbd_ros.ros.nodes.simulated_robot import TOLERATED_DELAY
 
@@ -57,8 +58,8 @@ class GravityMode(Mode):
     def poses(self, session: Session) -> list[np.ndarray]:
         """Return positions of the fall."""
         samples = session.samples[session.phases[-1].first:]
-        return [session.start, *(samples[k].q for k in np.linspace(
-            0, len(samples) - 1, 10).astype(int))]
+        return [session.start, *closed_along(self.model, np.array(
+            [samples[k].q for k in np.linspace(0, len(samples) - 1, 10).astype(int)]))]
 
     def explain_failure(self, session: Session) -> str:
         """Return why the robot was not held, or did not fall."""
@@ -66,6 +67,28 @@ class GravityMode(Mode):
         if max(held) < MAX_DRIFT:
             return f'it did not fall: {why_it_stayed(self.model, session.start)}'
         return 'it was not held: ' + why_it_fell(self.model, session.start, *self._delays)
+
+
+class LoopMode(GravityMode):
+    """The phases of `GravityMode`; in the second one, torques ignore the loops."""
+
+    title = 'a robot with closed loops, held by its motors; then by torques that ignore the loops'
+    introduction = ('Only the motors of this robot are measured and commanded; constraints of '
+                    'MuJoCo close its loops. dynamics_node finds the positions of the passive '
+                    'joints, and holds the robot by gravity torques alone; then the motors get '
+                    'the torques of the same robot with its loops cut open, and it moves.')
+    needs_mujoco = 'its physics must not know the equations of rbd_ros'
+    urdf: ClassVar[str] = 'palletizer.urdf'
+    torques = 'torques that ignore the loops'
+
+    def __init__(self, model: Model) -> None:
+        if model.loops is None:
+            raise DemoFailed(f"MODE=loop needs closed loops, and robot '{model.name}' has none")
+        self._own = model.loops.own
+        super().__init__(model)
+
+    def _torques(self) -> np.ndarray:
+        return gravity_torques(self.model.unconstrained, self.start)[self._own]
 
 
 def why_it_fell(model: Model, start: np.ndarray, usual: float, largest: float) -> str:

@@ -124,16 +124,20 @@ class ExternalForces(Part):
         if before is None or before.text != robot.text:
             self._detector = None
             if self._by_deviation(robot):
-                self._detector = ContactDetector(
-                    robot.model, release=settings.contact_release, longest_gap=LONGEST_GAP,
-                    threshold=contact_deviations(robot.model, settings.contact_margin))
+                self._detector = self._make_detector(
+                    robot, threshold=contact_deviations(robot.model, settings.contact_margin))
             elif settings.contact_threshold and settings.contact_thresholds == 'calibrated':
-                self._detector = ContactDetector(
-                    robot.model, release=settings.contact_release, longest_gap=LONGEST_GAP,
-                    threshold=per_velocity(robot.model, settings.contact_threshold,
-                                           settings.observer_joints, NO_CONTACT))
+                self._detector = self._make_detector(
+                    robot, threshold=self._torque_thresholds(robot, settings.contact_threshold))
         self._start_again('the observer begins again with another robot' if before
                           else SETTLING)
+
+    def _make_detector(self, robot: Robot, **options: Any) -> ContactDetector:
+        return ContactDetector(robot.model, release=self._settings.contact_release,
+                               longest_gap=LONGEST_GAP, **options)
+
+    def _torque_thresholds(self, robot: Robot, numbers: Sequence[float]) -> np.ndarray:
+        return per_velocity(robot.model, numbers, self._settings.observer_joints, NO_CONTACT)
 
     def _by_deviation(self, robot: Robot) -> bool:
         """Return whether the detector counts deviations, rather than N m or N."""
@@ -227,12 +231,11 @@ class ExternalForces(Part):
         if settings.contact_thresholds == 'deviation' and not self._by_deviation(robot):
             raise BadRequest(NOT_IDENTIFIED)
         least = (np.full(robot.model.nv, LEAST_DEVIATIONS) if self._by_deviation(robot)
-                 else per_velocity(robot.model, settings.contact_threshold or (MIN_THRESHOLD,),
-                                   settings.observer_joints, NO_CONTACT))
-        self._detector = ContactDetector(
-            robot.model, calibration_time=settings.contact_calibration_time,
-            margin=settings.contact_margin, release=settings.contact_release,
-            longest_gap=LONGEST_GAP, least=least)
+                 else self._torque_thresholds(
+                     robot, settings.contact_threshold or (MIN_THRESHOLD,)))
+        self._detector = self._make_detector(
+            robot, calibration_time=settings.contact_calibration_time,
+            margin=settings.contact_margin, least=least)
         return settings.contact_calibration_time
 
     def calibration_left(self) -> float:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The outputs of the dynamics node: the dynamics of each state, and effort commands."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter, sleep
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from rbd_ros import RbdError, SingularError, spring_torques
@@ -49,6 +49,8 @@ LISTENERS_PERIOD = 0.1
 MIN_DIFFERENCE, DIFFERENCE_RATIO, NOISE_RATIO = 1.0, 0.5, 0.1
 MAX_END_TIME = 4.5    # s after which the node ends even if commands have not reached zero
 
+Terms: TypeAlias = dict[str, Any]    # Terms of one state, by the keys of `Outputs.message`
+
 
 class PublishingSettings(NamedTuple):
     """The parameters that the outputs depend on."""
@@ -90,7 +92,7 @@ class Publishing(Part):
         # Why topics with subscribers are withheld, and which wait for kernels.
         self._withheld: dict[str, str] = {}
         self._awaited: dict[str, KernelNotReady] = {}
-        self._why_no_c_rate: str | None = None
+        self._why_no_c_rate = ''
         self.active = False
         self._markers_due = self._listeners_due = 0.0
         # The topics with subscribers, and the robot they were last searched for.
@@ -100,11 +102,12 @@ class Publishing(Part):
         self._markers_subscribed = False
         self._constants_of: tuple[Sequence[str], EffortConvention] | None = None
         self._command_messages = CommandMessages()
-        self._prepare = (dict.fromkeys(RATE_TOPICS, self._prepare_rates)
-                         | dict.fromkeys(EXTERNAL_TOPICS, self._prepare_forces)
-                         | dict.fromkeys(TASK_TOPICS, self._prepare_task)
-                         | {FULL_STATES: self._prepare_all_joints,
-                            TORQUE_DEVIATION: self._prepare_deviation})
+        self._terms: dict[str, Callable[[str, Terms, Robot], Terms | str]] = {
+            **dict.fromkeys(RATE_TOPICS, self._rates), **dict.fromkeys(TASK_TOPICS, self._task),
+            **dict.fromkeys(EXTERNAL_TOPICS, lambda topic, values, robot: forces.values(
+                topic, robot, values['q'])),
+            FULL_STATES: lambda topic, values, robot: robot.all_joints(values['v']),
+            TORQUE_DEVIATION: self._deviation}
         self._publishers = {
             topic: node.create_publisher(kind, topic, 10, event_callbacks=NO_EVENTS)
             for topic, kind in (TOPICS | {one: CommandMessages.kinds[one]
@@ -302,7 +305,7 @@ class Publishing(Part):
         """Return the topics with subscribers whose kernels are being compiled."""
         return sorted(topic for topic, one in self._awaited.items() if not one.is_over())
 
-    def _make(self, topic: str, values: dict[str, Any], robot: Robot, terms: DynamicsTerms,
+    def _make(self, topic: str, values: Terms, robot: Robot, terms: DynamicsTerms,
               ready: list[tuple[str, bytes]]) -> str | None:
         """Append the message of a topic to `ready`, or return why not, also after an error."""
         if topic in self._awaited and not self._awaited[topic].is_over():
@@ -312,9 +315,11 @@ class Publishing(Part):
                 return self._command(robot, values['v'], terms)
             if values['v'] is None and topic in VELOCITY_TOPICS:
                 return NO_VELOCITY
-            if topic in self._prepare and (
-                    why_not := self._prepare[topic](topic, values, robot, terms)):
-                return why_not
+            if topic in self._terms:
+                found = self._terms[topic](topic, values, robot)
+                if isinstance(found, str):
+                    return found
+                values.update(found)
             ready.append((topic, robot.outputs.message(topic, robot.stamp, robot.frame, values)))
             return None
         except KernelNotReady as error:
@@ -344,12 +349,11 @@ class Publishing(Part):
         elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
-    # Each of the next five methods adds the terms of some topics, or returns why it cannot.
-    def _prepare_rates(self, topic: str, values: dict[str, Any], robot: Robot,
-                       terms: DynamicsTerms) -> str | None:
+    # Each of the next methods returns the terms of some topics, or why there are none.
+    def _rates(self, topic: str, values: Terms, robot: Robot) -> Terms | str:
         """Compute the time derivatives of M, C and g; that of C needs the acceleration."""
         if 'g_dot' not in values:
-            q, v, self._why_no_c_rate = values['q'], values['v'], None
+            q, v, self._why_no_c_rate = values['q'], values['v'], ''
             effort, a = robot.measured_torques(v), np.zeros_like(v)
             if self._settings.coriolis_factorization != 'christoffel':
                 self._why_no_c_rate = 'coriolis_factorization is not christoffel'
@@ -362,42 +366,25 @@ class Publishing(Part):
                 except SingularError as error:
                     self._why_no_c_rate = str(error)
             values.update(zip(MatricesDot._fields, robot.workspace.matrices_dot(q, v, a)))
-        return self._why_no_c_rate if topic == C_RATE else None
+        return (topic == C_RATE and self._why_no_c_rate) or {}
 
-    def _prepare_forces(self, topic: str, values: dict[str, Any], robot: Robot,
-                        terms: DynamicsTerms) -> str | None:
-        found = self._forces.values(topic, robot, values['q'])
-        if isinstance(found, str):
-            return found
-        values.update(found)
-        return None
-
-    def _prepare_deviation(self, topic: str, values: dict[str, Any], robot: Robot,
-                           terms: DynamicsTerms) -> str | None:
+    def _deviation(self, topic: str, values: Terms, robot: Robot) -> Terms | str:
         """Compute the deviation of torques without accelerations, which are not measured."""
         if robot.model.uncertainty is None:
             return ('the robot has no uncertainty: identify it with rbd_ros identify, and load '
                     'the URDF and the parameter file that it writes')
         q, v = values['q'], values['v']
-        values['torque_deviation'] = torque_deviation(
-            robot.model, q, v, np.zeros_like(v), smooth=self._settings.friction_dead_band)
-        return None
+        return {'torque_deviation': torque_deviation(
+            robot.model, q, v, np.zeros_like(v), smooth=self._settings.friction_dead_band)}
 
-    def _prepare_all_joints(self, topic: str, values: dict[str, Any], robot: Robot,
-                            terms: DynamicsTerms) -> str | None:
-        values.update(robot.all_joints(values['v']))
-        return None
-
-    def _prepare_task(self, topic: str, values: dict[str, Any], robot: Robot,
-                      terms: DynamicsTerms) -> str | None:
+    def _task(self, topic: str, values: Terms, robot: Robot) -> Terms | str:
         if not robot.task_link:
             return NO_TASK_LINK
         limit = self._settings.condition_limit
-        found = task_values(topic, robot, values['q'], values['v'], terms, limit)
+        found = task_values(topic, robot, values['q'], values['v'], values['M'], limit)
         if 'condition' in found and found['condition'][0] > limit:
             self._report.count('task inertia damped')
-        values.update(found)
-        return None
+        return found
 
     def _command(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms) -> str | None:
         """Command the efforts of the control law, or return why not."""

@@ -7,21 +7,21 @@ from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import (
     TASK_BIAS, TASK_INERTIA, TASK_JACOBIAN, TASK_POSE)
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.workspace.results import DynamicsTerms
 
 
 def task_values(topic: str, robot: Robot, q: np.ndarray, v: np.ndarray | None,
-                terms: DynamicsTerms, limit: float) -> dict[str, np.ndarray]:
+                M: np.ndarray, limit: float) -> dict[str, np.ndarray]:
     """
     Return the terms in one of `TASK_TOPICS`, by the keys of `Outputs`.
 
-    v may be None for topics that do not need it. Beyond the condition number `limit` of the
-    Jacobian, the task inertia is damped; ``condition`` holds that number and the limit.
+    v may be None for topics that do not need it, M is the mass matrix. Beyond the condition number
+    `limit` of the Jacobian, the task inertia is damped; ``condition`` holds that number and the
+    limit.
 
     """
     workspace, link = robot.workspace, robot.task_link
     if topic == TASK_INERTIA:
-        Lambda, condition = workspace.task_inertia(terms.M, q, link, condition_limit=limit,
+        Lambda, condition = workspace.task_inertia(M, q, link, condition_limit=limit,
                                                    length=robot.task_length)
         return {'Lambda': Lambda, 'condition': np.array([condition, limit])}
     J, T = workspace.body_jacobian(q, link)

@@ -96,7 +96,7 @@ class Services(Part):
         order = Order(robot.model, request.joint_names)
         # Measured values are copied: the request is answered in another thread.
         q = (order.read_position(request.position) if len(request.position)
-             else self._measured_position(robot).copy())
+             else self._recent(robot, 'position').states.q.copy())
         v = (order.read('velocity', request.velocity) if len(request.velocity)
              else self._measured_velocity(robot).copy())
         return robot, order, q, v
@@ -111,22 +111,18 @@ class Services(Part):
         robot.markers.show_wrenches(wrenches)
         return wrenches
 
-    def _require_recent(self, robot: Robot, left_out: str) -> None:
-        """Raise BadRequest if the measured state, of which a request leaves out a part, is old."""
+    def _recent(self, robot: Robot, left_out: str) -> Robot:
+        """Return a robot, or raise BadRequest if the state that a request leaves out is old."""
         missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
         if robot.states.why_open:
             raise BadRequest(f'the request gives no {left_out}, and {robot.states.why_open}')
         if missing:
             raise BadRequest(robot.why_missing(
                 missing, f'the request gives no {left_out}, and there is no recent one of'))
-
-    def _measured_position(self, robot: Robot) -> np.ndarray:
-        self._require_recent(robot, 'position')
-        return robot.states.q
+        return robot
 
     def _measured_velocity(self, robot: Robot) -> np.ndarray:
-        self._require_recent(robot, 'velocity')
-        v = robot.velocity(self._settings.missing_velocity)
+        v = self._recent(robot, 'velocity').velocity(self._settings.missing_velocity)
         if v is None:
             raise BadRequest('the request gives no velocity, and none was measured of '
                              + listed(robot.states.missing_velocities()))
