@@ -5,4 +5,5 @@
 from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
-    'mujoco_robot': ['Load', 'Measurement', 'MujocoRobot']})
+    'mujoco_robot': ['Load', 'MujocoRobot'],
+    'simulator': ['Measurement']})

@@ -24,6 +24,7 @@ from rbd_ros.model.inertial import moving_bodies
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import quaternion_of_matrix
+from rbd_ros.simulation.simulator import Measurement
 
 # MuJoCo's dry friction and closed loops are soft constraints. Their impedance, just below 1,
 # limits the creep of a joint held by friction, and the gaps of loops; their time constant, in
@@ -41,15 +42,6 @@ class Load(NamedTuple):
     com: npt.ArrayLike = (0.0, 0.0, 0.0)    # centre of mass in the link's frame, m
     # About the centre of mass, in the link's axes, kg m^2.
     inertia: npt.ArrayLike = ((1e-6, 0.0, 0.0), (0.0, 1e-6, 0.0), (0.0, 0.0, 1e-6))
-
-
-class Measurement(NamedTuple):
-    """The outputs of a robot's sensors: positions, velocities and efforts with noise."""
-
-    t: float    # s
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
 
 
 class MujocoRobot:

@@ -32,6 +32,15 @@ DIRECTIONS = np.array([[0.0], [1.0], [-1.0]])
 SOFTNESS = 1e-9
 
 
+class Measurement(NamedTuple):
+    """The outputs of a robot's sensors: positions, velocities and efforts perhaps with noise."""
+
+    t: float    # s
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+
+
 class Simulator:
     """
     A robot under torques, with friction and springs of its joints and their limits as stops.
@@ -51,14 +60,15 @@ class Simulator:
 
     Attributes
     ----------
-    q, v, time : ndarray, ndarray, float
-        The current state, and the time since the beginning, s.
+    q, v, tau, time : ndarray, ndarray, ndarray, float
+        The current state, the torques that have led to it, and the time since the beginning, s.
 
     """
 
     def __init__(self, model: Model, q: ArrayLike, *, step: float = 1e-3) -> None:
         self.model, self.step = model, number('step', step, 0.0)
-        self.q, self.v, self.time = on_closure(model, q), np.zeros(model.nv), 0.0
+        self.q, self.time = on_closure(model, q), 0.0
+        self.v, self.tau = np.zeros((2, model.nv))
         # With asymmetric damping, the larger one: the velocity then keeps its direction.
         damped = rebuild(model, joints=[
             replace(joint, armature=tuple(
@@ -76,16 +86,20 @@ class Simulator:
 
     def advance(self, tau: ArrayLike, steps: int = 1) -> None:
         """Advance under constant torques (nv,), N m or N; StateError if the motion diverges."""
-        tau = finite_vector(self.model, 'tau', tau)
+        self.tau = finite_vector(self.model, 'tau', tau)
         for _ in range(steps):
-            self.v = self._next_velocity(tau)
+            self.v = self._next_velocity(self.tau)
             self.q = integrate(self.model, self.q, self.v, self.step)
             self._stop()
             self.time += self.step
 
     def brake(self) -> None:
         """Bring all joints to rest at once."""
-        self.v = np.zeros(self.model.nv)
+        self.v, self.tau = np.zeros((2, self.model.nv))
+
+    def measure(self) -> Measurement:
+        """Return what ideal sensors would measure."""
+        return Measurement(self.time, self.q, self.v, self.tau)
 
     def _next_velocity(self, tau: np.ndarray) -> np.ndarray:
         dt, model = self.step, self.model

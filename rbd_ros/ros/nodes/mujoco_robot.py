@@ -19,7 +19,7 @@ from rbd_ros import Model, StateError
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.model.description import inertia_matrix
 from rbd_ros.ros import convert
-from rbd_ros.ros.nodes.simulated_robot import Engine, SimulatedRobot
+from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
 
@@ -51,7 +51,7 @@ class RobotInMujoco(SimulatedRobot):
     engine: ClassVar[str] = 'MuJoCo'
     parameters: ClassVar[dict[str, Setting]] = {**SimulatedRobot.parameters, **_PARAMETERS}
 
-    def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
+    def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> MujocoRobot:
         load = None
         if given['payload_link']:
             load = Load(given['payload_link'], given['payload_mass'], given['payload_com'],

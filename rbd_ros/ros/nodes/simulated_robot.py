@@ -13,10 +13,9 @@ if __name__ == '__main__':
 from dataclasses import replace    # noqa: I100
 from math import isfinite
 from time import monotonic
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from rbd_ros import Model, random_configuration, StateError, with_gravity
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros._internal.text import listed
@@ -30,7 +29,7 @@ from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.runtime.share_directory import share
-from rbd_ros.simulation.mujoco_robot import Measurement
+from rbd_ros.simulation.mujoco_robot import MujocoRobot
 from rbd_ros.simulation.simulator import Simulator
 from rbd_ros.workspace import Workspace
 from rclpy.clock import Clock, ClockType
@@ -61,40 +60,6 @@ _PARAMETERS = {
         TOLERATED_DELAY, 'Delay of the commands for which the joints get enough viscous damping, '
         'where the URDF has less: delayed gravity torques drive a robot away from its pose, like '
         'an inverted pendulum. 0: the damping of the URDF.', 's', 0.0, 1.0)}
-
-
-class Engine(Protocol):
-    """Physics of a simulated robot; brakes hold it until the first command."""
-
-    step: float
-
-    def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
-        """Advance by steps under a command; raise StateError if the motion becomes non-finite."""
-
-    def brake(self) -> None:
-        """Stop all joints at once, and hold them until the next command."""
-
-    def measure(self) -> Measurement:
-        """Return the measured state, and the efforts of the drives; 0 under brakes."""
-
-
-class _OwnEngine(Simulator):
-    """A `Simulator` with ideal sensors; see `Engine`."""
-
-    def __init__(self, model: Model, q: npt.ArrayLike, *, step: float) -> None:
-        super().__init__(model, q, step=step)
-        self._tau = np.zeros(model.nv)
-
-    def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
-        super().advance(tau, steps)
-        self._tau = np.array(tau, float)
-
-    def brake(self) -> None:
-        super().brake()
-        self._tau = np.zeros(self.model.nv)
-
-    def measure(self) -> Measurement:
-        return Measurement(self.time, self.q, self.v, self._tau)
 
 
 class SimulatedRobot(PlainNode):
@@ -153,10 +118,11 @@ class SimulatedRobot(PlainNode):
                        f'{model.mass:.4g} kg, damping {damping}; brakes on until the first '
                        'command')
 
-    def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
+    def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]
+                     ) -> Simulator | MujocoRobot:
         # One step compiles the kernels, and raises if the robot cannot be simulated.
         Simulator(model, q, step=given['step']).advance(np.zeros(model.nv))
-        return _OwnEngine(model, q, step=given['step'])
+        return Simulator(model, q, step=given['step'])
 
     def _describe(self) -> None:
         """Publish the robot description if no other node does."""
