@@ -3,9 +3,13 @@
 """Motions of the demo: all joints swing, within the limits of the robot."""
 
 import numpy as np
-from rbd_ros import inverse_dynamics, Model
+from rbd_ros import Model
+from rbd_ros.batch import inverse_dynamics
+from rbd_ros.batch.trajectory_efforts import beyond, slowdown
 from rbd_ros.control import JointTrajectory
+from rbd_ros.ros import convert
 from rbd_ros.ros.demo.robots import DemoFailed
+from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage, JointTrajectoryPoint
 
 FREQUENCY, AMPLITUDE, PRISMATIC_AMPLITUDE = 0.5, 0.3, 0.05    # Hz, and rad or m
@@ -42,14 +46,10 @@ class Motion:
 
     def _allowed(self) -> bool:
         """Return whether velocities, their rates and efforts are within a share of the limits."""
-        model = self._model
-        tau = np.array([inverse_dynamics(model, *x) for x in zip(self._q, self._v, self._a)])
-        rates = np.minimum(model.acceleration_limit, model.deceleration_limit)
-        jerk = np.diff(self._a, axis=0) / np.diff(self._times)[:, None]
-        return bool(np.all(np.abs(self._v) <= LIMIT_SHARE * model.velocity_limit)
-                    and np.all(np.abs(self._a) <= LIMIT_SHARE * rates)
-                    and np.all(np.abs(jerk) <= LIMIT_SHARE * model.jerk_limit)
-                    and np.all(np.abs(tau) <= LIMIT_SHARE * model.effort_limit))
+        model, v, a = self._model, self._v / LIMIT_SHARE, self._a / LIMIT_SHARE
+        tau = inverse_dynamics(model, self._q, self._v, self._a) / LIMIT_SHARE
+        return not (np.any(slowdown(model, self._times, v, a) > 1.0)
+                    or np.any(beyond(tau, model.effort_limit)))
 
     def at(self, t: float) -> np.ndarray:
         """Return the desired positions at a time, s."""
@@ -58,17 +58,13 @@ class Motion:
     def message(self, begin: float) -> TrajectoryMessage:
         """Return the motion as a message that starts at a time, s since the epoch."""
         moving = [k for k in range(self._model.nv) if k not in self._still]
-        message = TrajectoryMessage(joint_names=[self._model.velocity_names[k] for k in moving])
-        stamp = message.header.stamp
-        stamp.sec, stamp.nanosec = divmod(round(1e9 * begin), 10 ** 9)
-        for t, q, v, a in zip(self._times + LEAD, self._q, self._v, self._a):
-            point = JointTrajectoryPoint(positions=q[moving].tolist(),
-                                         velocities=v[moving].tolist(),
-                                         accelerations=a[moving].tolist())
-            after = point.time_from_start
-            after.sec, after.nanosec = divmod(round(1e9 * t), 10 ** 9)
-            message.points.append(point)
-        return message
+        header = Header(stamp=convert.time(convert.duration(begin)))
+        return TrajectoryMessage(
+            header=header, joint_names=[self._model.velocity_names[k] for k in moving],
+            points=[JointTrajectoryPoint(
+                positions=q[moving].tolist(), velocities=v[moving].tolist(),
+                accelerations=a[moving].tolist(), time_from_start=convert.duration(t))
+                for t, q, v, a in zip(self._times + LEAD, self._q, self._v, self._a)])
 
 
 def _swing(t: np.ndarray, q: np.ndarray, size: np.ndarray

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from rbd_ros import mass_matrix, Model, random_configuration, with_armature
 from rbd_ros.model import save_drives
-from rbd_ros.ros.nodes.simulated_robot import (
-    configuration, rest_position, TOLERATED_DELAY, with_damping)
+from rbd_ros.model.configurations import closed_along
+from rbd_ros.ros.nodes.simulated_robot import rest_position, TOLERATED_DELAY, with_damping
 from rbd_ros.ros.robot.read_model import load_quietly
 import yaml
 
@@ -70,7 +70,7 @@ def write(urdf: str, start: list[float] | None, folder: Path) -> tuple[Path, Pat
     model = with_rotors(load_quietly(urdf))
     drives, chosen = folder / 'drives.yaml', folder / 'gains.yaml'
     save_drives(model, drives)
-    parameters = gains(model, configuration(
-        model, rest_position(model) if start is None else np.array(start)))
+    parameters = gains(model, *closed_along(model, np.array(
+        [rest_position(model) if start is None else start])))
     chosen.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}), encoding='utf-8')
     return drives, chosen

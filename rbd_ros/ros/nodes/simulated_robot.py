@@ -99,7 +99,7 @@ class SimulatedRobot(PlainNode):
         if start and len(start) != model.nv:
             raise StateError(f'initial_positions has {len(start)} entries, the robot has the '
                              f'joints {listed(names)}')
-        q = configuration(model, np.array(start, float) if start else rest_position(model))
+        q, = closed_along(model, np.array([start or rest_position(model)], float))
         model = with_damping(model, given['tolerated_delay'])
         self._engine = self._make_engine(model, q, given)
         self._tau: np.ndarray | None = None
@@ -162,11 +162,6 @@ class SimulatedRobot(PlainNode):
         state.position, state.velocity, state.effort = (
             measured.q[self._measured].tolist(), measured.v.tolist(), measured.tau.tolist())
         self._publisher.publish(state)
-
-
-def configuration(model: Model, positions: np.ndarray) -> np.ndarray:
-    """Return the configuration in which independent joints have these positions, rad or m."""
-    return closed_along(model, positions[None])[0]
 
 
 def rest_position(model: Model) -> np.ndarray:

@@ -103,15 +103,6 @@ def missing(program: str, error: ImportError) -> SystemExit:
         'The library and the command rbd_ros need neither')
 
 
-def _start_ros(args: list[str]) -> None:
-    import rclpy
-    from rclpy.signals import SignalHandlerOptions
-    try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    except Exception as error:
-        raise _refusal(error) from None
-
-
 def _create(kind: Any) -> Any:
     """Create a node, or end the program with the reason why ROS refuses it."""
     import rclpy
@@ -152,8 +143,12 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
     from rbd_ros.kernels.jit.numba_backend import warning
     import rclpy
     from rclpy.executors import ExternalShutdownException
+    from rclpy.signals import SignalHandlerOptions
     slow = warning()
-    _start_ros(args)
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:
+        raise _refusal(error) from None
     try:
         node = _create(kind)
         if slow:
