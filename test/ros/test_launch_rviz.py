@@ -20,8 +20,8 @@ type="continuous"><parent link="{root}"/><child link="rod"/></joint></robot>"""
 BOB = """<inertial pos="0.4 0 0" mass="2" diaginertia=".01 .02 .02"/>"""
 SWING = f"""<mujoco model="swing"><compiler angle="radian"/><worldbody><body name="rail"
 pos="0 .1 .9"><joint name="slide" type="slide" axis="0 1 0"/>{BOB}<body name="bob"
-euler=".1 .2 .3"><joint name="hinge" axis="0 1 0" range="-2 2"/><joint name="twist" axis="1 0 0" pos="0 0 .2"/>
-{BOB}</body></body></worldbody></mujoco>"""
+euler=".1 .2 .3"><joint name="hinge" axis="0 1 0" range="-2 2"/><joint
+name="twist" axis="1 0 0" pos="0 0 .2"/>{BOB}</body></body></worldbody></mujoco>"""
 FLOATING = SWING.replace('<joint name="slide" type="slide" axis="0 1 0"/>', '<freejoint/>')
 FOUR_BAR = f"""<mujoco model="bars"><worldbody><body name="a"><joint name="a" axis="0 1 0"/>{BOB}
 <body name="b" pos="0 0 1"><joint name="b" axis="0 1 0"/>{BOB}<body name="c" pos="1 0 0"><joint

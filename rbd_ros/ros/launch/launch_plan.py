@@ -67,7 +67,8 @@ ARGUMENTS = {
             'empty: true for the demo arm alone'),
     'robot_state_publisher': ('', 'whether to start robot_state_publisher, which publishes the '
                               'description and the frames that RViz needs, true or false; empty: '
-                              'only if no other node publishes the description'),
+                              'only if no other node publishes the description, and for MJCF only '
+                              'with RViz'),
     'rviz': ('false', 'whether to start RViz, true or false'),
     'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
              'false'),
