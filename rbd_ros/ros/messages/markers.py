@@ -9,6 +9,7 @@ from time import monotonic
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point
 import numpy as np
+import numpy.typing as npt
 from rbd_ros._internal.cdr import Field, numbers, Stamp, Template
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
@@ -24,6 +25,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 ARROW = 0.4                         # m, length for the largest torque or force so far
+ARROW_SCALE = 0.015, 0.03, 0.05     # m, diameters of shaft and head, and length of the head
 COM_DIAMETER = 0.06                 # m, of the ball for the whole robot ...
 LINK_DIAMETER = 0.025               # ... and of the balls for the links
 WRENCH_LIFETIME = 2                 # s that the wrenches of a request are shown
@@ -91,7 +93,7 @@ class Markers:
         markers = [com, link_coms]
         for space in torques:
             for k in range(len(self._columns)):
-                arrow = _arrow(space, k, TORQUES[space][0])
+                arrow = _marker(space, k, Marker.ARROW, TORQUES[space][0], ARROW_SCALE)
                 fields[space, k] = _points(arrow, 2)
                 markers.append(arrow)
         for marker in markers:
@@ -167,7 +169,7 @@ class Markers:
                                         (2 * k + 1, GREEN, wrench[3:])):
                 size = np.linalg.norm(part)
                 if size > 0.0:
-                    marker = _arrow(WRENCHES, number, color)
+                    marker = _marker(WRENCHES, number, Marker.ARROW, color, ARROW_SCALE)
                     marker.header.stamp, marker.header.frame_id = time(stamp), frame
                     marker.lifetime = Duration(sec=WRENCH_LIFETIME)
                     start = poses[k, :3, 3]
@@ -181,10 +183,9 @@ class Markers:
 
 def _ellipsoid(number: int, link: Link, frame: str) -> Marker:
     axes, diameters = inertia_solid(link)
-    marker = _marker(ELLIPSOIDS, number, Marker.SPHERE, GREY, 0.0)
+    marker = _marker(ELLIPSOIDS, number, Marker.SPHERE, GREY, diameters)
     # Without a stamp RViz uses the latest transform.
     marker.header.frame_id, marker.frame_locked = frame, True
-    _place(marker.scale, diameters)
     _place(marker.pose.position, link.com)
     turn = marker.pose.orientation
     turn.x, turn.y, turn.z, turn.w = quaternion_of_matrix(axes).tolist()
@@ -192,15 +193,9 @@ def _ellipsoid(number: int, link: Link, frame: str) -> Marker:
 
 
 def _marker(space: str, number: int, kind: int, color: tuple[float, ...],
-            diameter: float) -> Marker:
+            scale: npt.ArrayLike) -> Marker:
     marker = Marker(ns=space, id=number, type=kind, action=Marker.ADD, color=color)
-    _place(marker.scale, np.full(3, diameter))
-    return marker
-
-
-def _arrow(space: str, number: int, color: tuple[float, ...]) -> Marker:
-    marker = Marker(ns=space, id=number, type=Marker.ARROW, action=Marker.ADD, color=color)
-    marker.scale.x, marker.scale.y, marker.scale.z = 0.015, 0.03, 0.05
+    _place(marker.scale, np.broadcast_to(scale, 3))
     return marker
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled kernels of a node."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from threading import current_thread, main_thread, Thread, Timer
 from time import perf_counter, sleep
 
@@ -47,23 +47,19 @@ class Kernels(Part):
         notice = Timer(NOTICE_AFTER, self._log.info, [WAITING])
         notice.start()
         try:
-            return self._make(steps, begin, ok)
+            for step in steps:
+                if not ok():
+                    return False
+                self._log_compiled(*step)
+                if self._compile_process is not None and self._compile_process.is_running():
+                    self._log.info('further kernels are compiled in the background; outputs and '
+                                   'services that need them become available when they are ready')
+                    self._thread = Thread(target=self._make_rest, args=(steps, begin),
+                                          name='kernels', daemon=True)
+                    self._thread.start()
+                    return True
         finally:
             notice.cancel()
-
-    def _make(self, steps: Iterator[tuple[str, float]], begin: float,
-              ok: Callable[[], bool]) -> bool:
-        for step in steps:
-            if not ok():
-                return False
-            self._log_compiled(*step)
-            if self._compile_process is not None and self._compile_process.is_running():
-                self._log.info('further kernels are compiled in the background; outputs and '
-                               'services that need them become available when they are ready')
-                self._thread = Thread(target=self._make_rest, args=(steps, begin),
-                                      name='kernels', daemon=True)
-                self._thread.start()
-                return True
         self._end(begin)
         return True
 
