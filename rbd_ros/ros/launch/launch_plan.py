@@ -73,6 +73,8 @@ ARGUMENTS = {
     'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
              'false'),
 }
+PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
+            'robot_state_publisher', 'rviz2')
 
 
 class Process(NamedTuple):
@@ -312,7 +314,7 @@ def check_installed(processes: Iterable[Process], find: Finder | None = None,
             continue
         text = f'{package} is not installed' + (
             f", or has no executable '{executable}'" if executable else '')
-        if package == 'rbd_ros':
+        if package not in PACKAGES:
             raise LaunchError(f'{text}: build the workspace with colcon, and source its '
                               'install/setup.bash')
         option = 'rviz' if package == 'rviz2' else package
