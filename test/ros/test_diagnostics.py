@@ -3,9 +3,10 @@
 """What stands on /diagnostics, for people and for programs that plot it."""
 
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
-from harness import check_values, Harness, ros
+from harness import check_values, Harness, ros, WORDS
 import pytest
 from rbd_msgs.srv import SetGravity, SetPayload
+from rbd_ros.ros.runtime.report import Lasting
 from robots import example_urdf, load_quietly, random_state
 
 ARM = example_urdf('ur10_robot.urdf').read_text()
@@ -43,6 +44,8 @@ def test_values_are_numbers_one_a_key_whatever_happened(node):
     assert float(values['joint states dropped: duplicate names']) == 1
     assert float(values['descriptions refused']) == 1
     assert 'refused' in values['last error']
+    assert set(WORDS) - {'mode', 'reference'} <= set(values)
+    assert values['kernels'] == 'ready' and values['command joints'] == ', '.join(names)
     later = node.diagnosis()[2]
     assert float(later['joint states']) == 3
     assert float(later['joint states since the last report']) == 0
@@ -50,3 +53,10 @@ def test_values_are_numbers_one_a_key_whatever_happened(node):
         check_values(report)
     assert any('compute time p99, us' in {pair.key for pair in report.status[0].values}
                for report in node.heard['/diagnostics'])
+
+
+def test_only_what_two_reports_in_a_row_find_is_reported():
+    lasting = Lasting()
+    assert lasting.update({'a': 'first', 'b': 'first'}) == []
+    assert lasting.update({'b': 'second', 'c': 'second'}) == ['second']
+    assert lasting.update({}) == [] and lasting.update({'b': 'fourth'}) == []

@@ -129,6 +129,12 @@ def test_measured_efforts_that_are_not_those_commanded_are_named(harness, model,
                  lambda: len(node.heard['/diagnostics']) > count + 3)
     assert not any('measured efforts' in one.status[0].message
                    for one in node.heard['/diagnostics'][count + 2:])
+    # Nor are efforts of a robot that is not commanded now.
+    node.node.current.enable_commands(False)
+    count = len(node.heard['/diagnostics'])
+    keep_sending(node, (*state, clamped), lambda: len(node.heard['/diagnostics']) > count + 3)
+    assert not any('measured efforts' in one.status[0].message
+                   for one in node.heard['/diagnostics'][count:])
 
 
 @pytest.mark.parametrize('policy', ['stop', 'ramp_down'])

@@ -108,7 +108,7 @@ class NotConfigured(Exception):
 class DynamicsNode(LifecycleNode):
     """Publishes the dynamics of the robot in /robot_description; see doc/interfaces.md."""
 
-    # They exist while the node is configured; the commands outlive a clean-up.
+    # They are made when the node is configured; only the commands outlive a clean-up.
     parameters: Parameters
     current: CurrentRobot
     publishing: Publishing
@@ -311,9 +311,6 @@ class DynamicsNode(LifecycleNode):
         self._end_refusal()
         while self._parts:
             self._parts.pop()[0].close()
-        # They hold a robot.
-        for name in {'current', 'publishing'} & set(vars(self)):
-            delattr(self, name)
 
     def destroy_node(self) -> None:
         """Destroy all parts, and the node."""
