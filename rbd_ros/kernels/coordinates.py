@@ -58,17 +58,14 @@ def clear_matrices(screws, D):
 @helper
 def put_entry(screws, x, i, value):
     """Write a part of entry i of a vector."""
-    if sharing(screws):
-        value += entry(x, i)
-    set_entry(x, i, value)
+    # Not +=, which would change interpreted lanes of the caller.
+    set_entry(x, i, entry(x, i) + value if sharing(screws) else value)
 
 
 @helper
 def put_element(screws, A, i, j, value):
     """Write a part of an entry of a matrix."""
-    if sharing(screws):
-        value += element(A, i, j)
-    set_element(A, i, j, value)
+    set_element(A, i, j, element(A, i, j) + value if sharing(screws) else value)
 
 
 @helper
