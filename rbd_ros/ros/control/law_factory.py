@@ -10,7 +10,8 @@ from rbd_ros._internal.text import listed
 from rbd_ros.control import PoseReference
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.errors import ModelError
-from rbd_ros.ros.control.control_settings import ControlSettings, LAWS, parameter_name
+from rbd_ros.ros.control.control_settings import (
+    check_mode, ControlSettings, LAWS, parameter_name)
 from rbd_ros.ros.control.reference_messages import Tolerances
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.robot.read_model import base_joint, driven_joints
@@ -38,8 +39,7 @@ def make_controller(settings: ControlSettings, given: Circumstances) -> Controll
                     check(model, value)
                 except ModelError as error:
                     raise BadParameter(f'{parameter_name(other, name)}: {error}') from None
-    if law.reference_type is PoseReference and not given.task_link:
-        raise BadParameter(f'mode {mode} needs the parameter task_link')
+    check_mode(mode, given.task_link)
     values = dict(settings.gains[mode])
     for name, gain in law.gains.items():
         if values[name] == ():

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from rbd_ros._internal.text import did_you_mean, listed
-from rbd_ros.control import PoseReference
 from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import RbdError
 from rbd_ros.model.files.mjcf import is_mjcf
@@ -267,18 +266,17 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
 def check_own(process: Process, name: str, robot: Model | None) -> Any:
     """Return the checked parameters, or raise LaunchError if the node would reject them."""
     # Imported lazily: ROS is slow to import.
+    from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
     from rbd_ros.ros.nodes.torque_controller import TorqueController
     from rbd_ros.ros.parameters.parameter_checks import BadParameter
     from rbd_ros.ros.parameters.parameters import check, check_values
-    settings, given = TorqueController.settings, values_for(process.parameters, name)
+    kind = TorqueController if process.executable == TorqueController.program else DynamicsNode
+    given = values_for(process.parameters, name)
     try:
-        used = check(TorqueController.kinds, check_values(settings, {
-            label: given.get(label, one.default) for label, one in settings.items()}))
+        used = check(kind.kinds, check_values(kind.settings, {
+            label: given.get(label, one.default) for label, one in kind.settings.items()}))
     except BadParameter as error:
         raise LaunchError(f'params: {error}') from None
-    if (process.executable == 'torque_controller' and not used.task_link
-            and control_laws()[used.mode].reference_type is PoseReference):
-        raise LaunchError(f'mode {used.mode} needs the parameter task_link: task_link:=LINK')
     if robot is not None:
         check_link(used.task_link, robot)
     return used
