@@ -20,6 +20,7 @@ The invariant, after any sequence of calls:
 
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -50,6 +51,7 @@ from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.report import ERROR, Log, OK, Report, WARN
 from rbd_ros.workspace.results import DynamicsTerms
 
+AGES = 100      # Number of states whose ages are known
 ENOUGH = 0.5    # of the rate of the guard, below which a warning says that states are too late
 # Why motions end when the law is reset.
 LOST = ('the robot is held where it is: states are missing, commands are off, or the robot has '
@@ -71,7 +73,8 @@ class ControlModes(ReferenceReceiver, Law):
         super().__init__(settings, control, clocks, commands, report, log, publish)
         self._notes: list[str] = []
         self._warned_of_damping = False
-        self._state_age = 0.0       # s: age of the state of the last efforts
+        # s: ages of the joints whose states the last efforts were computed from.
+        self._ages: deque[dict[str, float]] = deque([{}], maxlen=AGES)
         self._drop_law('')
 
     def _drop_law(self, why_not: str) -> None:
@@ -142,7 +145,7 @@ class ControlModes(ReferenceReceiver, Law):
                 return self.efforts(robot, v, terms, now, True)
             np.maximum(self._errors, errors, out=self._errors)
         self._q, self._reference = q.copy(), reference
-        self._state_age = max(robot.ages(now).values(), default=0.0)
+        self._ages.append({name: age for name, age in robot.ages(now).items() if age < inf})
         tau = self._controller.update(now, q, v, reference)
         if not np.all(np.isfinite(tau)):
             return 'the efforts of the law are not finite'
@@ -168,7 +171,7 @@ class ControlModes(ReferenceReceiver, Law):
 
     def _largest_age(self) -> float:
         """Return the largest age of a state while a command computed from it acts, s."""
-        return self._state_age + self._commands.longest_hold()
+        return max(self._ages[-1].values(), default=0.0) + self._commands.longest_hold()
 
     def _guard_share(self) -> float:
         """Return the share of the rate of the guard that the age of states allows; 1: unused."""
@@ -231,13 +234,18 @@ class ControlModes(ReferenceReceiver, Law):
         self._notes = notes
 
     def _damping_warning(self) -> str:
-        """Return a warning if gains are too high for the rate of the states; log it once."""
+        """Return a warning if gains are too high for the rate and age of states; log it once."""
         robot, period = self._robot, self._commands.period()
         if robot is None or self._q is None or not period:
             return ''
+        # Medians of many: single states are late on every busy machine.
+        names, ages = robot.model.velocity_names, np.zeros(robot.model.nv)
+        if len(self._ages) == AGES:
+            ages = np.median([[one.get(name, 0.0) for name in names] for one in self._ages],
+                             axis=0)
         try:
             law = self._make(self._control, robot.model, robot.task_link, self._posture, False)
-            text = damping_warning(law, self._control, self._q, self._reference, period)
+            text = damping_warning(law, self._control, self._q, self._reference, period, ages)
         except (BadParameter, RbdError, LinAlgError):
             return ''           # there is no such law, or a joint moves no inertia
         if text and not self._warned_of_damping:
