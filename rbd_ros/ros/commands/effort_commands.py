@@ -228,7 +228,8 @@ class EffortCommands:
         beyond = np.abs(measured) > BELIEVED * self._limits
         for wrong, reason in (
                 (np.isnan(measured), 'the efforts of {} at which commands must start are not '
-                 'measured; blend_time and effort_rate_limit of 0 start at the full size'),
+                 'measured: publish them, or start at the full size with blend_time: 0 and '
+                 'effort_rate_limit: 0'),
                 (beyond, 'commands cannot start at the measured efforts, which are far beyond '
                  'the limits of {}: check effort_convention')):
             if wrong.any():

@@ -126,12 +126,8 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
             publisher, given = False, {}
             log(already_described(*heard, text, values['model']))
     start: dict[str, Any] = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
-    tuned: tuple[Path, ...] = ()
-    if simulated and text is not None and values['mode']:
-        try:
-            tuned = write(text, start.get('initial_positions'), Path(FOLDER.name))
-        except (RbdError, np.linalg.LinAlgError) as error:
-            raise LaunchError(f'the robot cannot be simulated: {error}') from None
+    tuned = tuned_files(values, text, is_demo) if simulated and text is not None else ()
+    if tuned:
         start.update(ROBOT, drives=str(tuned[0]))
 
     own = dict(common)
@@ -195,6 +191,16 @@ def _displays(values: Mapping[str, str], own: Process, common: dict[str, Any],
             (('joint_states', values['joint_states']),
              *renamed('dynamics', 'external_torques', 'external_wrench')), required=False))
     return processes
+
+
+def tuned_files(values: Mapping[str, str], text: str, is_demo: bool) -> tuple[Path, ...]:
+    """Return parameter files with the drives and gains of a simulated robot in a mode, if any."""
+    if not values['mode']:
+        return ()
+    try:
+        return write(text, list(DEMO_POSITIONS) if is_demo else None, Path(FOLDER.name))
+    except (RbdError, np.linalg.LinAlgError) as error:
+        raise LaunchError(f'the robot cannot be simulated: {error}') from None
 
 
 def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:

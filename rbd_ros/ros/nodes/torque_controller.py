@@ -23,7 +23,7 @@ from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.errors import RbdError
 from rbd_ros.ros.control.compensation import compensates_itself, Law
 from rbd_ros.ros.control.control_modes import ControlModes
-from rbd_ros.ros.control.control_settings import ControlSettings, LAWS
+from rbd_ros.ros.control.control_settings import ControlSettings, LAWS, ModeSettings
 from rbd_ros.ros.control.reference_receiver import LawSettings
 from rbd_ros.ros.messages.topics import EFFORT_TRAJECTORY
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
@@ -42,7 +42,7 @@ class TorqueController(DynamicsNode):
 
     title = 'torque_controller', 'torque_controller'
     program = title[1]
-    kinds = *DynamicsNode.kinds, ControlSettings
+    kinds = *DynamicsNode.kinds, ControlSettings, ModeSettings
     settings: ClassVar[dict[str, Setting]] = {
         **DynamicsNode.settings, **settings_of((ControlSettings,)),
         'limit_efforts': replace(DynamicsNode.settings['limit_efforts'], default=True)}

@@ -280,7 +280,10 @@ class Publishing:
             return
         if why_not is None:
             del self._withheld[topic]
-        elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
+            return
+        log = (self._log.warning if topic in self._command_publishers and why_not != NOT_CONFIRMED
+               else self._log.info)
+        if log(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
     # Each of the next five methods adds the terms of some topics, or returns why it cannot.
