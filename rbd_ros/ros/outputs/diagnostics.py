@@ -166,9 +166,11 @@ class Health:
         elif why_not := self._publishing.why_no_commands():
             yield WARN, f'{COMMANDS} is withheld: {why_not}'
         yield from self._findings_on_efforts()
-        if (settings.friction and robot is not None
-                and robot.velocity(settings.missing_velocity) is None):
-            yield WARN, 'commands do not compensate friction: velocities are unknown'
+        if settings.friction and robot is not None and not (
+                known := robot.compensable(settings.missing_velocity)).all():
+            names = np.array(robot.model.velocity_names)[~known]
+            yield WARN, (f'commands do not compensate friction of {listed(names)}: velocities are '
+                         'unknown')
         yield from self._law.findings()
         beyond = self._commands.beyond_limits()
         if beyond:
