@@ -73,8 +73,8 @@ class ControlModes(ReferenceReceiver, Law):
         super().__init__(settings, control, clocks, commands, report, log, publish)
         self._notes: list[str] = []
         self._warned_of_damping = False
-        # s: ages of the joints whose states the last efforts were computed from.
-        self._ages: deque[dict[str, float]] = deque([{}], maxlen=AGES)
+        # s: ages of the states that the last efforts were computed from, by joint.
+        self._ages: deque[dict[str, float]] = deque([{}] * AGES, maxlen=AGES)
         self._drop_law('')
 
     def _drop_law(self, why_not: str) -> None:
@@ -239,10 +239,8 @@ class ControlModes(ReferenceReceiver, Law):
         if robot is None or self._q is None or not period:
             return ''
         # Medians of many: single states are late on every busy machine.
-        names, ages = robot.model.velocity_names, np.zeros(robot.model.nv)
-        if len(self._ages) == AGES:
-            ages = np.median([[one.get(name, 0.0) for name in names] for one in self._ages],
-                             axis=0)
+        ages = np.median([[one.get(name, 0.0) for name in robot.model.velocity_names]
+                          for one in self._ages], axis=0)
         try:
             law = self._make(self._control, robot.model, robot.task_link, self._posture, False)
             text = damping_warning(law, self._control, self._q, self._reference, period, ages)

@@ -71,9 +71,8 @@ def damping_limit(late: np.ndarray) -> np.ndarray:
     Return the largest stable T x for velocities that lose x v(t - late T) in each period T.
 
     For whole numbers, all roots of z^(late + 1) - z^late + T x are within the unit circle up to
-    2 sin(pi / (4 late + 2)), and 9 % above it in between. Between 1/2 and 1, the late velocity
-    lies on the line between the last two, and the limit is 1 / late. States that are less late
-    allow more than 2, but only if they never come earlier.
+    2 sin(pi / (4 late + 2)), in between up to 9 % more. From 1/2 to 1, the late velocity is on the
+    line between the last two, and the limit is 1 / late; before, it would need constant delays.
 
     """
     return np.where(late < 1.0, 1.0 / np.maximum(late, 0.5),

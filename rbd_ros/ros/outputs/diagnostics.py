@@ -166,9 +166,9 @@ class Health:
         elif why_not := self._publishing.why_no_commands():
             yield WARN, f'{COMMANDS} is withheld: {why_not}'
         yield from self._findings_on_efforts()
-        if settings.friction and robot is not None and not (
-                known := robot.compensable(settings.missing_velocity)).all():
-            names = np.array(robot.model.velocity_names)[~known]
+        if settings.friction and robot is not None and (names := [
+                name for name, x in zip(robot.model.velocity_names, robot.known_velocity(
+                    settings.missing_velocity)) if not isfinite(x)]):
             yield WARN, (f'commands do not compensate friction of {listed(names)}: velocities are '
                          'unknown')
         yield from self._law.findings()

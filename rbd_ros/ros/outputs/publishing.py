@@ -278,12 +278,11 @@ class Publishing:
         """Log once why a topic with subscribers is withheld."""
         if why_not == self._withheld.get(topic):
             return
+        is_normal = topic not in self._command_publishers or why_not == NOT_CONFIRMED
         if why_not is None:
             del self._withheld[topic]
-            return
-        log = (self._log.warning if topic in self._command_publishers and why_not != NOT_CONFIRMED
-               else self._log.info)
-        if log(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
+        elif (self._log.info if is_normal else self._log.warning)(
+                f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
     # Each of the next five methods adds the terms of some topics, or returns why it cannot.

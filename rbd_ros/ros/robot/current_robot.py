@@ -63,12 +63,7 @@ class CurrentRobot:
         self._settings, self._robot_settings = settings, robot_settings
 
     def describe(self, text: str, robot: Robot | None = None) -> None:
-        """
-        Replace the robot by that of a URDF; keep it if the URDF is invalid or not accepted.
-
-        `robot` is that of the URDF, if it has been read.
-
-        """
+        """Replace the robot by that of a URDF (`robot`, if it is read), unless it is refused."""
         if text == self._newest:
             return
         if self.robot is not None and text == self.robot.text:

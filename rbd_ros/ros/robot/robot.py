@@ -163,21 +163,22 @@ class Robot:
         return {**base, **self.states.ages(now)}
 
     def known_velocity(self, missing_velocity: str) -> np.ndarray:
-        """Return the velocity, NaN where unknown; parameter `missing_velocity` fills gaps."""
+        """
+        Return the velocity, NaN where unknown; parameter `missing_velocity` fills gaps.
+
+        With closed loops none is known without all others: passive joints depend on them.
+
+        """
         if not self.states.missing_velocities():
             return self.states.v
-        return self.states.velocity_or({'zero': 0.0, 'differentiate': None}.get(
+        v = self.states.velocity_or({'zero': 0.0, 'differentiate': None}.get(
             missing_velocity, np.nan))
+        return v if self.model.loops is None else v + 0.0 * v.sum()
 
     def velocity(self, missing_velocity: str) -> np.ndarray | None:
         """Return `known_velocity`, or None if one is unknown."""
         v = self.known_velocity(missing_velocity)
         return v if isfinite(v.sum()) else None
-
-    def compensable(self, missing_velocity: str) -> np.ndarray:
-        """Return the joints whose friction is known; with closed loops it depends on all."""
-        known = np.isfinite(self.known_velocity(missing_velocity))
-        return known if self.model.loops is None else known & known.all()
 
     def all_joints(self, v: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return the positions of all joints, mimics included, and velocities if v is known."""
