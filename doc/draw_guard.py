@@ -17,7 +17,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / 'test'))
 
-from guard_loop import DELAYS, PERIODS, ROBOTS, run    # noqa: E402, I100, I202
+from guard_loop import DELAYS, PERIODS, ROBOTS, run    # noqa: E402, I100
 
 PICTURE = HERE / 'images' / 'guard.svg'
 LAWS = {'pd_gravity': 1.0, 'a law that does not brake': 0.0}

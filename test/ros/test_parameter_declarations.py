@@ -44,9 +44,9 @@ def node():
 
 def control_settings(**values):
     """Return the settings of the torque controller with their defaults, and some values."""
-    defaults = {name: one.default for name, one in settings_of((ControlSettings,)).items()}
+    defaults = {name: one.default for name, one in TorqueController.settings.items()}
     assert values.keys() <= defaults.keys()
-    return assemble((ControlSettings,), {**defaults, **values}).select(ControlSettings)
+    return assemble(TorqueController.kinds, {**defaults, **values}).select(ControlSettings)
 
 
 def test_generated_files_are_up_to_date():

@@ -98,7 +98,8 @@ class Compensation(Law):
             v = robot.known_velocity(settings.missing_velocity)
             moving = np.isfinite(v).tobytes()
             efforts = efforts + friction_compensation(
-                robot.model, np.nan_to_num(v), dead_band=settings.friction_dead_band, q=robot.states.q)
+                robot.model, np.nan_to_num(v), dead_band=settings.friction_dead_band,
+                q=robot.states.q)
         if moving != self._moving:
             # Friction starts or ends with velocities; gravity and offsets do not need them.
             self._moving = moving

@@ -71,7 +71,7 @@ class ControlModes(ReferenceReceiver, Law):
                  commands: EffortCommands, report: Report, log: Log,
                  publish: Callable[[ReferenceStatus], object] = lambda status: None) -> None:
         super().__init__(settings, control, clocks, commands, report, log, publish)
-        self._notes: list[str] = []
+        self._note = ''
         self._warned_of_damping = False
         # s: ages of the states that the last efforts were computed from, by joint.
         self._ages: deque[dict[str, float]] = deque([{}] * AGES, maxlen=AGES)
@@ -94,13 +94,13 @@ class ControlModes(ReferenceReceiver, Law):
         self._warned_of_damping = False
         self._abort('mode or parameters have changed: the robot is held where it is')
 
-    def check(self, control: ControlSettings, robot: Robot, task_link: str) -> None:
+    def check(self, control: ControlSettings, robot: Robot) -> None:
         """Raise BadParameter, RbdError or KernelNotReady if a law cannot start."""
         model, q = robot.model, neutral(robot.model)
-        law = self._make(control, model, task_link, q)
+        law = self._make(control, model, control.task_link, q)
         try:
             law.update(0.0, q, np.zeros(model.nv),
-                       self._resting_reference(law, robot, task_link, q))
+                       self._resting_reference(law, robot, control.task_link, q))
             mass_matrix(model, q)       # compiled for `damping_warning`
         except KernelNotReady:
             raise
@@ -110,7 +110,7 @@ class ControlModes(ReferenceReceiver, Law):
     def prepare(self, robot: Robot) -> None:
         """Compile the kernels of the current law; errors are reported at its first reset."""
         with suppress(Exception):
-            self.check(self._control, robot, robot.task_link)
+            self.check(self._control, robot)
 
     def _make(self, control: ControlSettings, model: Model, task_link: str, q: np.ndarray,
               friction: bool | None = None) -> Controller:
@@ -184,7 +184,7 @@ class ControlModes(ReferenceReceiver, Law):
         """Replace the law by a new one whose reference is the configuration of the robot."""
         self._drop_law('')
         if robot is not self._robot:
-            self._robot, self._notes, self._warned_of_damping = robot, [], False
+            self._robot, self._note, self._warned_of_damping = robot, '', False
         control, model = self._control, robot.model
         try:
             controller = self._make(control, model, robot.task_link, q)
@@ -203,7 +203,7 @@ class ControlModes(ReferenceReceiver, Law):
             self._following = Following(
                 reference, tolerances(control, controller, robot.task_link), self._publish_status)
             self._errors = np.zeros(len(self._labels))
-        self._warn_of_missing_limits()
+        self._warn_of_missing_limits(model)
 
     def _resting_reference(self, law: Controller, robot: Robot, task_link: str,
                            q: np.ndarray) -> JointReference | PoseReference | None:
@@ -222,16 +222,14 @@ class ControlModes(ReferenceReceiver, Law):
         self._abort(reason)
         self._commands.disturb()
 
-    def _warn_of_missing_limits(self) -> None:
+    def _warn_of_missing_limits(self, model: Model) -> None:
         """Log once per robot and mode the joints that have springs but no effort limit."""
-        notes = []
-        if self._robot is not None and self._following is not None and (
-                names := unlimited_efforts(self._robot.model)):
-            notes = [f'mode {self._control.mode} has springs, but the description has no effort '
-                     f'limit of {listed(names)}: their efforts are not clamped']
-        if notes and notes != self._notes:
-            self._log.warning(notes[0])
-        self._notes = notes
+        before, self._note = self._note, ''
+        if self._following is not None and (names := unlimited_efforts(model)):
+            self._note = (f'mode {self._control.mode} has springs, but the description has no '
+                          f'effort limit of {listed(names)}: their efforts are not clamped')
+            if self._note != before:
+                self._log.warning(self._note)
 
     def _damping_warning(self) -> str:
         """Return a warning if gains are too high for the rate and age of states; log it once."""
@@ -283,7 +281,7 @@ class ControlModes(ReferenceReceiver, Law):
             yield WARN, f"references were refused ({recent('references refused')})"
         if recent('motions aborted'):
             yield WARN, f"motions were aborted ({recent('motions aborted')}): see last error"
-        for text in (*self._notes, self._damping_warning()):
+        for text in (self._note, self._damping_warning()):
             if text:
                 yield WARN, text
         if self._controller is None or self._robot is None:

@@ -10,8 +10,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.control import PoseReference
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.errors import ModelError
-from rbd_ros.ros.control.control_settings import (
-    ControlSettings, LAWS, ModeSettings, parameter_name)
+from rbd_ros.ros.control.control_settings import ControlSettings, LAWS, parameter_name
 from rbd_ros.ros.control.reference_messages import Tolerances
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.robot.read_model import base_joint, driven_joints
@@ -38,7 +37,6 @@ def make_controller(settings: ControlSettings, given: Circumstances) -> Controll
                     check(model, value)
                 except ModelError as error:
                     raise BadParameter(f'{parameter_name(other, name)}: {error}') from None
-    ModeSettings(mode, given.task_link).check()
     values = dict(settings.gains[mode])
     for name, gain in law.gains.items():
         if values[name] == ():

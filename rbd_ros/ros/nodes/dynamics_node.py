@@ -179,9 +179,9 @@ class DynamicsNode(LifecycleNode):
         robot = None
         try:
             self.parameters = self._read()
-            text, select = self.parameters.robot_description, self.parameters.select
-            if text:
-                robot = read_robot(text, select(RobotSettings), self.parameters.limit_efforts)
+            if text := self.parameters.robot_description:
+                robot = read_robot(text, self.parameters.select(RobotSettings),
+                                   self.parameters.limit_efforts)
         except (BadParameter, RbdError) as error:
             self.report.fail('errors', f'not configured: {error}')
             self._log.error(f'not configured: {error}')

@@ -23,7 +23,7 @@ from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.errors import RbdError
 from rbd_ros.ros.control.compensation import compensates_itself, Law
 from rbd_ros.ros.control.control_modes import ControlModes
-from rbd_ros.ros.control.control_settings import ControlSettings, LAWS, ModeSettings
+from rbd_ros.ros.control.control_settings import ControlSettings, LAWS
 from rbd_ros.ros.control.reference_receiver import LawSettings
 from rbd_ros.ros.messages.topics import EFFORT_TRAJECTORY
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
@@ -42,7 +42,7 @@ class TorqueController(DynamicsNode):
 
     title = 'torque_controller', 'torque_controller'
     program = title[1]
-    kinds = *DynamicsNode.kinds, ControlSettings, ModeSettings
+    kinds = *DynamicsNode.kinds, ControlSettings
     settings: ClassVar[dict[str, Setting]] = {
         **DynamicsNode.settings, **settings_of((ControlSettings,)),
         'limit_efforts': replace(DynamicsNode.settings['limit_efforts'], default=True)}
@@ -82,11 +82,9 @@ class TorqueController(DynamicsNode):
         if not result.successful or self.robot is None:
             return result
         try:
-            new = self._read(changes)
-            control = new.select(ControlSettings)
-            if ((control, new.task_link)
-                    != (self.parameters.select(ControlSettings), self.robot.task_link)):
-                self.modes.check(control, self.robot, new.task_link)
+            control = self._read(changes).select(ControlSettings)
+            if control != self.parameters.select(ControlSettings):
+                self.modes.check(control, self.robot)
         except (BadParameter, RbdError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         return result

@@ -163,16 +163,12 @@ class Robot:
         return {**base, **self.states.ages(now)}
 
     def known_velocity(self, missing_velocity: str) -> np.ndarray:
-        """
-        Return the velocity, NaN where unknown; parameter `missing_velocity` fills gaps.
-
-        With closed loops none is known without all others: passive joints depend on them.
-
-        """
+        """Return the velocity, NaN where unknown; parameter `missing_velocity` fills gaps."""
         if not self.states.missing_velocities():
             return self.states.v
         v = self.states.velocity_or({'zero': 0.0, 'differentiate': None}.get(
             missing_velocity, np.nan))
+        # Passive joints of closed loops depend on all velocities.
         return v if self.model.loops is None else v + 0.0 * v.sum()
 
     def velocity(self, missing_velocity: str) -> np.ndarray | None:
