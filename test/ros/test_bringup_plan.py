@@ -231,7 +231,7 @@ def test_hardware_without_efforts_needs_commands_that_start_at_their_full_size(
     if starts:
         assert description(start(model=arm(text), params=str(mine))) == text
         return
-    with pytest.raises(LaunchError, match="'effort' for the joint 'zeta'.*blend_time: 0"):
+    with pytest.raises(LaunchError, match=r"'effort' for the joint 'zeta'.*blend_time: 0"):
         start(model=arm(text), params=str(mine))
 
 

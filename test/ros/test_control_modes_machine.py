@@ -23,7 +23,6 @@ import numpy as np
 from rbd_msgs.msg import ReferenceStatus
 import rbd_ros
 from rbd_ros import all_terms, inverse_dynamics, with_gravity
-from rbd_ros._internal.setting import settings_of
 from rbd_ros.control import (CartesianImpedance, EffortConvention, Hybrid, JointImpedance,
                              JointReference, PoseMotion, PoseReference, SlotineLi)
 from rbd_ros.ros.commands.effort_commands import EffortCommands

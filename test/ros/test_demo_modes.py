@@ -11,7 +11,6 @@ exactly the criteria that it should.
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros._internal.setting import settings_of
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances
 from rbd_ros.ros.control.control_settings import ControlSettings

@@ -214,7 +214,8 @@ def test_friction_of_passive_joints_is_compensated_only_with_all_velocities():
         heard = node.heard['~/effort_commands']
         keep_sending(node, (model.velocity_names, own, [1.0, np.nan, 1.0, 1.0]),
                      lambda: np.allclose(heard[-1].data, g))
-        said(node, 'do not compensate friction of ' + ', '.join(model.velocity_names), DiagnosticStatus.WARN)
+        said(node, 'do not compensate friction of ' + ', '.join(model.velocity_names),
+             DiagnosticStatus.WARN)
     finally:
         node.close()
 

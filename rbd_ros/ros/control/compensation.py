@@ -101,9 +101,8 @@ class Compensation(Law):
                 robot.model, np.nan_to_num(v), dead_band=settings.friction_dead_band,
                 q=robot.states.q)
         if moving != self._moving:
-            # Friction starts or ends with velocities; gravity and offsets do not need them.
             self._moving = moving
-            self._commands.disturb()
+            self._commands.disturb()    # friction starts or ends with velocities
         if settings.springs:
             efforts = efforts + spring_torques(robot.model, robot.states.q)
         # These efforts contain no Coriolis torques, so none are subtracted.
