@@ -119,7 +119,6 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
     used = check_own(node, full_name(values, str(node.name)), robot)
     if loaded is None and parse(text).find('ros2_control') is None:
         text = with_mock_hardware(text, DEMO_POSITIONS if is_demo else None)
-    # Commands start at the measured efforts, at once if a controller acts on them already.
     starts_measured = used.blend_time > 0.0 or used.effort_rate_limit > 0.0
     check_interfaces(text, joints, INTERFACES if active or starts_measured else INTERFACES[:2])
     patience = MIN_PATIENCE + used.state_timeout + (
