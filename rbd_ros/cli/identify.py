@@ -40,7 +40,8 @@ from rbd_ros.identification.pipeline import (check_workers, compare_recording, d
 from rbd_ros.identification.reduction import merge, Partial, partial
 from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.report import write_residuals
-from rbd_ros.identification.torque_uncertainty import leave_out, torque_uncertainty
+from rbd_ros.identification.torque_uncertainty import (
+    leave_out, noise_bandwidths, torque_uncertainty)
 from rbd_ros.identification.verdicts import (
     MAX_HELD_OUT_ERROR, NOT_BELIEVABLE, Verdict, verdict)
 from rbd_ros.model.constraints import attach
@@ -125,8 +126,8 @@ def run(options: argparse.Namespace) -> int:
     part = merge(*(part for part, _ in reduced))
     outcome = _fit(options, model, part, excerpts)
     if outcome.found is not None:
-        outcome = outcome._replace(model=_with_uncertainty(outcome.found, part, paths, reading,
-                                                           processes))
+        outcome = outcome._replace(model=_with_uncertainty(
+            outcome.found, part, noise_bandwidths(excerpts), paths, reading, processes))
     compare = bound(compare_recording, urdf=model, fit=outcome.model)
     with progress('comparing') as update:
         compared = dict(map_recordings(bound(compare, reading=reading), paths, progress=update,
@@ -198,8 +199,8 @@ class _Outcome(NamedTuple):
     found: Identification | None    # none: only a payload was identified
 
 
-def _with_uncertainty(found: Identification, part: Partial, paths: list[str], reading: Reading,
-                      processes: dict[str, Any]) -> Model:
+def _with_uncertainty(found: Identification, part: Partial, bandwidths: np.ndarray,
+                      paths: list[str], reading: Reading, processes: dict[str, Any]) -> Model:
     """Return the identified robot with its uncertainty, unless its recordings are too short."""
     try:
         left_out = leave_out(found, part)
@@ -208,9 +209,9 @@ def _with_uncertainty(found: Identification, part: Partial, paths: list[str], re
         return found.model
     with progress('error bars') as update:
         residuals = dict(map_recordings(bound(
-            left_out_recording, found=found, left_out=left_out, reading=reading), paths,
-            progress=update, **processes))
-    known = torque_uncertainty(found, [*residuals.values()])
+            left_out_recording, found=found, left_out=left_out, reading=reading,
+            bandwidths=bandwidths), paths, progress=update, **processes))
+    known = torque_uncertainty(found, [*residuals.values()], bandwidths)
     model = attach(found.model, known)
     with progress('contact thresholds') as update:
         external = dict(map_recordings(bound(_largest_external, model=model, reading=reading),

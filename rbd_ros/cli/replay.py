@@ -151,7 +151,7 @@ def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) ->
         if k % PROGRESS_PERIOD == 0:
             update(k, len(samples))
     deviation = None if model.uncertainty is None else torque_deviation(
-        model, samples.q, samples.v, samples.a, smooth=DEAD_BAND)
+        model, samples.q, samples.v, samples.a, smooth=DEAD_BAND, bandwidth=samples.cutoff)
     return Replay(efforts, friction, external, deviation)
 
 

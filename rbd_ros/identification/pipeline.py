@@ -89,18 +89,18 @@ def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
     squares = [np.sum(np.square(x), axis=0, where=samples.usable)
                for x in (samples.tau, samples.tau - original, samples.tau - identified)]
     deviation = None if fit.uncertainty is None else torque_deviation(
-        fit, samples.q, samples.v, samples.a)
+        fit, samples.q, samples.v, samples.a, bandwidth=samples.cutoff)
     return (Errors(np.sum(samples.usable, axis=0), *squares),
             Comparison(path, samples.time, samples.v, samples.tau, original, identified,
                        dry_friction, samples.usable, samples.threshold, samples.segment,
                        deviation))
 
 
-def left_out_recording(path: str, *, found: Identification, left_out: LeftOut, reading: Reading
-                       ) -> list[Residuals]:
+def left_out_recording(path: str, *, found: Identification, left_out: LeftOut, reading: Reading,
+                       bandwidths: np.ndarray) -> list[list[Residuals]]:
     """Return the residuals of a recording from robots that were identified without them."""
-    return left_out_residuals(found, left_out,
-                              read_samples(found.parameters.model, path, reading))
+    return left_out_residuals(found, left_out, read_samples(found.parameters.model, path, reading),
+                              bandwidths)
 
 
 def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, workers: int = 1,
@@ -203,4 +203,4 @@ def reduce_recording(path: str, *, model: Model, reading: Reading,
     rows = slice(first, first + EXCERPT)
     return reduce(model, samples=samples), replace(samples, **{
         label: getattr(samples, label)[rows] for label in
-        ('time', 'q', 'v', 'a', 'tau', 'usable', 'moving', 'saturated', 'segment')})
+        ('time', 'q', 'v', 'a', 'tau', 'raw', 'usable', 'moving', 'saturated', 'segment')})

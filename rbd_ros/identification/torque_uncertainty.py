@@ -10,7 +10,9 @@ of the fit are too small. Instead, time is cut into `FOLDS`, and each fold is co
 robot that the others identify. The noise of each joint, by speed, is the smallest with which
 intervals of 90 % hold 90 % (1 + 1/n) of these left-out residuals, n of which are independent: a
 quantile, since their distribution is not normal, and 1/n more, since the next residual may be
-larger than all of them. [Stone (1974) for cross-validation; Lei et al. (2018), JASA 113, for
+larger than all of them. Torques that are filtered otherwise have other noise, so all of this is
+done for the filter of the fit, for a quarter of its bandwidth, and for torques as they were
+recorded. [Stone (1974) for cross-validation; Lei et al. (2018), JASA 113, for
 intervals from quantiles of left-out residuals.]
 
 """
@@ -29,6 +31,7 @@ from rbd_ros.identification.reduction import block_of, chunks, Partial, states_o
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.model import Model
 from rbd_ros.model.uncertainty import HALF_WIDTH, SHARE, Uncertainty
+from rbd_ros.recordings.preparation import EDGE_PERIODS
 from rbd_ros.recordings.samples import Samples
 
 # Parts of time that are left out: long compared with the correlation of errors, and so many that
@@ -37,6 +40,7 @@ FOLDS = 6
 # Speeds at which the noise of a joint is estimated, if each of their bands has so many independent
 # samples.
 MAX_BANDS, MIN_BAND = 3, 50
+NARROW = 0.25   # The smallest bandwidth of the noise, as a fraction of that of the fit.
 
 
 class LeftOut(NamedTuple):
@@ -80,40 +84,82 @@ def covariance_factor(found: Identification) -> np.ndarray:
     return np.asarray(np.linalg.qr(root @ found.base.combination.T, mode='r'))
 
 
-def left_out_residuals(found: Identification, left_out: LeftOut, samples: Samples
-                       ) -> list[Residuals]:
-    """Return the residuals of each joint where its torque is usable, else everywhere."""
+def noise_bandwidths(samples: Sequence[Samples]) -> np.ndarray:
+    """Return the bandwidths at which noise is estimated, Hz; the last one stands for raw efforts."""
+    cutoff = min(one.cutoff for one in samples)
+    if np.isinf(cutoff):
+        return np.zeros(1)      # Arrays of a user: their bandwidth is not known.
+    return np.array([NARROW * cutoff, cutoff, 0.5 * min(one.rate for one in samples)])
+
+
+def left_out_residuals(found: Identification, left_out: LeftOut, samples: Samples,
+                       bandwidths: np.ndarray) -> list[list[Residuals]]:
+    """Return the residuals by bandwidth and joint, where its torque is usable, else everywhere."""
     parameters, states = found.parameters, states_of(samples)
     # As they are compared afterwards: model, and friction at low speeds, are those of the robot.
-    error = samples.tau - model_torques(found.model, samples,
-                                        FRICTION_SMOOTHING * samples.threshold)[0]
+    filtered, raw = (one.tau - model_torques(found.model, one, FRICTION_SMOOTHING * one.threshold)[
+        0] for one in (samples, replace(samples, tau=samples.raw, cutoff=np.inf)))
     changes = left_out.base_values - found.base_values
-    fold, variance = left_out.fold_of_block[block_of(samples)], np.empty_like(error)
+    fold, of_parameters = left_out.fold_of_block[block_of(samples)], np.empty_like(filtered)
     for chunk, part in chunks(parameters, states):
         Y = parameters.regressor(part)[:, :, found.base.independent]
         for k in np.unique(fold[chunk]):
             rows = fold[chunk] == k
-            left = error[chunk][rows] - Y[rows] @ changes[k]
-            of_parameters = np.sum((Y[rows] @ left_out.factors[k].T) ** 2, axis=-1)
-            variance[chunk][rows] = (left / HALF_WIDTH) ** 2 - of_parameters
-    used = [one if np.any(one) else np.ones_like(one) for one in samples.usable.T]
-    return [Residuals(np.abs(samples.v[one, j]), variance[one, j]) for j, one in enumerate(used)]
+            of_changes = Y[rows] @ changes[k]
+            for error in filtered, raw:
+                error[chunk][rows] -= of_changes
+            of_parameters[chunk][rows] = np.sum((Y[rows] @ left_out.factors[k].T) ** 2, axis=-1)
+    found_at = []
+    for left, usable in (*(_narrowed(samples, filtered, one) for one in bandwidths[:-1]),
+                         (raw, samples.usable)):
+        variance = (left / HALF_WIDTH) ** 2 - of_parameters
+        used = [one if np.any(one) else np.ones_like(one) for one in usable.T]
+        found_at.append([Residuals(np.abs(samples.v[one, j]), variance[one, j])
+                         for j, one in enumerate(used)])
+    return found_at
 
 
-def torque_uncertainty(found: Identification,
-                       residuals: Sequence[Sequence[Residuals]]) -> Uncertainty:
+def _narrowed(samples: Samples, error: np.ndarray, bandwidth: float
+              ) -> tuple[np.ndarray, np.ndarray]:
+    """Return errors of filtered torques in a narrower bandwidth, and where they are usable."""
+    if bandwidth >= samples.cutoff:
+        return error, samples.usable
+    usable = samples.usable.copy()
+    edge = int(np.ceil(EDGE_PERIODS / bandwidth * samples.rate))
+    for k in np.unique(samples.segment):
+        rows = np.flatnonzero(samples.segment == k)
+        usable[rows[:edge]] = usable[rows[-edge:]] = False
+    return replace(samples, cutoff=bandwidth).low_pass(error), usable
+
+
+def torque_uncertainty(found: Identification, residuals: Sequence[Sequence[Sequence[Residuals]]],
+                       bandwidths: np.ndarray) -> Uncertainty:
     """Return the uncertainty of an identified robot, given the residuals of all recordings."""
-    joints = [Residuals(*map(np.concatenate, zip(*same))) for same in zip(*residuals)]
-    independent = min(len(one.speed) / few for one, few in zip(joints, found.correlation))
+    of_bandwidths = [[Residuals(*map(np.concatenate, zip(*same))) for same in zip(*recordings)]
+                     for recordings in zip(*residuals)]
+    # Filtered noise has two independent samples per period of its bandwidth.
+    tables = [_noise_by_speed(joints, np.maximum(
+        found.correlation, bandwidths[-1] / max(bandwidth, np.finfo(float).tiny)))
+              for joints, bandwidth in zip(of_bandwidths, bandwidths)]
+    speed = max((speed for speed, _ in tables), key=np.size)
+    noise = [[np.interp(at, *row) for at, *row in zip(speed, *table)] for table in tables]
+    return Uncertainty(found.parameters.model.velocity_names, found.base.names,
+                       covariance_factor(found), speed, np.array(noise),
+                       np.zeros(len(speed)), bandwidths)
+
+
+def _noise_by_speed(joints: Sequence[Residuals], correlation: np.ndarray
+                    ) -> tuple[np.ndarray, np.ndarray]:
+    """Return speeds and noise, (joints, bands), given how many samples count as one."""
+    independent = min(len(one.speed) / few for one, few in zip(joints, correlation))
     bands = int(np.clip(independent / MIN_BAND, 1, MAX_BANDS))
     speed, noise = np.zeros((2, len(joints), bands))
     for j, one in enumerate(joints):
         for k, rows in enumerate(np.array_split(np.argsort(one.speed), bands)):
             speed[j, k] = np.median(one.speed[rows])
-            level = min(SHARE * (1.0 + found.correlation[j] / len(rows)), 1.0)
+            level = min(SHARE * (1.0 + correlation[j] / len(rows)), 1.0)
             noise[j, k] = np.sqrt(max(np.quantile(one.variance[rows], level), 0.0))
-    return Uncertainty(found.parameters.model.velocity_names, found.base.names,
-                       covariance_factor(found), speed, noise, np.zeros(len(joints)))
+    return speed, noise
 
 
 def with_uncertainty(found: Identification, part: Partial,
@@ -144,6 +190,7 @@ def with_uncertainty(found: Identification, part: Partial,
     samples = (samples,) if isinstance(samples, Samples) else tuple(samples)
     if not samples:
         raise StateError('samples holds no recordings')
-    left_out = leave_out(found, part)
+    left_out, bandwidths = leave_out(found, part), noise_bandwidths(samples)
     return attach(found.model, torque_uncertainty(
-        found, [left_out_residuals(found, left_out, one) for one in samples]))
+        found, [left_out_residuals(found, left_out, one, bandwidths) for one in samples],
+        bandwidths))
