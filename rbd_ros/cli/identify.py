@@ -25,7 +25,8 @@ import warnings
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
+from rbd_ros.cli.options import (
+    add_confirmation, add_list, add_reading, add_robot, load_robot, reading_of)
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
 from rbd_ros.control.contact import largest_external
@@ -88,6 +89,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--residuals', metavar='FILE',
                         help='also write all residuals as a table (.parquet)')
     add_reading(parser)
+    add_confirmation(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -28,6 +28,7 @@ COMMANDS = {
     'compare': 'print the differences between two robots; exit code 2 if there are any',
     'excite': 'plan a motion for identification, within the limits of the robot',
     'identify': 'identify masses, friction and rotors from recordings; exit code 2 if in doubt',
+    'gains': 'find drive gains from recordings with and without a known payload',
     'replay': 'compute model efforts and external efforts for a recording',
     'generate': 'write the dynamics of a robot as C source, in a package',
     'view': 'show a robot and its dynamics in a browser, with sliders',
@@ -45,6 +46,7 @@ EXAMPLES = {
     'identify': ('robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',
                  'result/robot.urdf run.csv --payload tool --params result/dynamics.param.yaml '
                  '-o load'),
+    'gains': ('robot.urdf empty.csv --loaded loaded.csv --payload tool --mass 4 --com 0 0.06 0.1',),
     'replay': ('robot.urdf run.mcap -o efforts.csv --plot',
                'result/robot.urdf run.csv -o efforts.csv --params result/dynamics.param.yaml'),
     'generate': ('robot.urdf -o robot_dynamics',

@@ -101,7 +101,7 @@ CASES = {
     'twice': (scaled(2.0), 2, ('by one factor for all joints',), ()),
     'currents': (scaled(GAINS), 2, (
         'pan 80', 'lift 110', 'elbow 130', 'wrist 200', 'look like currents',
-        'identify_drive_gains', '--scale pan=0.0125 lift=0.00', 'exceed the effort limits'), ()),
+        'rbd_ros gains', '--scale pan=0.0125 lift=0.00', 'exceed the effort limits'), ()),
     'small currents': (scaled(0.1 / GAINS), 2, ('they look like currents',), ()),
     'without gravity': (without_gravity, 2, (
         'efforts are without gravity', 'effort_convention.states: without_gravity'), ()),
