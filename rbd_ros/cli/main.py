@@ -18,6 +18,7 @@ import warnings
 import rbd_ros
 from rbd_ros._internal.text import printable
 from rbd_ros.cli.parser import Parser, UsageError
+from rbd_ros.cli.progress import heartbeat
 from rbd_ros.errors import RbdError
 
 # Each command is a module of this package with ``add_options(parser)`` and ``run(options)``, which
@@ -118,7 +119,8 @@ def _run(arguments: Sequence[str]) -> int:
         return 0
     options = parser.parse_args(arguments)
     try:
-        code: int = import_module(f'rbd_ros.cli.{options.command}').run(options)
+        with heartbeat(f'rbd_ros {options.command}') as options.ended:
+            code: int = import_module(f'rbd_ros.cli.{options.command}').run(options)
     except UsageError as error:
         options.parser.error(str(error))
     return code
