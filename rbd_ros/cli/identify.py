@@ -252,7 +252,8 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
         found = fit(model, part)
         return _Outcome(found.model, [
             Row(*row) for row in zip(found.names, _units(model, found), found.parameters.values,
-                                     found.values, found.deviation)],
+                                     found.values, found.deviation,
+                                     found.determined.tolist())],
             bound(verdict, model, part, found, excerpts,
                   efforts_are_torques=options.efforts_are_torques),
             {'efforts_are_torques': options.efforts_are_torques, 'base_parameters': [
@@ -297,7 +298,8 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
         'per_joint': per_joint, 'verdict': judgement.grade, 'reasons': list(judgement.reasons),
         'figures': {name: _json_number(x) for name, x in judgement.figures.items()},
         'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': _json_number(row.urdf),
-                        'value': _json_number(row.fit), 'deviation': _json_number(row.deviation)}
+                        'value': _json_number(row.fit), 'deviation': _json_number(row.deviation),
+                        'determined': row.determined}
                        for row in outcome.rows], **outcome.more}
 
 
@@ -348,7 +350,7 @@ def _print_summary(result: dict[str, Any], output: str) -> int:
 
 
 def _print_parameters(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print masses, centres of mass and friction before and after."""
+    """Print masses, centres of mass and friction before and after, and whether they are known."""
     of_body: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         name = row['name'].rpartition('/' if '/' in row['name'] else '.')[0]
@@ -359,10 +361,16 @@ def _print_parameters(rows: Sequence[Mapping[str, Any]]) -> None:
             lines = some[:1]
             centres = [' '.join('?' if not some[0][key] else f'{x[key] / some[0][key]:.3g}'
                                 for x in some[1:4]) for key in ('urdf', 'value')]
-            print(printable(f'{name + " centre of mass":40s} {centres[0]} -> {centres[1]} m'))
+            known = all(row['determined'] for row in some[:4])
+            print(printable(f'{name + " centre of mass":40s} {centres[0]} -> {centres[1]} m'
+                            + (not known) * ', not determined'))
         for row in lines:
             print(printable(f'{row["name"]:40s} {row["urdf"]:.4g} -> {row["value"]:.4g} '
-                            f'{row["unit"]}'))
+                            f'{row["unit"]}, ' + (f'deviation {row["deviation"]:.2g}'
+                                                  if row['determined'] else 'not determined')))
+    if not all(row['determined'] for row in rows):
+        print('not determined: other values would give the same torques in these motions; only '
+              'their combinations are known (base_parameters in identification.json)')
 
 
 def _percent(share: float | None) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.identification.parameters import ASYMMETRIES, BaseParameters, RobotParameters
+from rbd_ros.identification.parameters import (
+    ASYMMETRIES, BaseParameters, RobotParameters, ROUNDING)
 from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.identification.reduction import Partial, partial, samples_of
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit, WeightedFit
@@ -26,6 +27,8 @@ GYRATION_RATIO, DEFAULT_GYRATION = 0.5, 0.1
 # Weight of the bodies' divergence from the model: at a divergence of 1, each parameter deviates by
 # 1 / sqrt(2) of its prior standard deviation.
 PRIOR_WEIGHT = 0.1
+# Largest deviation of a parameter that torques determine, as a fraction of its prior deviation.
+MAX_DETERMINED = 0.2
 MIN_MASS_RATIO = 0.1  # Smallest prior mass of a body, as a fraction of the mean.
 
 
@@ -52,6 +55,8 @@ class Identification:
     sigma : ndarray
         For each direction in parameter space, the ratio of prior to measured standard deviation,
         largest first.
+    prior_deviation : ndarray, shape (parameters,)
+        Standard deviations that were assumed for the parameters of the model.
 
     """
 
@@ -64,11 +69,20 @@ class Identification:
     relative_error: float
     correlation: np.ndarray
     sigma: np.ndarray
+    prior_deviation: np.ndarray
 
     @property
     def deviation(self) -> np.ndarray:
         """Return the standard deviations of all parameters."""
         return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def determined(self) -> np.ndarray:
+        """Return which parameters torques determine by themselves, (parameters,), bool."""
+        # Torques depend on the others only as terms of a combination.
+        B, alone = np.abs(self.base.combination), np.zeros(len(self.values), bool)
+        alone[self.base.independent] = np.sum(B > ROUNDING * np.max(B), axis=1) == 1
+        return alone & (self.deviation < MAX_DETERMINED * self.prior_deviation)
 
     @property
     def base_values(self) -> np.ndarray:
@@ -136,7 +150,8 @@ def fit(model: Model, part: Partial, *, consistent: bool = True) -> Identificati
     if consistent:
         values, covariance = _consistent_fit(parameters, free, prior, prior_deviation)
     return Identification(parameters, part.names, values, covariance, part.base,
-                          *torque_errors(part, values), free.correlation, free.sigma)
+                          *torque_errors(part, values), free.correlation, free.sigma,
+                          prior_deviation)
 
 
 def covariance_of(free: WeightedFit, prior_deviation: np.ndarray) -> np.ndarray:

@@ -66,13 +66,19 @@ def share_within(error: np.ndarray, deviation: np.ndarray, usable: np.ndarray) -
 
 
 class Row(NamedTuple):
-    """A line of the table of parameters: original and identified value, standard deviation."""
+    """
+    A line of the table of parameters: original and identified value, standard deviation.
+
+    A value that is not determined is one of many with which the torques are the same.
+
+    """
 
     name: str
     unit: str
     urdf: float
     fit: float
     deviation: float
+    determined: bool = True
 
 
 def identification_report(title: str, joint_names: Sequence[str], units: Sequence[str],
@@ -101,7 +107,8 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
                         columns=3))
     body.append('<h2>Parameters</h2>')
     body.append(_table(('parameter', 'unit', 'URDF', 'identified', 'standard deviation'), (
-        (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}', f'{row.deviation:.2g}')
+        (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}',
+         f'{row.deviation:.2g}' + (not row.determined) * ' (not determined)')
         for row in parameters)))
     return _page(title, body)
 
