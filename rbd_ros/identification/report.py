@@ -22,10 +22,11 @@ SPECTRUM_SEGMENT = 1024
 # Inches: width of the page, height of a row, and margins of a panel. Fixed margins are three times
 # faster than a layout that measures its texts.
 WIDTH, HEIGHT = 12.0, 2.2
-LEFT, RIGHT, BOTTOM, TOP = 0.75, 0.15, 0.5, 0.25
+LEFT, RIGHT, BOTTOM, TOP = 0.9, 0.15, 0.5, 0.25
+TITLE, CHARACTERS = 9.0, 12.0     # Size of titles, points, and how many characters are an inch wide.
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
-  color: #222; background: #fff }
+  color: #222; background: #fff; overflow-wrap: anywhere }
 h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.2rem }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .15rem .8rem; border-bottom: 1px solid #ddd; text-align: right }
@@ -201,7 +202,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[str],
             draw: Callable[[Any, int], None], columns: int) -> str:
     """Return an image with one panel per name; ``draw`` draws the k-th."""
-    count = len(names)
+    # Long names take a wider panel, and then a smaller font.
+    count, longest = len(names), max(map(len, names), default=0) / CHARACTERS
+    columns = max(1, min(columns, int(WIDTH / (longest + LEFT + RIGHT))))
+    size = TITLE * min(1.0, (WIDTH / columns - LEFT - RIGHT) / max(longest, 1.0 / CHARACTERS))
     lines = -(-count // columns)
     page = figure(figsize=(WIDTH, HEIGHT * lines))
     page.subplots_adjust(left=LEFT / WIDTH, right=1.0 - RIGHT / WIDTH,
@@ -211,7 +215,10 @@ def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[st
     for k in range(count):
         axes = page.add_subplot(lines, columns, k + 1)
         draw(axes, k)
-        axes.set_title(names[k], fontsize=9, loc='left')
+        axes.set_title(names[k], fontsize=size, loc='left', parse_math=False)
+        if axes.get_yscale() == 'linear':
+            # Without a common factor, which would push the title out of its panel.
+            axes.yaxis.set_major_formatter('{x:.6g}')
         axes.set_ylabel(units[k], fontsize=8)
         axes.tick_params(labelsize=8)
         if k == 0:
