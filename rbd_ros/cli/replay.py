@@ -27,6 +27,7 @@ from rbd_ros.identification.effort_factors import effort_doubts
 from rbd_ros.identification.model_torques import model_torques
 from rbd_ros.identification.pipeline import read_for_robot
 from rbd_ros.identification.report import replay_report
+from rbd_ros.identification.verdicts import position_doubts
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import Recording
@@ -114,7 +115,9 @@ def run(options: argparse.Namespace) -> int:
     code = _print_summary(model, samples, replay, units)
     if model.uncertainty is not None:
         _print_contacts(model, samples, recording, gain)
-    doubts = [] if options.efforts_are_torques else effort_doubts(model, samples)
+    doubts = position_doubts(model, [samples])
+    if not doubts and not options.efforts_are_torques:
+        doubts = effort_doubts(model, samples)
     for doubt in doubts:
         print(printable(f'doubtful: {doubt}', 2000), file=sys.stderr)
     return EXIT_DOUBTFUL if doubts else code

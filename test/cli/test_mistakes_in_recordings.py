@@ -159,6 +159,20 @@ def test_each_mistake_is_named(arm, name, kind, tmp_path, capfd):
     assert ('doubtful' in found) == (code == 2)
 
 
+def test_positions_that_leave_the_limits_when_unwrapped_are_in_doubt(arm, tmp_path, capfd):
+    # The driver wraps the positions of two joints that turn past pi, where these may not be.
+    model = rbd_ros.load_urdf(arm[0])
+    narrow = tmp_path / 'narrow.urdf'
+    narrow.write_text(URDF.replace('-6.2', '-2.8').replace('6.2', '2.8'))
+    path = written(tmp_path, wrapped(model, arm[1]), 'csv')
+    for command, output in (('identify', 'out'), ('replay', 'replay.csv')):
+        assert code_of(command, narrow, path, '-o', tmp_path / output,
+                       '--efforts-are-torques') == 2
+        found = ' '.join(''.join(capfd.readouterr()).split())
+        assert 'positions unwrapped' in found
+        assert 'positions of pan, elbow lie beyond the limits of the URDF' in found
+
+
 @pytest.mark.parametrize('options, factor', [
     (('--scale', *(f'{name}={1 / 83}' for name in ('pan', 'lift', 'elbow', 'wrist'))), 83.0),
     (('--efforts-are-torques',), 1.8)])
