@@ -25,8 +25,7 @@ import warnings
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.cli.options import (
-    add_confirmation, add_list, add_reading, add_robot, load_robot, reading_of)
+from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
 from rbd_ros.control.contact import largest_external
@@ -34,17 +33,16 @@ from rbd_ros.errors import ModelWarning, StateError
 from rbd_ros.identification.least_squares import fit, Identification
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.identification.payload import fit_payload, payload_partial
-from rbd_ros.identification.pipeline import (check_workers, compare_recording, default_workers,
-                                             Errors, left_out_recording, map_recordings,
-                                             read_for_robot, read_samples, Reading,
-                                             reduce_recording)
+from rbd_ros.identification.pipeline import (
+    compare_recording, default_workers, Errors, left_out_recording, map_recordings, read_for_robot,
+    read_samples, Reading, reduce_recording)
 from rbd_ros.identification.reduction import merge, Partial, partial
-from rbd_ros.identification.report import Comparison, identification_report, Row
-from rbd_ros.identification.report import write_residuals
-from rbd_ros.identification.torque_uncertainty import (
-    leave_out, noise_bandwidths, torque_uncertainty)
+from rbd_ros.identification.report import (
+    Comparison, identification_report, Row, write_residuals)
+from rbd_ros.identification.torque_uncertainty import leave_out, torque_uncertainty
 from rbd_ros.identification.verdicts import (
     MAX_HELD_OUT_ERROR, NOT_BELIEVABLE, Verdict, verdict)
+from rbd_ros.model.arguments import whole_number
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.drives import COLUMNS
 from rbd_ros.model.files.any_format import is_mjcf_file
@@ -89,7 +87,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--residuals', metavar='FILE',
                         help='also write all residuals as a table (.parquet)')
     add_reading(parser)
-    add_confirmation(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -111,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     paths, held_out = _distinct(options.recordings, options.validate)
     processes: dict[str, Any] = {
         'workers': default_workers(paths + held_out) if options.workers is None
-        else check_workers(options.workers), 'scheduler': options.scheduler}
+        else whole_number('--workers', options.workers), 'scheduler': options.scheduler}
     if held_out:
         with progress('checking recordings') as update:
             list(map_recordings(bound(_check_recording, model=model, reading=reading), held_out,
@@ -128,8 +125,8 @@ def run(options: argparse.Namespace) -> int:
     part = merge(*(part for part, _ in reduced))
     outcome = _fit(options, model, part, excerpts)
     if outcome.found is not None:
-        outcome = outcome._replace(model=_with_uncertainty(
-            outcome.found, part, noise_bandwidths(excerpts), paths, reading, processes))
+        outcome = outcome._replace(model=_with_uncertainty(outcome.found, part, excerpts, paths,
+                                                           reading, processes))
     compare = bound(compare_recording, urdf=model, fit=outcome.model)
     with progress('comparing') as update:
         compared = dict(map_recordings(bound(compare, reading=reading), paths, progress=update,
@@ -201,19 +198,19 @@ class _Outcome(NamedTuple):
     found: Identification | None    # none: only a payload was identified
 
 
-def _with_uncertainty(found: Identification, part: Partial, bandwidths: np.ndarray,
+def _with_uncertainty(found: Identification, part: Partial, excerpts: list[Samples],
                       paths: list[str], reading: Reading, processes: dict[str, Any]) -> Model:
     """Return the identified robot with its uncertainty, unless its recordings are too short."""
     try:
-        left_out = leave_out(found, part)
+        left_out = leave_out(found, part, excerpts)
     except StateError as error:
         _warn(f'no error bars of the torques: {error}')
         return found.model
     with progress('error bars') as update:
         residuals = dict(map_recordings(bound(
-            left_out_recording, found=found, left_out=left_out, reading=reading,
-            bandwidths=bandwidths), paths, progress=update, **processes))
-    known = torque_uncertainty(found, [*residuals.values()], bandwidths)
+            left_out_recording, found=found, left_out=left_out, reading=reading), paths,
+            progress=update, **processes))
+    known = torque_uncertainty(found, [*residuals.values()], left_out.bandwidths)
     model = attach(found.model, known)
     with progress('contact thresholds') as update:
         external = dict(map_recordings(bound(_largest_external, model=model, reading=reading),
@@ -368,9 +365,6 @@ def _print_parameters(rows: Sequence[Mapping[str, Any]]) -> None:
             print(printable(f'{row["name"]:40s} {row["urdf"]:.4g} -> {row["value"]:.4g} '
                             f'{row["unit"]}, ' + (f'deviation {row["deviation"]:.2g}'
                                                   if row['determined'] else 'not determined')))
-    if not all(row['determined'] for row in rows):
-        print('not determined: other values would give the same torques in these motions; only '
-              'their combinations are known (base_parameters in identification.json)')
 
 
 def _percent(share: float | None) -> str:

@@ -47,7 +47,7 @@ EXAMPLES = {
     'identify': ('robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',
                  'result/robot.urdf run.csv --payload tool --params result/dynamics.param.yaml '
                  '-o load'),
-    'gains': ('robot.urdf empty.csv --loaded loaded.csv --payload tool --mass 4 --com 0 0.06 0.1',),
+    'gains': ('robot.urdf run.csv --loaded loaded.csv --payload tool --mass 4 --com 0 0 0.1',),
     'replay': ('robot.urdf run.mcap -o efforts.csv --plot',
                'result/robot.urdf run.csv -o efforts.csv --params result/dynamics.param.yaml'),
     'generate': ('robot.urdf -o robot_dynamics',

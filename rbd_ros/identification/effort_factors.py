@@ -155,5 +155,5 @@ def _limit_doubts(model: Model, size: np.ndarray) -> list[str]:
     names = [f'{name} ({np.max(x):.3g}, limit {most:.3g})' for name, x, most in zip(
         model.velocity_names, size.T, limit) if np.mean(x > BEYOND * most) > MAX_BEYOND]
     return [f'efforts exceed the effort limits of the URDF: {listed(names)}; are they torques in '
-            f'N m, or currents? Find the gains (rbd_ros gains) and apply them with --scale; {CONFIRM}'
+            f'N m, or currents? Find the gains (rbd_ros gains, --scale); {CONFIRM}'
             ] if names else []

@@ -55,8 +55,8 @@ class Identification:
     sigma : ndarray
         For each direction in parameter space, the ratio of prior to measured standard deviation,
         largest first.
-    prior_deviation : ndarray, shape (parameters,)
-        Standard deviations that were assumed for the parameters of the model.
+    determined : ndarray of bool, shape (parameters,)
+        Which parameters torques determine by themselves, not as terms of a combination.
 
     """
 
@@ -69,20 +69,12 @@ class Identification:
     relative_error: float
     correlation: np.ndarray
     sigma: np.ndarray
-    prior_deviation: np.ndarray
+    determined: np.ndarray
 
     @property
     def deviation(self) -> np.ndarray:
         """Return the standard deviations of all parameters."""
         return np.sqrt(np.diag(self.covariance))
-
-    @property
-    def determined(self) -> np.ndarray:
-        """Return which parameters torques determine by themselves, (parameters,), bool."""
-        # Torques depend on the others only as terms of a combination.
-        B, alone = np.abs(self.base.combination), np.zeros(len(self.values), bool)
-        alone[self.base.independent] = np.sum(B > ROUNDING * np.max(B), axis=1) == 1
-        return alone & (self.deviation < MAX_DETERMINED * self.prior_deviation)
 
     @property
     def base_values(self) -> np.ndarray:
@@ -149,9 +141,11 @@ def fit(model: Model, part: Partial, *, consistent: bool = True) -> Identificati
     values, covariance = free.theta, covariance_of(free, prior_deviation)
     if consistent:
         values, covariance = _consistent_fit(parameters, free, prior, prior_deviation)
+    B, determined = np.abs(part.base.combination), np.zeros(len(values), bool)
+    determined[part.base.independent] = np.sum(B > ROUNDING * np.max(B), axis=1) == 1
+    determined &= np.diag(covariance) < (MAX_DETERMINED * prior_deviation) ** 2
     return Identification(parameters, part.names, values, covariance, part.base,
-                          *torque_errors(part, values), free.correlation, free.sigma,
-                          prior_deviation)
+                          *torque_errors(part, values), free.correlation, free.sigma, determined)
 
 
 def covariance_of(free: WeightedFit, prior_deviation: np.ndarray) -> np.ndarray:

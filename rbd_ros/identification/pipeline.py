@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from rbd_ros.batch.torque_deviation import torque_deviation
-from rbd_ros.errors import RbdError, StateError
+from rbd_ros.errors import RbdError
 from rbd_ros.identification.least_squares import Identification
 from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
 from rbd_ros.identification.reduction import Partial
@@ -96,11 +96,11 @@ def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
                        deviation))
 
 
-def left_out_recording(path: str, *, found: Identification, left_out: LeftOut, reading: Reading,
-                       bandwidths: np.ndarray) -> list[list[Residuals]]:
+def left_out_recording(path: str, *, found: Identification, left_out: LeftOut, reading: Reading
+                       ) -> list[list[Residuals]]:
     """Return the residuals of a recording from robots that were identified without them."""
-    return left_out_residuals(found, left_out, read_samples(found.parameters.model, path, reading),
-                              bandwidths)
+    return left_out_residuals(found, left_out,
+                              read_samples(found.parameters.model, path, reading))
 
 
 def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, workers: int = 1,
@@ -186,13 +186,6 @@ def _on_cluster(function: Callable[[str], Result], paths: Sequence[str], schedul
 def default_workers(paths: Sequence[str]) -> int:
     """Return one process per recording, but not more than there are cores."""
     return max(1, min(len(paths), len(os.sched_getaffinity(0))))
-
-
-def check_workers(workers: int) -> int:
-    """Return a number of workers, validated."""
-    if workers < 1:
-        raise StateError(f'workers must be at least 1, got {workers}')
-    return workers
 
 
 def reduce_recording(path: str, *, model: Model, reading: Reading,

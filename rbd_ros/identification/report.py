@@ -23,7 +23,7 @@ SPECTRUM_SEGMENT = 1024
 # faster than a layout that measures its texts.
 WIDTH, HEIGHT = 12.0, 2.2
 LEFT, RIGHT, BOTTOM, TOP = 0.9, 0.15, 0.5, 0.25
-TITLE, CHARACTERS = 9.0, 12.0     # Size of titles, points, and how many characters are an inch wide.
+TITLE, CHARACTERS = 9.0, 12.0   # Size of titles, points; characters to the inch.
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
   color: #222; background: #fff; overflow-wrap: anywhere }
@@ -67,19 +67,14 @@ def share_within(error: np.ndarray, deviation: np.ndarray, usable: np.ndarray) -
 
 
 class Row(NamedTuple):
-    """
-    A line of the table of parameters: original and identified value, standard deviation.
-
-    A value that is not determined is one of many with which the torques are the same.
-
-    """
+    """A line of the table of parameters: original and identified value, standard deviation."""
 
     name: str
     unit: str
     urdf: float
     fit: float
     deviation: float
-    determined: bool = True
+    determined: bool = True     # otherwise torques determine combinations with other values
 
 
 def identification_report(title: str, joint_names: Sequence[str], units: Sequence[str],
@@ -97,8 +92,11 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
             '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
     for comparison in comparisons:
         body.append(f'<h2>{escape(comparison.name)}: measured and computed efforts</h2>')
-        body.append(_panels(figure, joint_names, units, partial(_draw_traces, comparison),
-                            columns=1))
+        body.append(_panels(figure, joint_names, units, partial(
+            _draw_traces, comparison.segment, comparison.time, comparison.deviation, {
+                'measured': (comparison.measured, '#bbb', 2.5),
+                'URDF': (comparison.urdf, '#d08a00', 0.8),
+                'identified': (comparison.fit, '#0055aa', 0.8)}), columns=1))
         body.append(f'<h2>{escape(comparison.name)}: residuals</h2>')
         body.append(_panels(figure, [name for name in joint_names for _ in range(2)],
                             [label for unit in units for label in ('samples', f'{unit}/√Hz')],
@@ -125,17 +123,9 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
 
     """
     figure = _matplotlib()
-
-    def traces(axes: Any, k: int) -> None:
-        time, *efforts = drawn(samples.segment, samples.time, samples.tau[:, k], model[:, k],
-                               external[:, k])
-        if deviation is not None:
-            draw_band(axes, time, efforts[1], *drawn(samples.segment, deviation[:, k]))
-        for values, color, label in zip(efforts, ('#888', '#0055aa', '#a51d1d'),
-                                        ('measured', 'model', 'external')):
-            axes.plot(time, values, color=color, lw=0.9, label=label)
-        axes.set_xlabel('s', fontsize=8)
-
+    traces = partial(_draw_traces, samples.segment, samples.time, deviation, {
+        'measured': (samples.tau, '#888', 0.9), 'external': (external, '#a51d1d', 0.9),
+        'model': (model, '#0055aa', 0.9)})
     rows = []
     for k, (name, unit) in enumerate(zip(joint_names, units)):
         use = samples.usable[:, k]
@@ -230,21 +220,16 @@ def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[st
     return f'<img alt="plot" src="data:image/png;base64,{b64encode(image.getvalue()).decode()}">'
 
 
-def draw_band(axes: Any, time: np.ndarray, effort: np.ndarray, deviation: np.ndarray) -> None:
-    """Draw the intervals of 90 % of computed efforts."""
-    width = HALF_WIDTH * deviation
-    axes.fill_between(time, effort - width, effort + width, color='#0055aa', alpha=0.15, lw=0.0,
-                      label='90 %')
-
-
-def _draw_traces(c: Comparison, axes: Any, k: int) -> None:
-    time, measured, urdf, fit = drawn(c.segment, c.time, c.measured[:, k], c.urdf[:, k],
-                                      c.fit[:, k])
-    if c.deviation is not None:
-        draw_band(axes, time, fit, *drawn(c.segment, c.deviation[:, k]))
-    axes.plot(time, measured, color='#bbb', lw=2.5, label='measured')
-    axes.plot(time, urdf, color='#d08a00', lw=0.8, label='URDF')
-    axes.plot(time, fit, color='#0055aa', lw=0.8, label='identified')
+def _draw_traces(segment: np.ndarray, time: np.ndarray, deviation: np.ndarray | None,
+                 curves: dict[str, tuple[np.ndarray, str, float]], axes: Any, k: int) -> None:
+    """Draw efforts with colors and widths by label, and intervals of 90 % of the last one."""
+    for label, (effort, color, width) in curves.items():
+        time_drawn, shown = drawn(segment, time, effort[:, k])
+        axes.plot(time_drawn, shown, color=color, lw=width, label=label)
+    if deviation is not None:
+        half = HALF_WIDTH * drawn(segment, deviation[:, k])[0]
+        axes.fill_between(time_drawn, shown - half, shown + half, color=color, alpha=0.15, lw=0.0,
+                          label='90 %')
     axes.set_xlabel('s', fontsize=8)
 
 

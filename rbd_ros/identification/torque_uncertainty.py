@@ -10,10 +10,9 @@ of the fit are too small. Instead, time is cut into `FOLDS`, and each fold is co
 robot that the others identify. The noise of each joint, by speed, is the smallest with which
 intervals of 90 % hold 90 % (1 + 1/n) of these left-out residuals, n of which are independent: a
 quantile, since their distribution is not normal, and 1/n more, since the next residual may be
-larger than all of them. Torques that are filtered otherwise have other noise, so all of this is
-done for the filter of the fit, for a quarter of its bandwidth, and for torques as they were
-recorded. [Stone (1974) for cross-validation; Lei et al. (2018), JASA 113, for
-intervals from quantiles of left-out residuals.]
+larger than all of them. All of this is done for torques filtered as those of the fit, at a
+quarter of that cut-off, and not at all. [Stone (1974) for cross-validation; Lei et al. (2018),
+JASA 113, for intervals from quantiles of left-out residuals.]
 
 """
 
@@ -49,6 +48,7 @@ class LeftOut(NamedTuple):
     fold_of_block: np.ndarray   # (BLOCKS,)
     base_values: np.ndarray     # (folds, base), estimates of the base parameters
     factors: np.ndarray         # (folds, base, base), R: R^T R is their covariance
+    bandwidths: np.ndarray      # at which torques are compared, Hz; the last one: as recorded
 
 
 class Residuals(NamedTuple):
@@ -58,8 +58,8 @@ class Residuals(NamedTuple):
     variance: np.ndarray        # (samples,), of the noise with which each is just in its interval
 
 
-def leave_out(found: Identification, part: Partial) -> LeftOut:
-    """Return the fits without each fold; ``part`` is what ``found`` was fitted to."""
+def leave_out(found: Identification, part: Partial, samples: Sequence[Samples]) -> LeftOut:
+    """Return the fits without each fold; ``part`` is what ``found`` was fitted to, of samples."""
     used = np.any(part.counts > 0, axis=1)
     folds = min(FOLDS, int(np.sum(used)))
     if folds < 2:
@@ -67,8 +67,11 @@ def leave_out(found: Identification, part: Partial) -> LeftOut:
     fold_of_block = np.maximum(np.cumsum(used) - 1, 0) * folds // np.sum(used)
     others = [fit(found.parameters.model, _without(part, fold_of_block == k))
               for k in range(folds)]
+    cutoff, rate = (min(getattr(one, label) for one in samples) for label in ('cutoff', 'rate'))
+    # The filter of arrays is not known.
+    bandwidths = [0.0] if np.isinf(cutoff) else [NARROW * cutoff, cutoff, 0.5 * rate]
     return LeftOut(fold_of_block, np.array([one.base_values for one in others]),
-                   np.array([covariance_factor(one) for one in others]))
+                   np.array([covariance_factor(one) for one in others]), np.array(bandwidths))
 
 
 def _without(part: Partial, blocks: np.ndarray) -> Partial:
@@ -84,39 +87,28 @@ def covariance_factor(found: Identification) -> np.ndarray:
     return np.asarray(np.linalg.qr(root @ found.base.combination.T, mode='r'))
 
 
-def noise_bandwidths(samples: Sequence[Samples]) -> np.ndarray:
-    """Return the bandwidths at which noise is estimated, Hz; the last one stands for raw efforts."""
-    cutoff = min(one.cutoff for one in samples)
-    if np.isinf(cutoff):
-        return np.zeros(1)      # Arrays of a user: their bandwidth is not known.
-    return np.array([NARROW * cutoff, cutoff, 0.5 * min(one.rate for one in samples)])
-
-
-def left_out_residuals(found: Identification, left_out: LeftOut, samples: Samples,
-                       bandwidths: np.ndarray) -> list[list[Residuals]]:
+def left_out_residuals(found: Identification, left_out: LeftOut, samples: Samples
+                       ) -> list[list[Residuals]]:
     """Return the residuals by bandwidth and joint, where its torque is usable, else everywhere."""
     parameters, states = found.parameters, states_of(samples)
     # As they are compared afterwards: model, and friction at low speeds, are those of the robot.
-    filtered, raw = (one.tau - model_torques(found.model, one, FRICTION_SMOOTHING * one.threshold)[
-        0] for one in (samples, replace(samples, tau=samples.raw, cutoff=np.inf)))
+    smooth, recorded = FRICTION_SMOOTHING * samples.threshold, replace(samples, cutoff=np.inf)
+    filtered = samples.tau - model_torques(found.model, samples, smooth)[0]
+    raw = samples.raw - model_torques(found.model, recorded, smooth)[0]
     changes = left_out.base_values - found.base_values
     fold, of_parameters = left_out.fold_of_block[block_of(samples)], np.empty_like(filtered)
     for chunk, part in chunks(parameters, states):
         Y = parameters.regressor(part)[:, :, found.base.independent]
         for k in np.unique(fold[chunk]):
             rows = fold[chunk] == k
-            of_changes = Y[rows] @ changes[k]
             for error in filtered, raw:
-                error[chunk][rows] -= of_changes
+                error[chunk][rows] -= Y[rows] @ changes[k]
             of_parameters[chunk][rows] = np.sum((Y[rows] @ left_out.factors[k].T) ** 2, axis=-1)
-    found_at = []
-    for left, usable in (*(_narrowed(samples, filtered, one) for one in bandwidths[:-1]),
-                         (raw, samples.usable)):
-        variance = (left / HALF_WIDTH) ** 2 - of_parameters
-        used = [one if np.any(one) else np.ones_like(one) for one in usable.T]
-        found_at.append([Residuals(np.abs(samples.v[one, j]), variance[one, j])
-                         for j, one in enumerate(used)])
-    return found_at
+    compared = [_narrowed(samples, filtered, one) for one in left_out.bandwidths[:-1]]
+    return [[Residuals(np.abs(v[use]), (left[use] / HALF_WIDTH) ** 2 - known[use])
+             for v, left, known, use in zip(samples.v.T, error.T, of_parameters.T,
+                                            (usable | ~np.any(usable, axis=0)).T)]
+            for error, usable in (*compared, (raw, samples.usable))]
 
 
 def _narrowed(samples: Samples, error: np.ndarray, bandwidth: float
@@ -190,7 +182,6 @@ def with_uncertainty(found: Identification, part: Partial,
     samples = (samples,) if isinstance(samples, Samples) else tuple(samples)
     if not samples:
         raise StateError('samples holds no recordings')
-    left_out, bandwidths = leave_out(found, part), noise_bandwidths(samples)
-    return attach(found.model, torque_uncertainty(
-        found, [left_out_residuals(found, left_out, one, bandwidths) for one in samples],
-        bandwidths))
+    left_out = leave_out(found, part, samples)
+    return attach(found.model, torque_uncertainty(found, [
+        left_out_residuals(found, left_out, one) for one in samples], left_out.bandwidths))

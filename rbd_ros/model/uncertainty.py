@@ -15,9 +15,6 @@ class Uncertainty:
     """
     Covariance of the identified parameters, and noise of the torques by joint and speed.
 
-    A torque has less noise the more it is filtered, so noise belongs to a bandwidth: the cut-off
-    of the filter of `rbd_ros.identification.prepare` for the measured torque and the states.
-
     Attributes
     ----------
     joints : tuple of str
@@ -36,9 +33,8 @@ class Uncertainty:
         Largest external torque of each joint in recordings without contact, in deviations, from
         `rbd_ros.control.with_contact_calibration`; 0: unknown.
     bandwidth : ndarray, shape (bandwidths,)
-        Increasing bandwidths of the noise, Hz. Between two of them the variance changes linearly,
-        as that of white noise does, beyond them it is constant: the last one, half the rate of
-        the recordings, is that of torques as they were recorded.
+        Increasing bandwidths of the torques, Hz; the last one stands for those not filtered. The
+        variance changes linearly between them, as that of white noise, and is constant beyond.
 
     """
 

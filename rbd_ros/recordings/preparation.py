@@ -203,8 +203,8 @@ class _Signals:
             parts.append((one.time, low_pass(one.position, rate, cutoff),
                           low_pass(x, rate, cutoff, derivative=known),
                           low_pass(x, rate, cutoff, derivative=known + 1), effort,
-                          # A lead has no meaning for noise near the rate: it stays where it is.
-                          effort + one.effort - low_pass(one.effort, rate, cutoff), one.saturated, inner, np.full(len(inner), k)))
+                          effort + one.effort - low_pass(one.effort, rate, cutoff),
+                          one.saturated, inner, np.full(len(inner), k)))
         time, q, v, a, tau, raw, saturated, inner, segment = [
             np.concatenate(column) for column in zip(*parts)]
         threshold = self._standstill

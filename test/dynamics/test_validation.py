@@ -480,8 +480,9 @@ def test_masked_arrays_are_refused_while_anything_is_masked(masked):
         with pytest.raises(rbd_ros.StateError, match='must be real numbers, got a masked array: '):
             function(*given)
     mask = np.ma.array(np.ones(N, bool), mask=np.arange(N) == masked)
-    for function, given in ((rbd_ros.hybrid_dynamics, (MODEL, X, X, mask, X, X)),
-                            (batch.hybrid_dynamics, (MODEL, STATES, STATES, np.ma.stack([mask] * 3),
-                                                     STATES, STATES))):
-        with pytest.raises(rbd_ros.StateError, match='truth values, .* got masked_array'):
+    masks = np.ma.stack([mask] * 3)
+    for function, given in (
+            (rbd_ros.hybrid_dynamics, (MODEL, X, X, mask, X, X)),
+            (batch.hybrid_dynamics, (MODEL, STATES, STATES, masks, STATES, STATES))):
+        with pytest.raises(rbd_ros.StateError, match=r'truth values, .* got masked_array'):
             function(*given)

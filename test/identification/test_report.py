@@ -154,14 +154,14 @@ def test_a_page_shows_all_of_a_report(comparison, tmp_path):
     with chromium() as page:
         page.get(path.as_uri())
         # Tables scroll; nothing else is wider than the page.
-        assert page.execute_script('''
+        assert page.execute_script("""
             return [...document.querySelectorAll('h1, h2, p, img')].filter(
                 one => one.getBoundingClientRect().right > document.documentElement.clientWidth
                     || one.scrollWidth > one.clientWidth).map(one => one.outerHTML.slice(0, 99))
-            ''') == []
-        shown = page.execute_script('''
+            """) == []
+        shown = page.execute_script("""
             return [...document.images].map(one => [one.naturalWidth, one.clientWidth,
-                one.clientHeight / one.clientWidth - one.naturalHeight / one.naturalWidth])''')
+                one.clientHeight / one.clientWidth - one.naturalHeight / one.naturalWidth])""")
         assert len(shown) == 3
         for natural, width, distortion in shown:
             assert natural == 1080 and width > 700 and abs(distortion) < 1e-2

@@ -137,9 +137,9 @@ def test_intervals_hold_for_the_bandwidth_with_which_torques_are_compared(arm, n
             deviation = analysis.torque_deviation(robot, *states, bandwidth=bandwidth)
             return np.mean((np.abs(error) <= WIDTH * deviation)[inner])
 
-        narrow = replace(other, cutoff=1.5).low_pass(error)
+        narrow, wide = (replace(other, cutoff=x).low_pass(error) for x in (1.5, 30.0))
         shares.append([share(other.low_pass(error), 6.0), share(narrow, 1.5),
-                       share(error, np.inf), share(replace(other, cutoff=30.0).low_pass(error), 30.0)])
+                       share(error, np.inf), share(wide, 30.0)])
         wrong.append([share(narrow, 6.0), share(error, 6.0)])
     shares, wrong = np.array(shares), np.mean(wrong, axis=0)
     assert np.all((shares >= ONE[0]) & (shares <= ONE[1]))

@@ -44,8 +44,8 @@ _DIGITS = 6  # Significant digits of numbers that are estimates.
 ROUNDING = 1e-4
 NO_INERTIAL = ('the uncertainty in the parameters has no inertial parameters and is not used: '
                'identify the robot again')
-NO_BANDWIDTH = ('the uncertainty in the parameters has no bandwidth and holds for torques filtered as '
-                'those of the identification alone: identify the robot again')
+NO_BANDWIDTH = ('the uncertainty in the parameters has no bandwidth and holds for torques '
+                'filtered as those of the identification alone: identify the robot again')
 OTHER_ROBOT = ('the uncertainty in the parameters belongs to a robot with other inertial '
                'parameters and is not used: load the robot.urdf that rbd_ros identify wrote with '
                'them')
@@ -84,10 +84,9 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
     joints, parameters = (_names(label, given.get(label)) for label in ('joints', 'parameters'))
     arrays = {label: np.array(yaml_numbers(f'uncertainty.{label}', given.get(label)))
               for label in ('factor', 'speed', 'noise', 'external')}
-    # Files of earlier versions have noise of one bandwidth, that of the fit, which is not known.
+    # Files of earlier versions have one bandwidth, that of the fit, which is not known.
     for label, missing in ('bandwidth', (0.0,)), ('inertial', ()):
-        arrays[label] = np.array(yaml_numbers(f'uncertainty.{label}',
-                                              given.get(label) or missing))
+        arrays[label] = np.array(yaml_numbers(f'uncertainty.{label}', given.get(label) or missing))
     for label, numbers in arrays.items():
         if not np.all(np.isfinite(numbers)):
             raise ModelError(f'uncertainty.{label} has a number that is not finite')
@@ -96,11 +95,11 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
     if len(factor) != size * (size + 1) // 2:
         raise ModelError(f'uncertainty.factor has {len(factor)} entries; {size} parameters need '
                          f'{size * (size + 1) // 2}')
-    if (not joints or not len(speed) or len(speed) % len(joints)
-            or len(noise) != len(speed) * len(bandwidth)):
-        raise ModelError('uncertainty.speed and, for each uncertainty.bandwidth, '
-                         'uncertainty.noise must have the same number of entries for each of the '
-                         f'{len(joints)} joints, got {len(speed)} and {len(noise)}')
+    if not len(joints) * len(speed) or len(speed) % len(joints) or (
+            len(noise) != len(bandwidth) * len(speed)):
+        raise ModelError('uncertainty.speed and, by bandwidth, uncertainty.noise must have the '
+                         f'same number of entries for each of the {len(joints)} joints, got '
+                         f'{len(speed)} and {len(noise)}')
     if len(external) != len(joints) or np.any(external < 0.0):
         raise ModelError(f'uncertainty.external must have {len(joints)} entries, one for each '
                          'joint, which are not negative')
@@ -118,12 +117,10 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
         unknown = [name for name in parameters if name not in known]
         if unknown:
             raise ModelError(f'uncertainty.parameters: there is no {listed(unknown)}')
-        if not _are_same(_inertial_parameters(model), inertial):
-            note = OTHER_ROBOT if len(inertial) else NO_INERTIAL
-            return replace(model, warnings=(*model.warnings, note))
-        if not given.get('bandwidth'):
-            return attach(replace(model, warnings=(*model.warnings, NO_BANDWIDTH)),
-                          result.uncertainty)
+        same = _are_same(_inertial_parameters(model), inertial)
+        if not (same and given.get('bandwidth')):
+            note = NO_BANDWIDTH if same else OTHER_ROBOT if len(inertial) else NO_INERTIAL
+            return replace(result if same else model, warnings=(*model.warnings, note))
     return result
 
 
