@@ -274,13 +274,11 @@ class Clock:
 
     def __init__(self):
         self.asked, self.passed = queue.Queue(), queue.Queue()
+        self.set = lambda: self.passed.put(True)
 
     def wait(self, seconds):
         self.asked.put(seconds)
         return self.passed.get()
-
-    def set(self):  # noqa: A003
-        self.passed.put(True)
 
     def tick(self):
         """Let a period pass, and return its seconds when the next one begins."""

@@ -123,10 +123,9 @@ def test_no_label_is_cut_or_lies_upon_another(figures, comparison, names, size):
         return np.resize(x.T, (len(names), len(comparison.time))).T
 
     # Times of a table may be those of the clock.
-    c = Comparison('run.csv', comparison.time + 1.7e9, *(size * wide(x) if x.dtype == float else
-                                                        wide(x) for x in comparison[2:8]),
-                   np.zeros(len(names)), comparison.segment)
-    c = c._replace(velocity=wide(comparison.velocity))
+    efforts = [size * wide(x) for x in comparison[3:7]]
+    c = Comparison('run.csv', comparison.time + 1.7e9, wide(comparison.velocity), *efforts,
+                   wide(comparison.usable), np.zeros(len(names)), comparison.segment)
     identification_report('arm', names, ['N m'] * len(names), [c], [], 'believable', [])
     assert [len(one.axes) for one in figures] == [len(names), 2 * len(names), len(names)]
     for one in figures:
