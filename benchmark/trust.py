@@ -212,8 +212,8 @@ def coverage(model: rbd_ros.Model, recording: Recording) -> np.ndarray:
         rest = identification.prepare(model, recording.part(start=start, stop=stop),
                                       delay=used[0].delay_removed, cutoff=used[0].cutoff)
         torques = model_torques(robot, rest, FRICTION_SMOOTHING * rest.threshold)[0]
-        found.append((rest.tau - torques, analysis.torque_deviation(robot, rest.q, rest.v, rest.a),
-                      rest.usable))
+        found.append((rest.tau - torques, analysis.torque_deviation(
+            robot, rest.q, rest.v, rest.a, bandwidth=rest.cutoff), rest.usable))
     return share_within(*map(np.concatenate, zip(*found)))
 
 

@@ -52,10 +52,7 @@ class Workspace(ContactMethods, TaskSpaceMethods, MatrixDerivativeMethods,
 
 
 class CoupledWorkspace(CoupledMethods, Workspace):
-    """A workspace of a robot whose coordinates are not those of its tree."""
-
-    def __init__(self, model: Model, *, fresh: bool = False) -> None:
-        CoupledMethods.__init__(self, model, Workspace(model.spanning_tree), fresh=fresh)
+    """A workspace of a robot whose joints share coordinates."""
 
 
 class ClosedWorkspace(ClosedMethods, Workspace):

@@ -5,7 +5,7 @@ The invariant of effort commands, implemented from its documentation.
 
 Commands never step: each lies between the previous command and the computed effort, within the
 distance allowed for the time that has passed; limits are applied last; each value belongs to the
-joint at its place.
+joint at its place. In a blend, each is the mean of the command before and of the efforts since.
 
 """
 
@@ -36,7 +36,7 @@ class CommandWatch:
 
     def __init__(self):
         self.joints, self.ended = None, False
-        self.checked, self.now = 0, -inf
+        self.checked, self.means, self.now = 0, 0, -inf
         self.forget()
 
     def forget(self):
@@ -115,6 +115,7 @@ class CommandWatch:
         step = 0.0
         if self.told is None:
             self.left, self.disturbed = settings.blend_time, False
+            self._begin_mean()
         else:
             usual = median(self.pauses[-5:]) if self.pauses else 0.0
             pause = now - self.computed
@@ -134,13 +135,15 @@ class CommandWatch:
         if self.disturbed:
             step = step if self.left > 0.0 else 0.0
             self.left, self.disturbed = max(settings.blend_time, SMOOTH), False
+            self._begin_mean()
             # Whatever else is true of it: no more than a fifth of the way, however long ago
             # the last command was.
             self._check_way(got, efforts, MOST_AT_ONCE, limits, settings)
         blend = min(step, MOST_AT_ONCE * SMOOTH)
         share = 1.0 if blend >= self.left else blend / self.left
-        self.left = max(self.left - blend, 0.0)
+        before, self.left = self.left, max(self.left - blend, 0.0)
         self._check(got, efforts, share, step, limits, settings)
+        self._check_mean(got, efforts, before, limits, settings)
         self.told, self.computed, self.ramp = now, now, None
 
     def on_silence(self, got, limits, now, settings):
@@ -164,6 +167,29 @@ class CommandWatch:
             self._check(got, dict.fromkeys(self.joints, 0.0), share, step, limits, settings)
         self.disturb()
         self.told = now
+
+    def _begin_mean(self):
+        """Begin a blend, or the first commands, from the last command."""
+        self.length, self.exact = self.left, True
+        self.start = {name: self.last.get(name, 0.0) for name in self.joints}
+        self.sums, self.bounds = dict.fromkeys(self.joints, 0.0), {
+            name: (x, x) for name, x in self.start.items()}
+
+    def _check_mean(self, got, efforts, before, limits, settings):
+        """Check that a command is a mean of the first one and of the efforts since."""
+        # Clamped commands are means with other weights.
+        self.exact &= settings.effort_rate_limit == 0.0 and not settings.limit_efforts
+        for name, x in zip(self.joints, got):
+            limit = limits.get(name, inf) if settings.limit_efforts else inf
+            low, high = self.bounds[name]
+            low, high = self.bounds[name] = min(low, efforts[name]), max(high, efforts[name])
+            assert max(low, -limit) - ROUNDING <= x <= min(high, limit) + ROUNDING or (
+                abs(x) == limit), f'{name}: {x} is no mean of what was computed'
+            if self.exact and self.left > 0.0:
+                self.sums[name] += (1.0 / self.left - 1.0 / before) * efforts[name]
+                mean = self.left * (self.start[name] / self.length + self.sums[name])
+                assert abs(x - mean) <= ROUNDING * self.length / self.left, f'{name}: {x}, {mean}'
+                self.means += 1
 
     def _check_way(self, got, goals, most, limits, settings):
         for name, x in zip(self.joints, got):

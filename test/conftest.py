@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from rbd_ros.cli import progress
 from rbd_ros.kernels.jit import compiled
 
 # Lock files shared by the processes of one run; their contents do not matter.
@@ -44,6 +45,14 @@ def pytest_runtest_protocol(item):
         with locked(GATE, how):
             room.enter_context(locked(ROOM, how))
         return (yield)
+
+
+@pytest.fixture(scope='session', autouse=True)
+def commands_are_compared_without_lines_about_their_work():
+    """Let slow machines print what fast ones do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, 'SILENCE', 3600.0)
+        yield
 
 
 @pytest.fixture(scope='session', autouse=True)

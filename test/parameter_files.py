@@ -3,15 +3,18 @@
 """
 Files that follow from the declarations of parameters and control laws; `make params` writes them.
 
-They are the files of defaults, config/*.param.yaml, and the table of modes in
-doc/how_to/torque_controller.md.
+They are the files of defaults, config/*.param.yaml, and the tables of modes and of their smallest
+state rates in doc/how_to/torque_controller.md.
 
 """
 
+from math import ceil
 from pathlib import Path
 import textwrap
 from types import NoneType
 
+from demo_gains import launched, slowest_rate
+import numpy as np
 from rbd_ros.control import JointReference
 from rbd_ros.ros.control.control_settings import LAWS, parameter_name
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
@@ -30,7 +33,8 @@ HEADS = {
                           'dynamics.param.yaml, or has other defaults for, written by `make '
                           'params` from the code. All of them may be set while the node runs: '
                           'the robot is then held where it is.',)}
-BEGIN, END = '<!-- modes: written by `make params` -->', '<!-- end of modes -->'
+BEGIN, END = '<!-- {}: written by `make params` -->', '<!-- end of {} -->'
+AGES = {'recent': 0.0, 'one period late': None, '20 ms late': 0.02, '40 ms late': 0.04}
 
 
 def comment(text, indent=''):
@@ -81,18 +85,36 @@ def modes_table():
     return '\n'.join(lines)
 
 
+def rates_table():
+    """Return the Markdown table of the smallest state rates of the demo arm."""
+    def text(rate):
+        return 'none' if rate == np.inf else f'{ceil(0.999 * rate):d}'
+    lines = [f"| mode | {' | '.join(AGES)} |", '|---' * (1 + len(AGES)) + '|']
+    for mode in LAWS:
+        values = launched(mode)
+        lines.append(f'| `{mode}` | ' + ' | '.join(
+            text(slowest_rate(values, age)) for age in AGES.values()) + ' |')
+    return '\n'.join(lines)
+
+
+def with_table(page, name, table):
+    """Return a page with another table between two marks."""
+    begin, end = BEGIN.format(name), END.format(name)
+    before, _, rest = page.partition(begin)
+    return f'{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}'
+
+
 def files():
     """Return the texts of all files by their paths."""
     dynamics = DynamicsNode.settings
     added = {name: one for name, one in TorqueController.settings.items()
              if dynamics.get(name) != one}
     page = ROOT / 'doc/how_to/torque_controller.md'
-    before, _, rest = page.read_text(encoding='utf-8').partition(BEGIN)
-    _, _, after = rest.partition(END)
+    text = with_table(page.read_text(encoding='utf-8'), 'modes', modes_table())
     return {ROOT / 'config/dynamics.param.yaml': parameter_file('dynamics', dynamics),
             ROOT / 'config/torque_controller.param.yaml': parameter_file('torque_controller',
                                                                          added),
-            page: f'{before}{BEGIN}\n{modes_table()}\n{END}{after}'}
+            page: with_table(text, 'rates', rates_table())}
 
 
 if __name__ == '__main__':

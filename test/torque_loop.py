@@ -83,6 +83,8 @@ class Loop:
 
     Attributes
     ----------
+    late : float
+        How old the stamps of the next states are, s; at first 0.
     commands, q : list of ndarray
         Each command, N m, and the true configuration that it answers, rad.
     statuses : list of ReferenceStatus
@@ -95,7 +97,7 @@ class Loop:
         self.model = with_locked_joints(load_quietly(urdf), dict.fromkeys(locked, 0.0))
         self.robot = robot or MujocoRobot(urdf.read_text(), self.model, start, step=step,
                                           load=load)
-        self.period, self._steps = period, round(period / step)
+        self.period, self._steps, self.late = period, round(period / step), 0.0
         if locked:
             parameters['locked_joints'] = list(locked)
         self.harness = Harness(kind=TorqueController, topics=['~/effort_commands'],
@@ -129,7 +131,7 @@ class Loop:
         self.now += self.period
         harness, counts, sent = self.harness, self.node.report.counts, self._sent
         states, commands = counts['joint states'], len(sent)
-        harness.send(self.model.velocity_names, q, v, stamp=self.stamp())
+        harness.send(self.model.velocity_names, q, v, stamp=self.stamp(-self.late))
         harness.spin_until(lambda: counts['joint states'] > states, harness.diagnosis)
         if len(sent) == commands:
             return None

@@ -16,10 +16,9 @@ from rbd_ros.model.arguments import number, rows
 from rbd_ros.model.model import Model
 from rbd_ros.model.steps import moved, step_between, with_unit_quaternions
 from rbd_ros.workspace.lanes import as_written, Outputs
-from rbd_ros.workspace.maps import same
 
-POSITIONS = Outputs(lambda model, n: [(model.nq,)], as_written, [same])
-STEPS = Outputs(lambda model, n: [(model.nv,)], as_written, [same])
+POSITIONS = Outputs(lambda model, n: [(model.nq,)], as_written)
+STEPS = Outputs(lambda model, n: [(model.nv,)], as_written)
 
 
 def integrate(model: Model, Q: ArrayLike, V: ArrayLike, dt: float, *,

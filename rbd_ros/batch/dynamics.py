@@ -18,17 +18,15 @@ from rbd_ros.kernels.batch_dynamics import (
     forward_derivatives_states, forward_dynamics_states, hybrid_dynamics_states)
 from rbd_ros.kernels.closed_loop_states import (
     closed_forward_derivatives_states, closed_forward_states)
-from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
 from rbd_ros.model.arguments import check_model, masks, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.documentation import documented_for_states
 from rbd_ros.workspace.lanes import (
-    as_written, Closed, lanes_of, Make, Outputs, scratch_buffers, shape, Task)
-from rbd_ros.workspace.maps import matrix, torques
+    as_written, Closed, lanes_of, Outputs, scratch_buffers, shape, Task)
 from rbd_ros.workspace.quantity import task_of
 from rbd_ros.workspace.results import (
-    cut_derivatives, cut_terms, derivative_layout, Derivatives)
+    cut_derivatives, cut_terms, Derivatives)
 from rbd_ros.workspace.robot_arrays import RobotArrays
 
 
@@ -39,17 +37,17 @@ def _path(workspace: RobotArrays) -> np.ndarray:
 
 ALL = 'Q', 'V', 'A', 'Tau'
 FORWARD = Task(
-    forward_dynamics_states, ('Q', 'V', 'Tau'), Outputs(shape(-1), as_written, [torques]),
+    forward_dynamics_states, ('Q', 'V', 'Tau'), Outputs(shape(-1), as_written),
     scratch_buffers(ALL),
     lambda w, *state, **options: [w.forward_dynamics(*state, **options)], True,
     closed=Closed(closed_forward_states, lambda w: w._solver))
 HYBRID = Task(
     hybrid_dynamics_states, ALL,
-    Outputs(lambda model, n: [(n,), (n,)], as_written, [torques, torques]), scratch_buffers(ALL),
+    Outputs(lambda model, n: [(n,), (n,)], as_written), scratch_buffers(ALL),
     lambda w, *state, **options: w.hybrid_dynamics(*state, **options), True)
 DERIVATIVES = Task(
     forward_derivatives_states, ('Q', 'V', 'Tau'),
-    Outputs(shape_of_derivatives, cut_derivatives, [matrix] * 3),
+    Outputs(shape_of_derivatives, cut_derivatives),
     scratch_buffers(ALL, lanes_of(shape_of_derivatives), lanes_of(shape(-1, -1)), _path,
                     lanes_of(shape_of_derivatives)),
     lambda w, *state, **options: w.forward_dynamics_derivatives(*state, **options), True,
@@ -59,8 +57,7 @@ DERIVATIVES = Task(
 def _of_terms(part: int, one: Callable[..., np.ndarray]) -> Task:
     """Return the task of a matrix that `all_terms` computes with the others."""
     terms = task_of('all_terms')
-    outputs = terms.outputs._replace(cut=lambda rows: cut_terms(rows)[part:part + 1],
-                                     maps=[matrix])
+    outputs = terms.outputs._replace(cut=lambda rows: cut_terms(rows)[part:part + 1])
     return terms._replace(outputs=outputs, one=lambda w, q, v: [one(w, q, v)])
 
 
@@ -68,41 +65,24 @@ MASS = _of_terms(0, lambda w, q, v: w.mass_matrix(q))
 CORIOLIS = _of_terms(1, lambda w, q, v: w.coriolis_matrix(q, v))
 
 
-def _mimics_in_lanes(workspace: RobotArrays) -> tuple[np.ndarray, ...]:
-    """Return maps to the tree, lanes for its states, the elimination table, lanes for M, b, L."""
-    nv = workspace._nv
-    positions, velocities, *states = workspace._mimics
-    return (positions, velocities, *(zeros_for_lanes((len(x), WIDTH)) for x in states),
-            workspace._kept(scratch.elimination_table)[0],
-            *(zeros_for_lanes((*sizes, WIDTH)) for sizes in ((nv, nv), (nv,), (nv, nv))))
+# For robots whose joints share coordinates, with lanes for M, b and L.
+EQUATIONS = (lambda w: w._kept(scratch.elimination_table)[0], lanes_of(shape(-1, -1)),
+             lanes_of(shape(-1)), lanes_of(shape(-1, -1)))
+COUPLED = {
+    FORWARD: FORWARD._replace(kernel=coupled_forward_states,
+                              scratch=scratch_buffers(ALL, *EQUATIONS)),
+    HYBRID: HYBRID._replace(kernel=coupled_hybrid_states,
+                            scratch=scratch_buffers(ALL, *EQUATIONS)),
+    DERIVATIVES: DERIVATIVES._replace(
+        kernel=coupled_derivatives_states, scratch=scratch_buffers(
+            ALL, *EQUATIONS, lanes_of(shape_of_derivatives), _path,
+            lanes_of(shape_of_derivatives)))}
 
 
-def _with_mimics(task: Task, kernel: Callable[..., object],
-                 *derivatives: Make) -> Task:
-    """Return the task for robots with mimics."""
-    def make(workspace: RobotArrays) -> tuple[np.ndarray, ...]:
-        return (*scratch_buffers(ALL)(workspace), *workspace._kept(_mimics_in_lanes),
-                *(one(workspace) for one in derivatives))
-    return task._replace(kernel=kernel, outputs=task.outputs._replace(maps=()), scratch=make)
-
-
-def _tree_derivatives(workspace: RobotArrays) -> np.ndarray:
-    """Return lanes for the derivatives of the torques of the tree."""
-    n = len(workspace.model.tree.robot) - 1
-    return zeros_for_lanes((*derivative_layout(n).shape, WIDTH))
-
-
-FORWARD_MIMICS = _with_mimics(FORWARD, coupled_forward_states)
-HYBRID_MIMICS = _with_mimics(HYBRID, coupled_hybrid_states)
-DERIVATIVES_MIMICS = _with_mimics(DERIVATIVES, coupled_derivatives_states, _tree_derivatives,
-                                  lanes_of(shape_of_derivatives), _path,
-                                  lanes_of(shape_of_derivatives))
-
-
-def _for_robot(model: Model, task: Task, with_mimics: Task) -> Task:
+def _for_robot(model: Model, task: Task) -> Task:
     """Return the task of a robot."""
     check_model(model)
-    return task if model.coordinates.is_identity or model.loops is not None else with_mimics
+    return task if model.coordinates.is_identity or model.loops is not None else COUPLED[task]
 
 
 def _zeros(model: Model, states: ArrayLike) -> np.ndarray:
@@ -138,7 +118,7 @@ def forward_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, Tau: ArrayLike, *
                      external_wrenches: Wrenches | None = None, out: np.ndarray | None = None,
                      threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """Return the accelerations that the torques Tau produce, for each of many states."""
-    return solve(model, _for_robot(model, FORWARD, FORWARD_MIMICS), (Q, V, Tau), out, threads,
+    return solve(model, _for_robot(model, FORWARD), (Q, V, Tau), out, threads,
                  progress, external_wrenches=external_wrenches)[0]
 
 
@@ -153,7 +133,7 @@ def hybrid_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau:
     ``prescribed`` is (nv,) or (states, nv); states with the same mask are vectorized together.
 
     """
-    task = _for_robot(model, HYBRID, HYBRID_MIMICS)
+    task = _for_robot(model, HYBRID)
     problem = problem_of(model, task, (Q, V, A, Tau), external_wrenches)
     count = len(problem.states[0])
     prescribed = masks(model, 'prescribed', prescribed, count)
@@ -196,5 +176,5 @@ def forward_dynamics_derivatives(
         threads: int | None = None, progress: Progress | None = None) -> Derivatives:
     """Return the derivatives of the accelerations with respect to q, v and tau of many states."""
     return Derivatives(*solve(
-        model, _for_robot(model, DERIVATIVES, DERIVATIVES_MIMICS), (Q, V, Tau), out, threads,
+        model, _for_robot(model, DERIVATIVES), (Q, V, Tau), out, threads,
         progress, external_wrenches=external_wrenches))

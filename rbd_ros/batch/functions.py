@@ -14,19 +14,20 @@ from collections.abc import Callable
 from inspect import Parameter, Signature, signature
 from typing import Any
 
-from rbd_ros.batch.tasks import Given, solve, tree_workspace
+from rbd_ros.batch.tasks import Given, solve
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.documentation import states_doc
 from rbd_ros.workspace.lanes import Task
 from rbd_ros.workspace.quantity import function_of, task_of
+from rbd_ros.workspace.workspace import workspace_of
 
 
 def _given_link(model: Model, task: Task, link: str) -> Given:
     check_model(model)
     assert task.of_link is not None
-    return Given(task.of_link(tree_workspace(model), link), {'link': link})
+    return Given(task.of_link(workspace_of(model.unconstrained), link), {'link': link})
 
 
 def _make(name: str) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.analysis.regressors import number_of_parameters
-from rbd_ros.batch.tasks import Given, solve, tree_workspace
+from rbd_ros.batch.tasks import Given, solve
 from rbd_ros.batch.threads import Progress
 from rbd_ros.kernels.batch_dynamics import inverse_dynamics_states, transposed_product_states
 from rbd_ros.kernels.lanes.lanes import WIDTH
@@ -16,9 +16,9 @@ from rbd_ros.model.body_table import PSEUDO_ENTRIES
 from rbd_ros.model.inertial import check_parameters, pseudo_inertia_of_parameters
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.lanes import as_written, Outputs, Scratch, scratch_buffers, shape, Task
-from rbd_ros.workspace.maps import same, torques
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.scratch import body_table
+from rbd_ros.workspace.workspace import workspace_of
 
 
 def _entries_of_links(workspace: RobotArrays) -> np.ndarray:
@@ -26,12 +26,12 @@ def _entries_of_links(workspace: RobotArrays) -> np.ndarray:
 
 
 PRODUCT = Task(
-    inverse_dynamics_states, ('Q', 'V', 'A'), Outputs(shape(-1), as_written, [torques]),
+    inverse_dynamics_states, ('Q', 'V', 'A'), Outputs(shape(-1), as_written),
     scratch_buffers(('Q', 'V', 'A')),
     lambda w, *state, pi, external_wrenches: [w.torque_regressor(*state) @ pi], True)
 TRANSPOSED_PRODUCT = Task(
     transposed_product_states, ('Q', 'V', 'A', 'X'),
-    Outputs(lambda model, n: [(number_of_parameters(model),)], as_written, [same]),
+    Outputs(lambda model, n: [(number_of_parameters(model),)], as_written),
     scratch_buffers(('Q', 'V', 'A', 'Tau'), lambda w: w._kept(body_table), _entries_of_links),
     lambda w, q, v, a, x: [w.torque_regressor(q, v, a).T @ x])
 
@@ -58,7 +58,7 @@ def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayL
 
     """
     pi = check_parameters(model, pi)
-    workspace = tree_workspace(model)
+    workspace = workspace_of(model.unconstrained)
     bodies = workspace._kept(body_table)
     turns = np.tile(np.eye(4), (len(bodies), 1, 1))
     turns[:, :3, :3] = bodies[:, 1:].reshape(-1, 3, 3).transpose(0, 2, 1)

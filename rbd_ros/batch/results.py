@@ -31,7 +31,7 @@ class Results(NamedTuple):
 def results_of(model: Model, outputs: Outputs, states: Mapping[str, np.ndarray], count: int,
                out: object) -> Results:
     """Return new arrays for results, or check those of the user against ``states``."""
-    shapes, in_place = outputs.shapes(model, model.nv), outputs.in_place(model)
+    shapes, in_place = outputs.shapes(model, model.nv), model.loops is None
     if out is None:
         raw = [new_array((count, *shape)) for shape in outputs.written(shapes)]
         return Results(outputs.results(shapes, raw), raw if in_place else None)

@@ -25,7 +25,6 @@ from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.model.arguments import rows, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.lanes import Scratch, scratch_table, Task
-from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
 # Numbers of results that are computed at once where the kernels do not write them in place: they
@@ -61,7 +60,7 @@ class Problem(NamedTuple):
     def run(self, start: int, stop: int, raw: Sequence[np.ndarray]
             ) -> list[tuple[int, list[np.ndarray]]]:
         """Compute states into ``raw``; return the numbers and results of those done one by one."""
-        workspace, task, given = self.workspace(), self.task, self.given
+        workspace, task, given = workspace_of(self.model), self.task, self.given
         buffers, apart, first = workspace._kept(task.scratch), [], start
         robot = workspace.robot if given.robot is None else given.robot
         try:
@@ -69,7 +68,7 @@ class Problem(NamedTuple):
                 if given.prescribed is not None:
                     workspace._prescribe(given.prescribed)
                 bad = run_kernel(
-                    task.kernel, robot, workspace._screws, *self._expanded(first, stop),
+                    task.kernel, robot, workspace._screws, *self._part(first, stop),
                     *(self.wrenches.of_chunk(first, stop) if task.wrenched else ()),
                     *given.to_kernel, *buffers,
                     *(raw if first == start else [x[first - start:] for x in raw]))
@@ -99,33 +98,21 @@ class Problem(NamedTuple):
             number = k if self.numbers is None else self.numbers[k]
             raise type(error)(f'state {number}: {error}') from None
 
-    def workspace(self) -> RobotArrays:
-        """Return the workspace whose arrays the kernel uses in this thread."""
-        return (workspace_of(self.model) if self.task.outputs.in_place(self.model)
-                else tree_workspace(self.model))
-
-    def _expanded(self, start: int, stop: int) -> list[np.ndarray]:
-        """Return states in the coordinates of the kernel."""
-        coordinates, states = self.model.coordinates, self.states
-        if stop - start < len(states[0]):
-            states = [x[start:stop] for x in states]
-        if self.task.outputs.in_place(self.model):
-            return states
-        return [coordinates.position(x) if label == 'Q' else coordinates.velocity(x)
-                for label, x in zip(self.task.labels, states)]
+    def _part(self, start: int, stop: int) -> list[np.ndarray]:
+        """Return some of the states."""
+        if stop - start < len(self.states[0]):
+            return [x[start:stop] for x in self.states]
+        return self.states
 
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
         if self.model.loops is not None:
             return self._with_loops(start, stop)
-        workspace, outputs = self.workspace(), self.task.outputs
+        workspace, outputs = workspace_of(self.model), self.task.outputs
         shapes = outputs.shapes(self.model, workspace._nv)
         raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
                [:stop - start] for k, shape in enumerate(outputs.written(shapes))]
-        apart, blocks = self.run(start, stop, raw), outputs.blocks(shapes, raw)
-        coordinates = self.model.coordinates
-        parts = (outputs.cut(*blocks) if outputs.in_place(self.model)
-                 else outputs.mapped(coordinates.G, blocks))
+        apart, parts = self.run(start, stop, raw), outputs.results(shapes, raw)
         for k, values in apart:
             for part, value in zip(parts, values):
                 part[k - start] = value
@@ -149,13 +136,13 @@ class Problem(NamedTuple):
             return 0
         workspace: Any = workspace_of(self.model)
         Q, *rest = [x[start:stop] for x in self.states]
-        bad = run_kernel(closed.kernel, *closed.arrays(workspace), workspace._all_positions(Q),
+        bad = run_kernel(closed.kernel, *closed.arrays(workspace), Q,
                          *rest, *blocks)
         return stop - start if bad == DONE else bad
 
     def states_in_piece(self) -> int:
         """Return how many states `piece` takes at most."""
-        shapes = self.task.outputs.shapes(self.model, len(self.model.tree.robot) - 1)
+        shapes = self.task.outputs.shapes(self.model, self.model.nv)
         return max(WIDTH, min(CHUNK, PIECE // max(1, *(int(np.prod(x)) for x in shapes))))
 
     def fill(self, results: Sequence[np.ndarray], raw: Sequence[np.ndarray] | None,
@@ -183,11 +170,6 @@ class Problem(NamedTuple):
 
     def named_states(self) -> dict[str, np.ndarray]:
         return dict(zip(self.task.labels, self.states))
-
-
-def tree_workspace(model: Model) -> RobotArrays:
-    """Return the workspace whose arrays kernels use in this thread."""
-    return workspace_of(model.spanning_tree)
 
 
 def run_kernel(kernel: Callable[..., Any], *arguments: Any) -> Any:
@@ -224,7 +206,7 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
         workspace, outputs = workspace_of(model), task.outputs
         try:
             count = len(values[0])      # type: ignore[arg-type]  # TypeError
-            if outputs.in_place(model) and count <= CHUNK and {*map(type, values)} == ARRAYS:
+            if model.loops is None and count <= CHUNK and {*map(type, values)} == ARRAYS:
                 shapes = outputs.shapes(model, workspace._nv)
                 raw: Any = ([new_array((count, *shape)) for shape in outputs.written(shapes)]
                             if out is None else ready_made(out, count, outputs, shapes, values))

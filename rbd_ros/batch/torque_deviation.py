@@ -20,7 +20,7 @@ MAX_REGRESSOR_SIZE = 2 ** 22  # Most numbers of a regressor held in memory: 32 M
 
 
 def torque_deviation(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
-                     smooth: float = 0.0) -> np.ndarray:
+                     smooth: float = 0.0, bandwidth: float = np.inf) -> np.ndarray:
     """
     Return the standard deviations of measured torques from those of an identified robot.
 
@@ -28,7 +28,7 @@ def torque_deviation(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
     within 1.645 deviations. Three independent parts are added as variances:
 
         Y Cov Y^T       the identified parameters, of which Y are the columns of the regressor,
-        noise(|v|)^2    sensors, and what the model lacks, by joint and speed,
+        noise(|v|)^2    sensors, and what the model lacks, by joint, speed and bandwidth,
         (1 - s^2) F^2 / 3       dry friction F, which at rest has any size up to F,
 
     with the direction of motion s as in `rbd_ros.friction_torques`.
@@ -42,6 +42,9 @@ def torque_deviation(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
         State, as for `rbd_ros.inverse_dynamics`, or (states, nq) and (states, nv).
     smooth : float
         As for `rbd_ros.friction_torques`, rad/s or m/s.
+    bandwidth : float
+        Bandwidth of the measured torques, Hz: `Samples.cutoff` for those of
+        `rbd_ros.identification.prepare`; infinite: as they were recorded.
 
     Returns
     -------
@@ -61,6 +64,8 @@ def torque_deviation(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
             'the drives that were identified; a robot with other joints, bodies or drives loses '
             'it')
     smooth = number('smooth', smooth, 0.0)
+    if bandwidth != np.inf:
+        bandwidth = number('bandwidth', bandwidth, 0.0)
     v = one_or_rows(model, 'v', v)
     single = v.ndim == 1
     if single:
@@ -73,7 +78,7 @@ def torque_deviation(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
     columns = np.array([place[name] for name in known.parameters], int)
     of_drives = columns >= len(bodies)
     step = 1 + MAX_REGRESSOR_SIZE // (model.nv * len(place))
-    variance = known.noise_at(v) ** 2
+    variance = known.noise_at(v, bandwidth) ** 2
     for start in range(0, len(v), step):
         k = slice(start, start + step)
         Y = np.empty((*v[k].shape, len(columns)))

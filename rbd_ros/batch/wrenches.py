@@ -49,10 +49,9 @@ def batch_wrenches(model: Model, external_wrenches: object, states: int) -> Batc
     if not of_links or not states:
         return NO_WRENCHES
     tree = model.tree
-    workspace = workspace_of(model.spanning_tree)
     links = [model.link_index(link) for link in of_links]
     bodies = sorted({int(tree.link_body[k]) for k in links})
     forces = np.zeros((len(bodies), max(map(len, of_links.values())), 6))
     for k, wrench in zip(links, of_links.values()):
         forces[bodies.index(int(tree.link_body[k]))] += wrench @ Ad(inverse(tree.link_pose[k]))
-    return BatchWrenches(workspace._places[bodies], forces, of_links)
+    return BatchWrenches(workspace_of(model.unconstrained)._places[bodies], forces, of_links)

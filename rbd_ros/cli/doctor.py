@@ -31,7 +31,7 @@ NEEDED = {'numpy': 'numpy', 'scipy': 'scipy', 'lxml': 'lxml', 'urdf_parser_py': 
 # Optional dependencies and their purpose.
 OPTIONAL = {
     'xacro': 'reads xacro files',
-    'rich': 'shows progress, and the live table of the demo',
+    'rich': 'shows the live table of the demo',
     'matplotlib': 'draws the plots of reports and of the demo',
 }
 # Message packages that the nodes import.

@@ -33,16 +33,16 @@ from rbd_ros.errors import ModelWarning, StateError
 from rbd_ros.identification.least_squares import fit, Identification
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.identification.payload import fit_payload, payload_partial
-from rbd_ros.identification.pipeline import (check_workers, compare_recording, default_workers,
-                                             Errors, left_out_recording, map_recordings,
-                                             read_for_robot, read_samples, Reading,
-                                             reduce_recording)
+from rbd_ros.identification.pipeline import (
+    compare_recording, default_workers, Errors, left_out_recording, map_recordings, read_for_robot,
+    read_samples, Reading, reduce_recording)
 from rbd_ros.identification.reduction import merge, Partial, partial
-from rbd_ros.identification.report import Comparison, identification_report, Row
-from rbd_ros.identification.report import write_residuals
+from rbd_ros.identification.report import (
+    Comparison, identification_report, Row, write_residuals)
 from rbd_ros.identification.torque_uncertainty import leave_out, torque_uncertainty
 from rbd_ros.identification.verdicts import (
     MAX_HELD_OUT_ERROR, NOT_BELIEVABLE, Verdict, verdict)
+from rbd_ros.model.arguments import whole_number
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.drives import COLUMNS
 from rbd_ros.model.files.any_format import is_mjcf_file
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     paths, held_out = _distinct(options.recordings, options.validate)
     processes: dict[str, Any] = {
         'workers': default_workers(paths + held_out) if options.workers is None
-        else check_workers(options.workers), 'scheduler': options.scheduler}
+        else whole_number('--workers', options.workers), 'scheduler': options.scheduler}
     if held_out:
         with progress('checking recordings') as update:
             list(map_recordings(bound(_check_recording, model=model, reading=reading), held_out,
@@ -125,8 +125,8 @@ def run(options: argparse.Namespace) -> int:
     part = merge(*(part for part, _ in reduced))
     outcome = _fit(options, model, part, excerpts)
     if outcome.found is not None:
-        outcome = outcome._replace(model=_with_uncertainty(outcome.found, part, paths, reading,
-                                                           processes))
+        outcome = outcome._replace(model=_with_uncertainty(outcome.found, part, excerpts, paths,
+                                                           reading, processes))
     compare = bound(compare_recording, urdf=model, fit=outcome.model)
     with progress('comparing') as update:
         compared = dict(map_recordings(bound(compare, reading=reading), paths, progress=update,
@@ -198,11 +198,11 @@ class _Outcome(NamedTuple):
     found: Identification | None    # none: only a payload was identified
 
 
-def _with_uncertainty(found: Identification, part: Partial, paths: list[str], reading: Reading,
-                      processes: dict[str, Any]) -> Model:
+def _with_uncertainty(found: Identification, part: Partial, excerpts: list[Samples],
+                      paths: list[str], reading: Reading, processes: dict[str, Any]) -> Model:
     """Return the identified robot with its uncertainty, unless its recordings are too short."""
     try:
-        left_out = leave_out(found, part)
+        left_out = leave_out(found, part, excerpts)
     except StateError as error:
         _warn(f'no error bars of the torques: {error}')
         return found.model
@@ -210,7 +210,7 @@ def _with_uncertainty(found: Identification, part: Partial, paths: list[str], re
         residuals = dict(map_recordings(bound(
             left_out_recording, found=found, left_out=left_out, reading=reading), paths,
             progress=update, **processes))
-    known = torque_uncertainty(found, [*residuals.values()])
+    known = torque_uncertainty(found, [*residuals.values()], left_out.bandwidths)
     model = attach(found.model, known)
     with progress('contact thresholds') as update:
         external = dict(map_recordings(bound(_largest_external, model=model, reading=reading),
@@ -249,7 +249,8 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
         found = fit(model, part)
         return _Outcome(found.model, [
             Row(*row) for row in zip(found.names, _units(model, found), found.parameters.values,
-                                     found.values, found.deviation)],
+                                     found.values, found.deviation,
+                                     found.determined.tolist())],
             bound(verdict, model, part, found, excerpts,
                   efforts_are_torques=options.efforts_are_torques),
             {'efforts_are_torques': options.efforts_are_torques, 'base_parameters': [
@@ -294,7 +295,8 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
         'per_joint': per_joint, 'verdict': judgement.grade, 'reasons': list(judgement.reasons),
         'figures': {name: _json_number(x) for name, x in judgement.figures.items()},
         'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': _json_number(row.urdf),
-                        'value': _json_number(row.fit), 'deviation': _json_number(row.deviation)}
+                        'value': _json_number(row.fit), 'deviation': _json_number(row.deviation),
+                        'determined': row.determined}
                        for row in outcome.rows], **outcome.more}
 
 
@@ -345,7 +347,7 @@ def _print_summary(result: dict[str, Any], output: str) -> int:
 
 
 def _print_parameters(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print masses, centres of mass and friction before and after."""
+    """Print masses, centres of mass and friction before and after, and whether they are known."""
     of_body: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         name = row['name'].rpartition('/' if '/' in row['name'] else '.')[0]
@@ -356,10 +358,13 @@ def _print_parameters(rows: Sequence[Mapping[str, Any]]) -> None:
             lines = some[:1]
             centres = [' '.join('?' if not some[0][key] else f'{x[key] / some[0][key]:.3g}'
                                 for x in some[1:4]) for key in ('urdf', 'value')]
-            print(printable(f'{name + " centre of mass":40s} {centres[0]} -> {centres[1]} m'))
+            known = all(row['determined'] for row in some[:4])
+            print(printable(f'{name + " centre of mass":40s} {centres[0]} -> {centres[1]} m'
+                            + (not known) * ', not determined'))
         for row in lines:
             print(printable(f'{row["name"]:40s} {row["urdf"]:.4g} -> {row["value"]:.4g} '
-                            f'{row["unit"]}'))
+                            f'{row["unit"]}, ' + (f'deviation {row["deviation"]:.2g}'
+                                                  if row['determined'] else 'not determined')))
 
 
 def _percent(share: float | None) -> str:

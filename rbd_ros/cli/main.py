@@ -18,6 +18,7 @@ import warnings
 import rbd_ros
 from rbd_ros._internal.text import printable
 from rbd_ros.cli.parser import Parser, UsageError
+from rbd_ros.cli.progress import heartbeat
 from rbd_ros.errors import RbdError
 
 # Each command is a module of this package with ``add_options(parser)`` and ``run(options)``, which
@@ -28,6 +29,7 @@ COMMANDS = {
     'compare': 'print the differences between two robots; exit code 2 if there are any',
     'excite': 'plan a motion for identification, within the limits of the robot',
     'identify': 'identify masses, friction and rotors from recordings; exit code 2 if in doubt',
+    'gains': 'find drive gains from recordings with and without a known payload',
     'replay': 'compute model efforts and external efforts for a recording',
     'generate': 'write the dynamics of a robot as C source, in a package',
     'view': 'show a robot and its dynamics in a browser, with sliders',
@@ -45,6 +47,7 @@ EXAMPLES = {
     'identify': ('robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',
                  'result/robot.urdf run.csv --payload tool --params result/dynamics.param.yaml '
                  '-o load'),
+    'gains': ('robot.urdf run.csv --loaded loaded.csv --payload tool --mass 4 --com 0 0 0.1',),
     'replay': ('robot.urdf run.mcap -o efforts.csv --plot',
                'result/robot.urdf run.csv -o efforts.csv --params result/dynamics.param.yaml'),
     'generate': ('robot.urdf -o robot_dynamics',
@@ -116,7 +119,8 @@ def _run(arguments: Sequence[str]) -> int:
         return 0
     options = parser.parse_args(arguments)
     try:
-        code: int = import_module(f'rbd_ros.cli.{options.command}').run(options)
+        with heartbeat(f'rbd_ros {options.command}') as options.ended:
+            code: int = import_module(f'rbd_ros.cli.{options.command}').run(options)
     except UsageError as error:
         options.parser.error(str(error))
     return code

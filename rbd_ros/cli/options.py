@@ -125,7 +125,7 @@ def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
 
 
 # -- Recordings. ----------------------------------------------------------------------------------
-def add_reading(parser: argparse.ArgumentParser) -> None:
+def add_reading(parser: argparse.ArgumentParser, *, confirm: bool = True) -> None:
     """Add the options that `reading_of` evaluates."""
     add_list(parser, '--rename', type=two_names, metavar='OLD=NEW',
              help='rename joints of the recordings')
@@ -135,9 +135,10 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
                         help='ignore states before this time, s from the beginning')
     parser.add_argument('--to', dest='stop', type=float, metavar='T',
                         help='ignore states from this time on, s from the beginning')
-    parser.add_argument('--efforts-are-torques', action='store_true',
-                        help='confirm that efforts are torques although they are multiples of '
-                             'those of the URDF, or exceed its limits')
+    if confirm:
+        parser.add_argument('--efforts-are-torques', action='store_true',
+                            help='confirm that efforts are torques although they are multiples '
+                                 'of those of the URDF, or exceed its limits')
     parser.add_argument('--topic', metavar='NAME',
                         help='topic in bags (default: the only one with joint states, or '
                              '/joint_states)')

@@ -26,6 +26,7 @@ from rbd_ros.identification.effort_factors import effort_doubts
 from rbd_ros.identification.model_torques import model_torques
 from rbd_ros.identification.pipeline import read_for_robot
 from rbd_ros.identification.report import replay_report
+from rbd_ros.identification.verdicts import position_doubts
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import Recording
@@ -112,7 +113,9 @@ def run(options: argparse.Namespace) -> int:
     code = _print_summary(model, samples, replay, units)
     if model.uncertainty is not None:
         _print_contacts(model, samples, recording, gain)
-    doubts = [] if options.efforts_are_torques else effort_doubts(model, samples)
+    doubts = position_doubts(model, [samples])
+    if not doubts and not options.efforts_are_torques:
+        doubts = effort_doubts(model, samples)
     for doubt in doubts:
         print(printable(f'doubtful: {doubt}', 2000), file=sys.stderr)
     return EXIT_DOUBTFUL if doubts else code
@@ -151,7 +154,7 @@ def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) ->
         if k % PROGRESS_PERIOD == 0:
             update(k, len(samples))
     deviation = None if model.uncertainty is None else torque_deviation(
-        model, samples.q, samples.v, samples.a, smooth=DEAD_BAND)
+        model, samples.q, samples.v, samples.a, smooth=DEAD_BAND, bandwidth=samples.cutoff)
     return Replay(efforts, friction, external, deviation)
 
 

@@ -37,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
     geometry = shapes_of(options, model)
     try:
         with Viewer(model, geometry, host=options.host, port=port) as viewer:
+            options.ended.set()
             _show(model, viewer)
     except KeyboardInterrupt:
         pass

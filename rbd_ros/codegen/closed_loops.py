@@ -15,7 +15,7 @@ import numpy as np
 from rbd_ros.codegen.interpretation import buffer, interpreted, maximum, square_root, SymbolicRobot
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels import closed_loop_arrays, closed_loop_changes, closed_loops
-from rbd_ros.kernels.closed_loop_arrays import G, GAMMA, JOINTS_A, JOINTS_V, LONGEST_STEP, STEP, V
+from rbd_ros.kernels.closed_loop_arrays import A, G, GAMMA, LONGEST_STEP, STEP, V
 from rbd_ros.kernels.vectors import quaternion_rotation
 from rbd_ros.model.loops import Loops
 from rbd_ros.model.steps import quaternion_joints
@@ -37,24 +37,23 @@ def loop_buffers(robot: SymbolicRobot) -> Buffers:
 def run_closed(robot: SymbolicRobot, kernel: Callable[..., Any], q: np.ndarray,
                *arguments: Any) -> None:
     """Run a kernel for robots with closed loops."""
-    robot.run(kernel, robot.loops, robot.model.coordinates.position(q), *arguments)
+    robot.run(kernel, robot.loops, q, *arguments)
 
 
 def closed_loop_states(robot: SymbolicRobot, q: np.ndarray,
                        *rates: np.ndarray) -> list[np.ndarray]:
-    """Return the positions, velocities and accelerations of all joints."""
-    found, joints = robot.loops.found, robot.n
+    """Return the positions, velocities and accelerations of the unconstrained robot."""
+    found = robot.loops.found
     if rates:
         a = rates[1] if len(rates) > 1 else buffer(robot.model.nv)
         run_closed(robot, closed_loops.loop_motion, q, rates[0], a)
     else:
         run_closed(robot, closed_loops.loop_map, q)
-    return [robot.model.coordinates.position(q),
-            *(found[row, :joints].copy() for row in (JOINTS_V, JOINTS_A)[:len(rates)])]
+    return [q, *(found[row, :robot.n].copy() for row in (V, A)[:len(rates)])]
 
 
 def velocity_map(robot: SymbolicRobot) -> np.ndarray:
-    """Return G of the states that were asked for last, without mimics."""
+    """Return G of the states that were asked for last."""
     return robot.loops.found[G:, :len(robot.loops.order)].T.copy()
 
 

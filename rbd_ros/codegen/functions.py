@@ -68,20 +68,13 @@ def by_state(of: str) -> Sequence[tuple[str, str]]:
 
 
 def tree_states(robot: SymbolicRobot, q: np.ndarray, *rates: np.ndarray) -> list[np.ndarray]:
-    """Return the positions, velocities and accelerations of the tree."""
-    to_tree = robot.model.coordinates
-    if robot.model.loops is not None:
-        return closed_loop_states(robot, q, *rates)
-    if to_tree.is_identity:
-        return [q, *rates]
-    return [to_tree.position(q), *(to_tree.velocity(x) for x in rates)]
+    """Return the positions, velocities and accelerations that kernels for trees take."""
+    return [q, *rates] if robot.model.loops is None else closed_loop_states(robot, q, *rates)
 
 
 def to_robot(robot: SymbolicRobot, how: Map, x: np.ndarray) -> np.ndarray:
     """Return a result for the tree, whose states were asked for, in the robot's coordinates."""
-    if robot.model.loops is not None:
-        return how(velocity_map(robot), how(robot.model.loops.coordinates.G, x))
-    return x if robot.model.coordinates.is_identity else how(robot.model.coordinates.G, x)
+    return x if robot.model.loops is None else how(velocity_map(robot), x)
 
 
 def torques_of(robot: SymbolicRobot, q: np.ndarray, *rates: np.ndarray) -> np.ndarray:
@@ -242,9 +235,8 @@ def with_rate_of_map(robot: SymbolicRobot, state: Values, J: np.ndarray, J_dot: 
     found = to_robot(robot, columns, J), to_robot(robot, columns, J_dot), bias
     if robot.model.loops is None:
         return found
-    of_open = J @ robot.model.loops.coordinates.G
     rate, gamma = map_rate(robot, *state)
-    return [found[0], found[1] + of_open @ rate, bias + of_open @ gamma]
+    return [found[0], found[1] + J @ rate, bias + J @ gamma]
 
 
 @traced(JACOBIAN_DOT)

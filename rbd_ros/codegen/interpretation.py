@@ -21,7 +21,7 @@ from rbd_ros.codegen.graph import Symbol, Value
 from rbd_ros.codegen.parameters import replaced
 from rbd_ros.kernels import closed_loop_arrays, closed_loops
 from rbd_ros.kernels.lanes import lanes, sines
-from rbd_ros.kernels.layout import LANES, PRESCRIBED, ROTATION
+from rbd_ros.kernels.layout import LANES, PRESCRIBED, ROTATION, torques, VELOCITY
 from rbd_ros.kernels.task_space import singular_values
 from rbd_ros.model.body_table import pack
 from rbd_ros.model.model import Model
@@ -143,8 +143,8 @@ class SymbolicRobot:
     """A robot whose state-dependent values are symbols."""
 
     def __init__(self, model: Model, parameters: Mapping[str, np.ndarray]) -> None:
-        self.model, self.n = model, len(model.tree.robot) - 1
         bodies = model.tree.robot.copy()
+        self.model, self.n = model, int(bodies[0, VELOCITY])
         rotations = bodies[:, ROTATION:ROTATION + 9]
         for exact in (-1.0, 0.0, 1.0):
             rotations[np.abs(rotations - exact) < ROUNDING] = exact
@@ -166,7 +166,7 @@ class SymbolicRobot:
         work = np.zeros(len(self._constants), object)
         work[:] = 0.0
         interpreted(kernel)((self._constants.copy(), work), self.screws, *arguments)
-        return work[len(work) - self.n:]
+        return work[slice(*interpreted(torques)((self._constants, work)))]
 
 
 def buffer(*shape: int) -> np.ndarray:

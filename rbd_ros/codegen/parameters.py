@@ -50,7 +50,9 @@ def replaced(model: Model, constants: np.ndarray, places: np.ndarray,
             put(row, INERTIA, np.array([*turned[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)], *h, m],
                                        object))
         if 'positions' in values:
-            T = tree.link_pose[model.link_index(joint.parent)]
-            put(row - joint.nv + 1, POSITION, T[:3, :3] @ values['positions'][3 * k:3 * k + 3]
-                + T[:3, 3])
+            T, first = tree.link_pose[model.link_index(joint.parent)], row - joint.nv + 1
+            # A mimic's offset slides its body.
+            slid = (tree.robot - model.spanning_tree.tree.robot)[first, POSITION:POSITION + 3]
+            put(first, POSITION, T[:3, :3] @ values['positions'][3 * k:3 * k + 3]
+                + (T[:3, 3] + slid))
     return constants

@@ -145,7 +145,7 @@ def _factor_doubts(factors: dict[str, float], most: np.ndarray, unknown: str) ->
                 f'--scale {scale}; {CONFIRM}']
     times = listed(f'{name} {x:.3g}' for name, x in factors.items())
     return [f'efforts are multiples of the torques of the URDF, {times}: they look like currents '
-            'or have wrong gains. Find the gains (identify_drive_gains), or apply these with '
+            'or have wrong gains. Find the gains (rbd_ros gains), or apply these with '
             f'--scale {scale}; {CONFIRM}']
 
 
@@ -155,5 +155,5 @@ def _limit_doubts(model: Model, size: np.ndarray) -> list[str]:
     names = [f'{name} ({np.max(x):.3g}, limit {most:.3g})' for name, x, most in zip(
         model.velocity_names, size.T, limit) if np.mean(x > BEYOND * most) > MAX_BEYOND]
     return [f'efforts exceed the effort limits of the URDF: {listed(names)}; are they torques in '
-            f'N m, or currents? Find the gains (identify_drive_gains, --scale); {CONFIRM}'
+            f'N m, or currents? Find the gains (rbd_ros gains, --scale); {CONFIRM}'
             ] if names else []

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.identification.parameters import ASYMMETRIES, BaseParameters, RobotParameters
+from rbd_ros.identification.parameters import (
+    ASYMMETRIES, BaseParameters, RobotParameters, ROUNDING)
 from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.identification.reduction import Partial, partial, samples_of
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit, WeightedFit
@@ -26,6 +27,8 @@ GYRATION_RATIO, DEFAULT_GYRATION = 0.5, 0.1
 # Weight of the bodies' divergence from the model: at a divergence of 1, each parameter deviates by
 # 1 / sqrt(2) of its prior standard deviation.
 PRIOR_WEIGHT = 0.1
+# Largest deviation of a parameter that torques determine, as a fraction of its prior deviation.
+MAX_DETERMINED = 0.2
 MIN_MASS_RATIO = 0.1  # Smallest prior mass of a body, as a fraction of the mean.
 
 
@@ -52,6 +55,8 @@ class Identification:
     sigma : ndarray
         For each direction in parameter space, the ratio of prior to measured standard deviation,
         largest first.
+    determined : ndarray of bool, shape (parameters,)
+        Which parameters torques determine by themselves, not as terms of a combination.
 
     """
 
@@ -64,6 +69,7 @@ class Identification:
     relative_error: float
     correlation: np.ndarray
     sigma: np.ndarray
+    determined: np.ndarray
 
     @property
     def deviation(self) -> np.ndarray:
@@ -135,8 +141,11 @@ def fit(model: Model, part: Partial, *, consistent: bool = True) -> Identificati
     values, covariance = free.theta, covariance_of(free, prior_deviation)
     if consistent:
         values, covariance = _consistent_fit(parameters, free, prior, prior_deviation)
+    B, determined = np.abs(part.base.combination), np.zeros(len(values), bool)
+    determined[part.base.independent] = np.sum(B > ROUNDING * np.max(B), axis=1) == 1
+    determined &= np.diag(covariance) < (MAX_DETERMINED * prior_deviation) ** 2
     return Identification(parameters, part.names, values, covariance, part.base,
-                          *torque_errors(part, values), free.correlation, free.sigma)
+                          *torque_errors(part, values), free.correlation, free.sigma, determined)
 
 
 def covariance_of(free: WeightedFit, prior_deviation: np.ndarray) -> np.ndarray:

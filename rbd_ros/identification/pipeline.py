@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from rbd_ros.batch.torque_deviation import torque_deviation
-from rbd_ros.errors import RbdError, StateError
+from rbd_ros.errors import RbdError
 from rbd_ros.identification.least_squares import Identification
 from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
 from rbd_ros.identification.reduction import Partial
@@ -89,7 +89,7 @@ def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
     squares = [np.sum(np.square(x), axis=0, where=samples.usable)
                for x in (samples.tau, samples.tau - original, samples.tau - identified)]
     deviation = None if fit.uncertainty is None else torque_deviation(
-        fit, samples.q, samples.v, samples.a)
+        fit, samples.q, samples.v, samples.a, bandwidth=samples.cutoff)
     return (Errors(np.sum(samples.usable, axis=0), *squares),
             Comparison(path, samples.time, samples.v, samples.tau, original, identified,
                        dry_friction, samples.usable, samples.threshold, samples.segment,
@@ -97,7 +97,7 @@ def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
 
 
 def left_out_recording(path: str, *, found: Identification, left_out: LeftOut, reading: Reading
-                       ) -> list[Residuals]:
+                       ) -> list[list[Residuals]]:
     """Return the residuals of a recording from robots that were identified without them."""
     return left_out_residuals(found, left_out,
                               read_samples(found.parameters.model, path, reading))
@@ -188,13 +188,6 @@ def default_workers(paths: Sequence[str]) -> int:
     return max(1, min(len(paths), len(os.sched_getaffinity(0))))
 
 
-def check_workers(workers: int) -> int:
-    """Return a number of workers, validated."""
-    if workers < 1:
-        raise StateError(f'workers must be at least 1, got {workers}')
-    return workers
-
-
 def reduce_recording(path: str, *, model: Model, reading: Reading,
                      reduce: Callable[..., Partial]) -> tuple[Partial, Samples]:
     """Reduce a recording; also return an excerpt from its middle, for `verdict`."""
@@ -203,4 +196,4 @@ def reduce_recording(path: str, *, model: Model, reading: Reading,
     rows = slice(first, first + EXCERPT)
     return reduce(model, samples=samples), replace(samples, **{
         label: getattr(samples, label)[rows] for label in
-        ('time', 'q', 'v', 'a', 'tau', 'usable', 'moving', 'saturated', 'segment')})
+        ('time', 'q', 'v', 'a', 'tau', 'raw', 'usable', 'moving', 'saturated', 'segment')})

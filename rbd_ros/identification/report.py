@@ -22,10 +22,11 @@ SPECTRUM_SEGMENT = 1024
 # Inches: width of the page, height of a row, and margins of a panel. Fixed margins are three times
 # faster than a layout that measures its texts.
 WIDTH, HEIGHT = 12.0, 2.2
-LEFT, RIGHT, BOTTOM, TOP = 0.75, 0.15, 0.5, 0.25
+LEFT, RIGHT, BOTTOM, TOP = 0.9, 0.15, 0.5, 0.25
+TITLE, CHARACTERS = 9.0, 12.0   # Size of titles, points; characters to the inch.
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
-  color: #222; background: #fff }
+  color: #222; background: #fff; overflow-wrap: anywhere }
 h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.2rem }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .15rem .8rem; border-bottom: 1px solid #ddd; text-align: right }
@@ -73,6 +74,7 @@ class Row(NamedTuple):
     urdf: float
     fit: float
     deviation: float
+    determined: bool = True     # otherwise torques determine combinations with other values
 
 
 def identification_report(title: str, joint_names: Sequence[str], units: Sequence[str],
@@ -90,8 +92,11 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
             '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
     for comparison in comparisons:
         body.append(f'<h2>{escape(comparison.name)}: measured and computed efforts</h2>')
-        body.append(_panels(figure, joint_names, units, partial(_draw_traces, comparison),
-                            columns=1))
+        body.append(_panels(figure, joint_names, units, partial(
+            _draw_traces, comparison.segment, comparison.time, comparison.deviation, {
+                'measured': (comparison.measured, '#bbb', 2.5),
+                'URDF': (comparison.urdf, '#d08a00', 0.8),
+                'identified': (comparison.fit, '#0055aa', 0.8)}), columns=1))
         body.append(f'<h2>{escape(comparison.name)}: residuals</h2>')
         body.append(_panels(figure, [name for name in joint_names for _ in range(2)],
                             [label for unit in units for label in ('samples', f'{unit}/√Hz')],
@@ -101,7 +106,8 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
                         columns=3))
     body.append('<h2>Parameters</h2>')
     body.append(_table(('parameter', 'unit', 'URDF', 'identified', 'standard deviation'), (
-        (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}', f'{row.deviation:.2g}')
+        (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}',
+         f'{row.deviation:.2g}' + (not row.determined) * ' (not determined)')
         for row in parameters)))
     return _page(title, body)
 
@@ -117,17 +123,9 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
 
     """
     figure = _matplotlib()
-
-    def traces(axes: Any, k: int) -> None:
-        time, *efforts = drawn(samples.segment, samples.time, samples.tau[:, k], model[:, k],
-                               external[:, k])
-        if deviation is not None:
-            draw_band(axes, time, efforts[1], *drawn(samples.segment, deviation[:, k]))
-        for values, color, label in zip(efforts, ('#888', '#0055aa', '#a51d1d'),
-                                        ('measured', 'model', 'external')):
-            axes.plot(time, values, color=color, lw=0.9, label=label)
-        axes.set_xlabel('s', fontsize=8)
-
+    traces = partial(_draw_traces, samples.segment, samples.time, deviation, {
+        'measured': (samples.tau, '#888', 0.9), 'external': (external, '#a51d1d', 0.9),
+        'model': (model, '#0055aa', 0.9)})
     rows = []
     for k, (name, unit) in enumerate(zip(joint_names, units)):
         use = samples.usable[:, k]
@@ -194,7 +192,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[str],
             draw: Callable[[Any, int], None], columns: int) -> str:
     """Return an image with one panel per name; ``draw`` draws the k-th."""
-    count = len(names)
+    # Long names take a wider panel, and then a smaller font.
+    count, longest = len(names), max(map(len, names), default=0) / CHARACTERS
+    columns = max(1, min(columns, int(WIDTH / (longest + LEFT + RIGHT))))
+    size = TITLE * min(1.0, (WIDTH / columns - LEFT - RIGHT) / max(longest, 1.0 / CHARACTERS))
     lines = -(-count // columns)
     page = figure(figsize=(WIDTH, HEIGHT * lines))
     page.subplots_adjust(left=LEFT / WIDTH, right=1.0 - RIGHT / WIDTH,
@@ -204,7 +205,10 @@ def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[st
     for k in range(count):
         axes = page.add_subplot(lines, columns, k + 1)
         draw(axes, k)
-        axes.set_title(names[k], fontsize=9, loc='left')
+        axes.set_title(names[k], fontsize=size, loc='left', parse_math=False)
+        if axes.get_yscale() == 'linear':
+            # Without a common factor, which would push the title out of its panel.
+            axes.yaxis.set_major_formatter('{x:.6g}')
         axes.set_ylabel(units[k], fontsize=8)
         axes.tick_params(labelsize=8)
         if k == 0:
@@ -216,21 +220,16 @@ def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[st
     return f'<img alt="plot" src="data:image/png;base64,{b64encode(image.getvalue()).decode()}">'
 
 
-def draw_band(axes: Any, time: np.ndarray, effort: np.ndarray, deviation: np.ndarray) -> None:
-    """Draw the intervals of 90 % of computed efforts."""
-    width = HALF_WIDTH * deviation
-    axes.fill_between(time, effort - width, effort + width, color='#0055aa', alpha=0.15, lw=0.0,
-                      label='90 %')
-
-
-def _draw_traces(c: Comparison, axes: Any, k: int) -> None:
-    time, measured, urdf, fit = drawn(c.segment, c.time, c.measured[:, k], c.urdf[:, k],
-                                      c.fit[:, k])
-    if c.deviation is not None:
-        draw_band(axes, time, fit, *drawn(c.segment, c.deviation[:, k]))
-    axes.plot(time, measured, color='#bbb', lw=2.5, label='measured')
-    axes.plot(time, urdf, color='#d08a00', lw=0.8, label='URDF')
-    axes.plot(time, fit, color='#0055aa', lw=0.8, label='identified')
+def _draw_traces(segment: np.ndarray, time: np.ndarray, deviation: np.ndarray | None,
+                 curves: dict[str, tuple[np.ndarray, str, float]], axes: Any, k: int) -> None:
+    """Draw efforts with colors and widths by label, and intervals of 90 % of the last one."""
+    for label, (effort, color, width) in curves.items():
+        time_drawn, shown = drawn(segment, time, effort[:, k])
+        axes.plot(time_drawn, shown, color=color, lw=width, label=label)
+    if deviation is not None:
+        half = HALF_WIDTH * drawn(segment, deviation[:, k])[0]
+        axes.fill_between(time_drawn, shown - half, shown + half, color=color, alpha=0.15, lw=0.0,
+                          label='90 %')
     axes.set_xlabel('s', fontsize=8)
 
 

@@ -123,7 +123,7 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         uncertainty = _torque_uncertainty(part, found)
         figures |= _figures(found, uncertainty)
         reasons = (_check_delay(samples) or _check_mistakes(found.parameters, samples)
-                   or _check_limits(model, samples) or _check_signs(part, free))
+                   or position_doubts(model, samples) or _check_signs(part, free))
         doubts = [] if reasons or efforts_are_torques else _check_efforts(model, samples)
         if standing:
             reasons += not_finite or [f'{listed(standing)} hardly moved: move them for several '
@@ -194,7 +194,8 @@ def _check_delay(samples: tuple[Samples, ...]) -> list[str]:
             ] if late else []
 
 
-def _check_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
+def position_doubts(model: Model, samples: Sequence[Samples]) -> list[str]:
+    """Return a doubt if positions lie beyond the limits of the URDF."""
     # Ignore empty ranges.
     limited = np.isfinite(model.lower) & np.isfinite(model.upper) & (model.upper > model.lower)
     tree = model.unconstrained

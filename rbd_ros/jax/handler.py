@@ -96,7 +96,7 @@ _thread = local()
 
 def block_width(model: Model, name: str) -> int | None:
     """Return the length of the rows to which a kernel writes `Derivatives`; None if it cannot."""
-    if name not in DERIVATIVES or not model.coordinates.is_identity:
+    if name not in DERIVATIVES or model.loops is not None:
         return None
     outputs = DERIVATIVES[name].outputs
     return outputs.written(outputs.shapes(model, model.nv))[0][0]

@@ -20,7 +20,7 @@ from rbd_ros.kernels.composite_bodies import composite_recursion
 from rbd_ros.kernels.coupled_dynamics import coupled_recursion, derivatives_recursion
 from rbd_ros.kernels.jit.compiled import helper, states_kernel
 from rbd_ros.kernels.lanes.lanes import gather, scatter, WIDTH, work_of
-from rbd_ros.kernels.layout import end, work_offset, WRENCH
+from rbd_ros.kernels.layout import torques, work_offset, WRENCH
 from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_derivatives,
                                                       inverse_dynamics_derivatives)
 from rbd_ros.kernels.regressors import regressor_columns, transposed_product
@@ -86,15 +86,17 @@ def run_hybrid(algorithm, robot, screws, states, lanes, places, wrenches, argume
 @states_kernel
 def inverse_dynamics_states(robot, screws, Q, V, A, places, wrenches, work, q, v, a, Tau):
     """Write the torques of every state."""
+    first, last = torques((robot, work))
     return run_pushed(newton_euler.recursion, (robot, work), screws, (Q, V, A), (q, v, a), places,
-                      wrenches, (q, v, a), work[end((robot, work)):], Tau)
+                      wrenches, (q, v, a), work[first:last], Tau)
 
 
 @states_kernel
 def gravity_torques_states(robot, screws, Q, work, q, G):
     """Write the gravity torques of every state."""
+    first, last = torques((robot, work))
     return run(newton_euler.recursion, (robot, work), screws, (Q,), (q,), (q, None, None),
-               work[end((robot, work)):], G)
+               work[first:last], G)
 
 
 @states_kernel
@@ -114,34 +116,29 @@ def hybrid_dynamics_states(robot, screws, Q, V, A, Tau, places, wrenches, work, 
 
 @states_kernel
 def coupled_forward_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
-                           positions, velocities, tree_q, tree_v, tree_a, table, M, b, L, A):
-    """Write the accelerations of every state of a robot with mimics; none may be prescribed."""
+                           table, M, b, L, A):
+    """Do `forward_dynamics_states` for a robot whose joints share coordinates."""
     return run_pushed(
         coupled_recursion, (robot, work), screws, (Q, V, Tau), (q, v, tau), places, wrenches,
-        ((positions, velocities, tree_q, tree_v, tree_a), ((table, table), M, b, L, L),
-         q, v, a, tau), a, A)
+        (((table, table), M, b, L, L), q, v, a, tau), a, A)
 
 
 @states_kernel
 def coupled_hybrid_states(robot, screws, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
-                          positions, velocities, tree_q, tree_v, tree_a, table, M, b, L,
-                          all_A, all_Tau):
-    """Do `hybrid_dynamics_states` for a robot with mimics."""
-    mimics, equations = (positions, velocities, tree_q, tree_v, tree_a), (
-        (table, table), M, b, L, L)
-    return run_hybrid(coupled_recursion, (robot, work), screws, (Q, V, A, Tau), (q, v, a, tau),
-                      places, wrenches, (mimics, equations, q, v, a, tau), all_A, all_Tau)
+                          table, M, b, L, all_A, all_Tau):
+    """Do `hybrid_dynamics_states` for a robot whose joints share coordinates."""
+    return run_hybrid(
+        coupled_recursion, (robot, work), screws, (Q, V, A, Tau), (q, v, a, tau), places, wrenches,
+        (((table, table), M, b, L, L), q, v, a, tau), all_A, all_Tau)
 
 
 @states_kernel
 def coupled_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
-                               positions, velocities, tree_q, tree_v, tree_a, table, M, b, L,
-                               tree_rows, rows, path, X, Solved):
-    """Do `forward_derivatives_states` for a robot with mimics."""
+                               table, M, b, L, rows, path, X, Solved):
+    """Do `forward_derivatives_states` for a robot whose joints share coordinates."""
     return run_pushed(
         derivatives_recursion, (robot, work), screws, (Q, V, Tau), (q, v, tau), places, wrenches,
-        ((positions, velocities, tree_q, tree_v, tree_a), ((table, table), M, b, L, L),
-         q, v, a, tau, (tree_rows, rows, path), (X, X)), X, Solved)
+        (((table, table), M, b, L, L), q, v, a, tau, rows, path, X, X), X, Solved)
 
 
 @states_kernel

@@ -14,15 +14,16 @@ Jacobian, p over the mass, need the first moments of the bodies only.
 
 """
 
+from rbd_ros.kernels.coordinates import clear_matrix, coordinate, put_column, put_element
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.lanes.lanes import finite, reciprocal, set_element, set_entry
+from rbd_ros.kernels.lanes.lanes import finite, reciprocal, set_entry
 from rbd_ros.kernels.layout import (BLOCK, block_end, constant_inertia, count, end, fits, GROUND,
                                     INERTIA, load, load3, load33, load6, load_inertia, R_, r_,
                                     SCRATCH, slot, store, store3, store6)
 from rbd_ros.kernels.traversal import (accumulate_to_root, compose_inertias, forward_pass, G_, K_,
                                        p_, S_, SDOT_)
 from rbd_ros.kernels.vectors import (add, add6, add_rotated, cross, inertia_rate, inertia_times,
-                                     scale, sub, write_column)
+                                     scale, sub)
 
 # Columns of `robot`: columns of the matrix and of its rate.
 M_, MDOT_, MOMENTUM_COLUMNS = (SCRATCH + k for k in (58, 64, 70))
@@ -61,14 +62,15 @@ def write_momentum(robot, screws, q, v, rows):
         for b in range(block, block_end(robot, block)):
             store_momentum(robot, b, v, com, com_rate)
     total = 0.0
-    for j in range(count(robot) - 1):
-        b = slot(j + 1)
+    clear_matrix(screws, rows)
+    for i in range(1, count(robot)):
+        b, j = slot(i), coordinate(robot, screws, i)
         spin, push = load6(robot, b, M_)
-        write_column(rows, 0, j, (spin, push))
+        put_column(screws, rows, 0, j, (spin, push))
         total += spin[0] + push[0]
         if v is not None:
             spin, push = load6(robot, b, MDOT_)
-            write_column(rows, 6, j, (spin, push))
+            put_column(screws, rows, 6, j, (spin, push))
             total += spin[0] + push[0]
     return finite(total)
 
@@ -100,12 +102,13 @@ def center_of_mass(robot, screws, q, J, com):
     accumulate_to_root(robot, h_, K_)
     mass = load(robot, GROUND, MASS)
     per_mass = reciprocal(mass)
-    for j in range(count(robot) - 1):
-        b = slot(j + 1)
+    clear_matrix(screws, J)
+    for i in range(1, count(robot)):
+        b, j = slot(i), coordinate(robot, screws, i)
         z, s = load6(robot, b, S_)
         push = add(scale(load(robot, b, MASS), s), cross(z, load3(robot, b, h_)))
         for row in range(3):
-            set_element(J, row, j, per_mass * push[row])
+            put_element(screws, J, row, j, per_mass * push[row])
     moment = load3(robot, GROUND, h_)
     for row in range(3):
         set_entry(com, row, per_mass * moment[row] - origin[row])

@@ -23,12 +23,11 @@ ROW_LENGTH = 32
 # Columns of ``blocks``: the first of its equations, dependent velocities and ``involved``, and the
 # end of each.
 EQUATION, DEPENDENT, INVOLVED = 0, 2, 4
-# Rows of ``found``: V, A, gamma, a Newton step, V and A of all joints, mimics included, torques of
-# the unconstrained robot and bias torques, the results tau and a, followed by the columns of G. In
-# the last column: the size of the gaps, and what is wrong: nothing (0), a dependent velocity 1 ...
-# that is singular, inconsistent equations, the length of a vector, or more than NOT_SOLVED: a
-# velocity that moves no inertia.
-V, A, GAMMA, STEP, JOINTS_V, JOINTS_A, TORQUES, BIAS, TAU, FOUND_A, G = range(11)
+# Rows of ``found``: V, A, gamma, a Newton step, torques of the unconstrained robot and bias
+# torques, the results tau and a, followed by the columns of G. In the last column: the size of the
+# gaps, and what is wrong: nothing (0), a dependent velocity 1 ... that is singular, inconsistent
+# equations, the length of a vector, or more than NOT_SOLVED: a velocity that moves no inertia.
+V, A, GAMMA, STEP, TORQUES, BIAS, TAU, FOUND_A, G = range(9)
 INCONSISTENT, LENGTH, NOT_SOLVED = -1, -2, 100
 # Last rows of J: the diagonal of R; of the reflections, factors, and the end of their equations.
 DIAGONAL, FACTOR, END, EXTRA_ROWS = -3, -2, -1, 3
@@ -52,7 +51,6 @@ class Parts(NamedTuple):
     involved: np.ndarray    # independent velocities in blocks: number among them, and among all
     members: np.ndarray     # bodies of blocks: block, body, whether its parent is in it, too
     table: np.ndarray       # one row for each constraint
-    velocities: np.ndarray  # the map of mimics, as in `rbd_ros.kernels.coordinates`
     J: np.ndarray           # J, c, gaps; as `factor_block` leaves them
     found: np.ndarray
     X: np.ndarray           # a buffer for right-hand sides of equations
@@ -60,14 +58,13 @@ class Parts(NamedTuple):
     of_A: np.ndarray
     rate: np.ndarray
     GtM: np.ndarray         # rows of G^T M of the unconstrained robot
-    joints_M: np.ndarray    # M of all joints, of the unconstrained robot, and of the robot
-    tree_M: np.ndarray
+    tree_M: np.ndarray      # M of the unconstrained robot, and of the robot
     M: np.ndarray
     damping: np.ndarray     # if velocities may be damped: a row for each dependent one
 
 
 # Those that depend on the state.
-WRITTEN = ('J', 'found', 'X', 'of_V', 'of_A', 'rate', 'GtM', 'joints_M', 'tree_M', 'M', 'damping')
+WRITTEN = ('J', 'found', 'X', 'of_V', 'of_A', 'rate', 'GtM', 'tree_M', 'M', 'damping')
 
 
 def cut(loops):
@@ -75,8 +72,7 @@ def cut(loops):
     e = loops[0].view(np.int64)
     numbers = loops[:e[3]].view(np.int64)
     return Parts(
-        numbers[1, :e[17]], numbers[2:e[1]], numbers[e[1]:e[2]], numbers[e[2]:],
+        numbers[1, :e[15]], numbers[2:e[1]], numbers[e[1]:e[2]], numbers[e[2]:],
         loops[e[3]:e[4]], loops[e[4]:e[5]], loops[e[5]:e[6]], loops[e[6]:e[7]], loops[e[7]:e[8]],
         loops[e[8]:e[9]], loops[e[9]:e[10]], loops[e[10]:e[11]], loops[e[11]:e[12]],
-        loops[e[12]:e[13]], loops[e[13]:e[14]], loops[e[14]:e[15]],
-        loops[e[15]:e[16]])
+        loops[e[12]:e[13]], loops[e[13]:e[14]])

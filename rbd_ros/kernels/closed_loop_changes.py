@@ -13,14 +13,13 @@ import math
 import numpy as np
 from rbd_ros.kernels.closed_loop_arrays import (
     BLOCK_OF, BODY_A, BODY_B, CARRIER, DEPENDENT, EQUATION, G, GAMMA, INVOLVED,
-    JOINTS_V, KIND, STEP, V)
+    KIND, STEP, V)
 from rbd_ros.kernels.closed_loops import (
-    add_equations, DISTANCE, expand_velocity, frame, parts, reflect_all, solve_block,
-    velocity_pass, ZERO6)
-from rbd_ros.kernels.coordinates import column
+    add_equations, DISTANCE, frame, parts, reflect_all, solve_block, velocity_pass, ZERO6)
+from rbd_ros.kernels.coordinates import coordinate_at
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.layout import (
-    count, GROUND, load3, load33, load6, number, parent, R_, r_, slot, store6)
+    count, GROUND, load3, load33, load6, parent, R_, r_, slot, store6)
 from rbd_ros.kernels.traversal import forward_pass, G_, S_, SDOT_, V_, world_joint_motion
 from rbd_ros.kernels.vectors import ad, add, add6, add_cross, cross, dot, scale, sub, unrotate
 
@@ -160,7 +159,7 @@ def equation_changes(robot, screws, loops, q, v, u, w, J_t, J_u, J_tu):
     """
     Write the derivatives of J by time, at the velocity v, and in a direction u, and those of both.
 
-    All velocities are those of the joints, mimics included; v changes by w along u.
+    All velocities are those of the unconstrained robot; v changes by w along u.
 
     """
     p = parts(loops)
@@ -177,11 +176,10 @@ def equation_changes(robot, screws, loops, q, v, u, w, J_t, J_u, J_tu):
             while b != carrier:
                 turn, slide, along = relative_jets(
                     axes, point, line, moving_column(load6(robot, b, S_), twists(robot, b)))
-                i = number(robot, b) - 1
-                j, factor = column(p.velocities, i), sign * p.velocities[i, 1]
-                add_equations(p.table, k, J_t, j, factor, turn[1], slide[1], along[1])
-                add_equations(p.table, k, J_u, j, factor, turn[2], slide[2], along[2])
-                add_equations(p.table, k, J_tu, j, factor, turn[3], slide[3], along[3])
+                j = coordinate_at(robot, b)
+                add_equations(p.table, k, J_t, j, sign, turn[1], slide[1], along[1])
+                add_equations(p.table, k, J_u, j, sign, turn[2], slide[2], along[2])
+                add_equations(p.table, k, J_tu, j, sign, turn[3], slide[3], along[3])
                 b = parent(robot, b)
     return True
 
@@ -216,12 +214,11 @@ def write_change(robot, p, block, x, x_t, x_u, X):
             b = np.int64(p.table[k, of_body])
             while b != carrier:
                 of_turn, of_slide = moving_column(load6(robot, b, S_), twists(robot, b))
-                i = number(robot, b) - 1
-                j, factor = column(p.velocities, i), sign * p.velocities[i, 1]
-                y_t = 0.0 if x_t is None else factor * x_t[j]
-                y_u = 0.0 if x_u is None else factor * x_u[j]
-                turn = sum_of(add, turn, scaled_jets(factor * x[j], y_t, y_u, of_turn))
-                slide = sum_of(add, slide, scaled_jets(factor * x[j], y_t, y_u, of_slide))
+                j = coordinate_at(robot, b)
+                y_t = 0.0 if x_t is None else sign * x_t[j]
+                y_u = 0.0 if x_u is None else sign * x_u[j]
+                turn = sum_of(add, turn, scaled_jets(sign * x[j], y_t, y_u, of_turn))
+                slide = sum_of(add, slide, scaled_jets(sign * x[j], y_t, y_u, of_slide))
                 b = parent(robot, b)
             turn, slide, along = relative_jets(
                 axes, origin_b if of_body == BODY_B else origin, line, (turn, slide))
@@ -247,18 +244,16 @@ def write_rate(robot, p):
 
 
 @helper
-def write_block_changes(robot, screws, p, block, v, a, of_G, u, w):
-    """Do `write_map_changes` for a block; u and w are buffers for velocities of joints."""
+def write_block_changes(robot, screws, p, block, v, a, of_G):
+    """Do `write_map_changes` for a block."""
     found, order, involved = p.found, p.order, p.involved
-    joints_V = found[JOINTS_V]
     e_0, e_1 = p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]
     d_0, d_1 = p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]
     for k in range(d_0, d_1):
         for e in range(e_0, e_1):
             p.rate[k, e] = 0.0
     for c in range(e_0, e_1):
-        expand_velocity(p.velocities, found[G + involved[c, 0]], u)
-        block_change_pass(robot, screws, p, block, u, joints_V, None)
+        block_change_pass(robot, screws, p, block, found[G + involved[c, 0]], found[V], None)
         for e in range(e_0, e_1):
             write_change(robot, p, block, found[G + involved[e, 0]], None, None, p.X)
             reflect_all(p, block, p.X, 0)
@@ -272,13 +267,12 @@ def write_block_changes(robot, screws, p, block, v, a, of_G, u, w):
                 p.of_A[k, c] += of_G[c, k, e] * a[involved[e, 0]]
                 p.rate[k, e] += of_G[c, k, e] * v[involved[c, 0]]
     for c in range(e_0, e_1):
-        expand_velocity(p.velocities, found[G + involved[c, 0]], u)
         for j in range(len(order)):
             found[STEP, j] = 0.0
         for k in range(d_0, d_1):
             found[STEP, order[k]] = p.of_V[k, c]
-        expand_velocity(p.velocities, found[STEP], w)
-        block_change_pass(robot, screws, p, block, u, joints_V, w)
+        block_change_pass(robot, screws, p, block, found[G + involved[c, 0]], found[V],
+                          found[STEP])
         write_change(robot, p, block, found[V], found[GAMMA], found[STEP], p.X)
         reflect_all(p, block, p.X, 0)
         solve_block(p, block, p.X, 0, found[STEP])
@@ -287,7 +281,7 @@ def write_block_changes(robot, screws, p, block, v, a, of_G, u, w):
 
 
 @helper
-def write_map_changes(robot, screws, p, v, a, of_G, u, w):
+def write_map_changes(robot, screws, p, v, a, of_G):
     """
     Write how G, V and A change along each independent velocity k that is in a loop.
 
@@ -296,4 +290,4 @@ def write_map_changes(robot, screws, p, v, a, of_G, u, w):
 
     """
     for block in range(len(p.blocks)):
-        write_block_changes(robot, screws, p, block, v, a, of_G, u, w)
+        write_block_changes(robot, screws, p, block, v, a, of_G)

@@ -13,10 +13,10 @@ import math
 
 from rbd_ros.kernels.articulated_bodies import prescribe_none
 from rbd_ros.kernels.closed_loop_arrays import (
-    DEPENDENT, G, INVOLVED, JOINTS_A, JOINTS_V, TORQUES)
+    A, DEPENDENT, G, INVOLVED, TORQUES, V)
 from rbd_ros.kernels.closed_loop_changes import write_map_changes
 from rbd_ros.kernels.closed_loop_dynamics import (
-    fold_squares, map_columns, map_rows, solve_given, tree_torques)
+    map_columns, map_rows, solve_given, tree_torques)
 from rbd_ros.kernels.closed_loops import find_motion, parts, write_acceleration
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.newton_euler_derivatives import (
@@ -40,20 +40,20 @@ def add_changes_of_motion(p, D):
 
 
 @helper
-def write_torque_derivatives(robot, screws, p, q, v, a, tree_D, D, of_G, u, w, derivatives):
+def write_torque_derivatives(robot, screws, p, q, v, a, D, of_G, derivatives):
     """
     Write dtau/dq, dtau/dv and M side by side to ``derivatives``, shape (nv, 3 nv).
 
-    Needs the results of `find_motion` and `tree_torques`. ``tree_D`` and D are buffers for those
-    of all joints and of the unconstrained robot.
+    Needs the results of `find_motion` and `tree_torques`. D is a buffer for those of the
+    unconstrained robot.
 
     """
-    found, order, joints, blocks = p.found, p.order, len(p.velocities), p.blocks
+    found, order, blocks = p.found, p.order, p.blocks
     n, nv, total = len(order), len(found) - G, 0.0
-    write_map_changes(robot, screws, p, v, a, of_G, u, w)
-    fine = inverse_dynamics_derivatives(robot, screws, q, found[JOINTS_V, :joints],
-                                        found[JOINTS_A, :joints], tree_D)
-    fold_squares(p.velocities, n, tree_D, D)
+    write_map_changes(robot, screws, p, v, a, of_G)
+    # Entries that the map has written are not zero any more.
+    D[:] = 0.0
+    fine = inverse_dynamics_derivatives(robot, screws, q, found[V, :n], found[A, :n], D)
     add_changes_of_motion(p, D)
     for part in range(3):
         map_columns(D, part * n, n, p)
@@ -74,29 +74,25 @@ def write_torque_derivatives(robot, screws, p, q, v, a, tree_D, D, of_G, u, w, d
 
 
 @kernel
-def closed_inverse_dynamics_derivatives(robot, screws, loops, q, v, a, tree_D, D, of_G,
-                                        u, w, derivatives):
+def closed_inverse_dynamics_derivatives(robot, screws, loops, q, v, a, D, of_G, derivatives):
     """Write dtau/dq, dtau/dv and M side by side; the arrays after ``a`` are buffers."""
     p = parts(loops)
     return (find_motion(robot, screws, p, q, v, a)
-            and tree_torques(robot, screws, p, p.found[JOINTS_A], False)
-            and write_torque_derivatives(robot, screws, p, q, v, a, tree_D, D, of_G, u, w,
-                                         derivatives))
+            and tree_torques(robot, screws, p, p.found[A], False)
+            and write_torque_derivatives(robot, screws, p, q, v, a, D, of_G, derivatives))
 
 
 @kernel
-def closed_hybrid_derivatives(robot, screws, loops, table, L, L_lanes, tree_D, D, of_G, u, w,
-                              derivatives, path, q, v, a, tau, prescribed, all_a, all_tau, X,
-                              X_lanes):
+def closed_hybrid_derivatives(robot, screws, loops, table, L, L_lanes, D, of_G, derivatives, path,
+                              q, v, a, tau, prescribed, all_a, all_tau, X, X_lanes):
     """Do `closed_hybrid_dynamics`, and write the derivatives of the unknowns to X."""
     p = parts(loops)
     # A_ is without a still.
     fine = (solve_given(robot, screws, p, (table, L, L_lanes), q, v, a, tau, prescribed, all_a,
                         all_tau)
             and write_acceleration(p, all_a)
-            and tree_torques(robot, screws, p, p.found[JOINTS_A], False)
-            and write_torque_derivatives(robot, screws, p, q, v, all_a, tree_D, D, of_G, u, w,
-                                         derivatives)
+            and tree_torques(robot, screws, p, p.found[A], False)
+            and write_torque_derivatives(robot, screws, p, q, v, all_a, D, of_G, derivatives)
             and hybrid_dynamics_derivatives(table, derivatives, L, L_lanes, path, X, X_lanes))
     prescribe_none(table)
     return fine

@@ -17,13 +17,12 @@ import math
 
 from rbd_ros.kernels.articulated_bodies import copy_given, prescribe_none
 from rbd_ros.kernels.closed_loop_arrays import (
-    BIAS, DEPENDENT, FOUND_A, G, GAMMA, INVOLVED, JOINTS_A, JOINTS_V, NOT_SOLVED, TAU,
-    TORQUES)
+    A, BIAS, DEPENDENT, FOUND_A, G, GAMMA, INVOLVED, NOT_SOLVED, TAU, TORQUES, V)
 from rbd_ros.kernels.closed_loop_changes import write_rate
 from rbd_ros.kernels.closed_loops import find_motion, parts, report, write_acceleration, ZERO6
 from rbd_ros.kernels.composite_bodies import composite_bodies, write_mass_matrix
-from rbd_ros.kernels.coordinates import column, fold_side_by_side, fold_stacked
 from rbd_ros.kernels.coupled_dynamics import complete, F_, store_force
+from rbd_ros.kernels.coordinates import coordinate
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.layout import (
     ARMATURE, BLOCK, constant, count, end, GROUND, LANES, load3, load33, load6, parent, R_, r_,
@@ -61,17 +60,6 @@ def map_rows(X, first, columns, p):
 
 
 @helper
-def fold_squares(velocities, n, X, folded):
-    """Write G^T X G for the squares in X with the G of mimics; without these, copy X."""
-    if n == len(velocities):
-        for i in range(n):
-            for j in range(X.shape[1]):
-                folded[i, j] = X[i, j]
-    else:
-        fold_side_by_side(velocities, n, X, folded)
-
-
-@helper
 def write_torques(p, tau):
     """Write G^T x for the torques x of the tree."""
     found, x = p.found, p.found[TORQUES]
@@ -98,7 +86,7 @@ def write_independent(X, first, p, Y, row, column):
 # -- Inverse, forward and hybrid dynamics. ------------------------------------------------------
 @helper
 def write_forces(robot, screws, a, with_inertias):
-    """Add the accelerations a of joints to A_, and write F_, and G_ if ``with_inertias``."""
+    """Add the accelerations a to A_, and write F_, and G_ if ``with_inertias``."""
     store6(robot, GROUND, SDOT_, ZERO6)
     for i in range(1, count(robot)):
         b = slot(i)
@@ -113,7 +101,7 @@ def write_forces(robot, screws, a, with_inertias):
 @helper
 def tree_torques(robot, screws, p, a, with_inertias):
     """
-    Write the torques of the tree for accelerations a of joints; return whether they are finite.
+    Write the torques of the tree for accelerations a; return whether they are finite.
 
     Needs poses, V_, and A_ without a; if ``with_inertias``, G_ of composite bodies is written.
 
@@ -125,9 +113,10 @@ def tree_torques(robot, screws, p, a, with_inertias):
         x[k] = 0.0
     for i in range(1, count(robot)):
         b = slot(i)
-        torque = dot6(load6(robot, b, S_), load6(robot, b, F_)) + (
-            constant(robot, b, ARMATURE) * a[i - 1])
-        x[column(p.velocities, i - 1)] += p.velocities[i - 1, 1] * torque
+        k = coordinate(robot, screws, i)
+        torque = (dot6(load6(robot, b, S_), load6(robot, b, F_))
+                  + constant(robot, b, ARMATURE) * a[k])
+        x[k] += torque
         total += torque
     return math.isfinite(total)
 
@@ -138,7 +127,7 @@ def closed_inverse_dynamics(robot, screws, loops, q, v, a):
     p = parts(loops)
     if not find_motion(robot, screws, p, q, v, a):
         return False
-    fine = tree_torques(robot, screws, p, p.found[JOINTS_A], False)
+    fine = tree_torques(robot, screws, p, p.found[A], False)
     write_torques(p, p.found[TAU])
     return fine
 
@@ -182,17 +171,12 @@ def solve_motion(robot, screws, p, factor, q, v, a, tau):
     ``factor`` has the elimination table and a buffer for L, as matrix and as lanes.
 
     """
-    found, n, joints, total = p.found, len(p.order), len(p.velocities), 0.0
-    nv, (table, L, L_lanes) = len(p.M), factor
+    found, nv, (table, L, L_lanes), total = p.found, len(p.M), factor, 0.0
     if not (find_motion(robot, screws, p, q, v, None) and write_acceleration(p, a)
-            and tree_torques(robot, screws, p, found[JOINTS_A], True)):
+            and tree_torques(robot, screws, p, found[A], True)):
         return False
     write_torques(p, found[BIAS])
-    if n == joints:
-        write_mass_matrix(robot, p.tree_M)
-    else:
-        write_mass_matrix(robot, p.joints_M)
-        fold_side_by_side(p.velocities, n, p.joints_M[:, :joints], p.tree_M[:, :n])
+    write_mass_matrix(robot, screws, p.tree_M)
     write_own_matrix(p, p.tree_M)
     status = complete((table, p.M, found[BIAS], L, L_lanes), a, tau)
     if status != 0:
@@ -236,40 +220,40 @@ def closed_hybrid_dynamics(robot, screws, loops, table, L, L_lanes, q, v, a, tau
 
 # -- Matrices. ----------------------------------------------------------------------------------
 @kernel
-def closed_terms(robot, screws, loops, q, v, tree_terms, folded, terms):
+def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
     """
     Write the `DynamicsTerms`, with the Coriolis matrix of Christoffel, to ``terms``.
 
-    ``tree_terms`` and ``folded`` are buffers for those of all joints and of the unconstrained
-    robot.
+    ``tree_terms`` is a buffer for those of the unconstrained robot.
 
     """
     p = parts(loops)
     order, found = p.order, p.found
-    n, nv, joints = len(order), len(found) - G, len(p.velocities)
+    n, nv = len(order), len(found) - G
     if not find_motion(robot, screws, p, q, v, None):
         return False
     write_rate(robot, p)
-    fine = composite_bodies(robot, screws, q, found[JOINTS_V, :joints], tree_terms)
-    fold_stacked(p.velocities, n, 2, 5, tree_terms, folded)
+    # Entries that the map has written are not zero any more.
+    tree_terms[:] = 0.0
+    fine = composite_bodies(robot, screws, q, found[V, :n], tree_terms)
     gravity, coriolis = 2 * n, 2 * n + 1
     for i in range(n):
         for k in range(n - nv):
-            folded[coriolis, i] += folded[i, order[k]] * found[GAMMA, order[k]]
-    map_columns(folded, 0, 2 * n + 5, p)
+            tree_terms[coriolis, i] += tree_terms[i, order[k]] * found[GAMMA, order[k]]
+    map_columns(tree_terms, 0, 2 * n + 5, p)
     for block in range(len(p.blocks)):
         for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
             j = p.involved[e, 1]
             for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
                 for i in range(n):
-                    folded[n + i, j] += p.rate[k, e] * folded[i, order[k]]
-    map_rows(folded, 0, n, p)
-    map_rows(folded, n, n, p)
-    write_independent(folded, 0, p, terms, 0, 0)
-    write_independent(folded, n, p, terms, nv, 0)
+                    tree_terms[n + i, j] += p.rate[k, e] * tree_terms[i, order[k]]
+    map_rows(tree_terms, 0, n, p)
+    map_rows(tree_terms, n, n, p)
+    write_independent(tree_terms, 0, p, terms, 0, 0)
+    write_independent(tree_terms, n, p, terms, nv, 0)
     for row in range(5):
         for j in range(nv):
-            terms[2 * nv + row, j] = folded[gravity + row, order[n - nv + j]]
+            terms[2 * nv + row, j] = tree_terms[gravity + row, order[n - nv + j]]
     for k in range(3):
-        terms[2 * nv + 5, k] = tree_terms[2 * joints + 5, k]
+        terms[2 * nv + 5, k] = tree_terms[2 * n + 5, k]
     return fine

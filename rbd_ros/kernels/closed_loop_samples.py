@@ -4,7 +4,6 @@
 
 import math
 
-import numpy as np
 from rbd_ros.kernels.closed_loop_arrays import (
     ACCEPTED, ACCURACY, G, ITERATIONS, LONGEST_STEP, STALLED, STEP)
 from rbd_ros.kernels.closed_loops import parts, write_map, ZERO6
@@ -13,14 +12,12 @@ from rbd_ros.kernels.traversal import forward_pass
 
 
 @helper
-def close_by_newton(robot, screws, p, positions, x, tree):
+def close_by_newton(robot, screws, p, x):
     """Solve the dependent coordinates in x; return whether the loops are closed."""
     found, best = p.found, math.inf
     last = found.shape[1] - 1
     for _ in range(ITERATIONS):
-        for i in range(len(positions)):
-            tree[i] = positions[i, 1] * x[np.int64(positions[i, 0])] + positions[i, 2]
-        forward_pass(robot, screws, tree, None, None, ZERO6)
+        forward_pass(robot, screws, x, None, None, ZERO6)
         write_map(robot, p)
         gap = found[0, last]
         if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
@@ -36,7 +33,7 @@ def close_by_newton(robot, screws, p, positions, x, tree):
 
 
 @long_kernel
-def close_samples(robot, screws, loops, positions, first, stride, tree, samples):
+def close_samples(robot, screws, loops, first, stride, samples):
     """
     Solve the dependent coordinates of samples, each from the one before, for joints of one angle.
 
@@ -62,6 +59,6 @@ def close_samples(robot, screws, loops, positions, first, stride, tree, samples)
                 j = order[dependent + k]
                 for i in range(dependent):
                     x[order[i]] += found[G + k, order[i]] * (x[j] - samples[row - 1, j])
-        if not close_by_newton(robot, screws, p, positions, x, tree):
+        if not close_by_newton(robot, screws, p, x):
             return row
     return len(samples)

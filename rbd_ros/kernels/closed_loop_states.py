@@ -44,34 +44,33 @@ def closed_forward_states(robot, screws, loops, table, L, L_lanes, Q, V, Tau, A)
 
 
 @states_kernel
-def closed_terms_states(robot, screws, loops, tree_terms, folded, Q, V, Terms):
+def closed_terms_states(robot, screws, loops, tree_terms, Q, V, Terms):
     """Write the `DynamicsTerms` of every state."""
     for k in range(len(Q)):
-        if not closed_terms(robot, screws, loops, Q[k], V[k], tree_terms, folded, Terms[k]):
+        if not closed_terms(robot, screws, loops, Q[k], V[k], tree_terms, Terms[k]):
             return k
     return DONE
 
 
 @states_kernel
-def closed_inverse_derivatives_states(robot, screws, loops, tree_D, D, of_G, u, w, Q, V, A,
-                                      Derivatives):
+def closed_inverse_derivatives_states(robot, screws, loops, D, of_G, Q, V, A, Derivatives):
     """Write the derivatives of the torques of every state."""
     for k in range(len(Q)):
-        if not closed_inverse_dynamics_derivatives(robot, screws, loops, Q[k], V[k], A[k], tree_D,
-                                                   D, of_G, u, w, Derivatives[k]):
+        if not closed_inverse_dynamics_derivatives(robot, screws, loops, Q[k], V[k], A[k], D, of_G,
+                                                   Derivatives[k]):
             return k
     return DONE
 
 
 @states_kernel
-def closed_forward_derivatives_states(robot, screws, loops, table, L, L_lanes, tree_D, D, of_G, u,
-                                      w, derivatives, path, none, zero, a, tau, X, X_lanes, Q, V,
-                                      Tau, Solved):
+def closed_forward_derivatives_states(robot, screws, loops, table, L, L_lanes, D, of_G,
+                                      derivatives, path, none, zero, a, tau, X, X_lanes, Q, V, Tau,
+                                      Solved):
     """Write the derivatives of the accelerations of every state; ``none`` is prescribed."""
     for k in range(len(Q)):
         if not closed_hybrid_derivatives(
-                robot, screws, loops, table, L, L_lanes, tree_D, D, of_G, u, w, derivatives, path,
-                Q[k], V[k], zero, Tau[k], none, a, tau, X, X_lanes):
+                robot, screws, loops, table, L, L_lanes, D, of_G, derivatives, path, Q[k], V[k],
+                zero, Tau[k], none, a, tau, X, X_lanes):
             return k
         for i in range(Solved.shape[1]):
             for j in range(Solved.shape[2]):

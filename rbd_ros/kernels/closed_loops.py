@@ -30,13 +30,13 @@ import math
 import numpy as np
 from rbd_ros.kernels.closed_loop_arrays import (
     A, BODY_A, BODY_B, CARRIER, CLOSED, CONSISTENT, cut, DEPENDENT, DIAGONAL, END, EQUATION,
-    EXTRA_ROWS, FACTOR, FIRST, G, GAMMA, INCONSISTENT, INVOLVED, JOINTS_A, JOINTS_V, KIND, LENGTH,
+    EXTRA_ROWS, FACTOR, FIRST, G, GAMMA, INCONSISTENT, INVOLVED, KIND, LENGTH,
     LENGTH_M, SINGULAR, STEP, V)
 from rbd_ros.kernels.closed_loop_damping import damp_block
-from rbd_ros.kernels.coordinates import column
+from rbd_ros.kernels.coordinates import coordinate_at
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import exceeds, reciprocal
-from rbd_ros.kernels.layout import (count, fits, GROUND, load3, load33, load6, number, parent, R_,
+from rbd_ros.kernels.layout import (count, fits, GROUND, load3, load33, load6, parent, R_,
                                     r_, slot, store6)
 from rbd_ros.kernels.traversal import (A_, forward_pass, minus_gravity, S_, V_, world_joint_motion,
                                        world_pose)
@@ -121,9 +121,8 @@ def write_equations(robot, p):
             while b != carrier:
                 turn, slide = shift(point, load6(robot, b, S_))
                 slide = unrotate(R, slide)
-                i = number(robot, b) - 1
-                add_equations(table, k, J, column(p.velocities, i), sign * p.velocities[i, 1],
-                              unrotate(R, turn), slide, dot(line, slide))
+                add_equations(table, k, J, coordinate_at(robot, b), sign, unrotate(R, turn), slide,
+                              dot(line, slide))
                 b = parent(robot, b)
     square = 0.0
     for row in range(rows):
@@ -273,13 +272,6 @@ def loop_map(robot, screws, loops, q):
 
 # -- Velocities and accelerations. --------------------------------------------------------------
 @helper
-def expand_velocity(velocities, x, expanded):
-    """Write the velocity of all joints, mimics included."""
-    for i in range(len(velocities)):
-        expanded[i] = velocities[i, 1] * x[column(velocities, i)]
-
-
-@helper
 def velocity_pass(robot, screws, x, A_0):
     """Write V_ and A_: the motion of every body at the velocity x without accelerations."""
     store6(robot, GROUND, V_, ZERO6)
@@ -348,7 +340,6 @@ def write_acceleration(p, a):
     for j in range(len(order)):
         found[A, j] += found[GAMMA, j]
         total += found[A, j]
-    expand_velocity(p.velocities, found[A], found[JOINTS_A])
     return math.isfinite(total)
 
 
@@ -361,8 +352,7 @@ def write_motion(robot, screws, p, v):
         found[V, order[len(order) - nv + k]] = v[k]
     for block in range(len(p.blocks)):
         map_velocity(p, block, v, found[V])
-    expand_velocity(p.velocities, found[V], found[JOINTS_V])
-    velocity_pass(robot, screws, found[JOINTS_V], minus_gravity(robot))
+    velocity_pass(robot, screws, found[V], minus_gravity(robot))
     write_bias(robot, p)
     for block in range(len(p.blocks)):
         reflect_all(p, block, p.J, len(order))

@@ -26,10 +26,11 @@ AXIS = np.int64(27)        # axis of the body's frame in its column of S: 0, 1, 
 Q = np.int64(28)           # index of the joint's first entry in q; for the ground, the length of q
 NUMBER = np.int64(29)      # number of the body
 BRANCHES = np.int64(30)    # 1 if a body other than the next one is attached to it, else 0
-CONSTANTS = np.int64(31)
-WRENCH = np.int64(31)      # external moment and force on the body, in its frame, N m and N
-PRESCRIBED = np.int64(37)  # 1 if hybrid dynamics is given the acceleration, 0 for the torque
-SCRATCH = np.int64(38)     # first column of the intermediate results of each kernel
+VELOCITY = np.int64(31)    # index of the body's velocity in v; for the ground, the length of v
+CONSTANTS = np.int64(32)
+WRENCH = np.int64(32)      # external moment and force on the body, in its frame, N m and N
+PRESCRIBED = np.int64(38)  # 1 if hybrid dynamics is given the acceleration, 0 for the torque
+SCRATCH = np.int64(39)     # first column of the intermediate results of each kernel
 R_, r_ = SCRATCH, SCRATCH + 9        # pose of the body, rotation (9) and position (3) ...
 COS_, SIN_, SLID_ = R_, R_ + 1, r_   # ... and before that, displacement of its screw
 GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2
@@ -45,5 +46,7 @@ BALL = 1         # moved by a quaternion (x, y, z, w)
 FREE = 2         # moved by a quaternion (x, y, z, w) and a position
 FOLLOW = 3       # fixed to its parent
 
-# The argument `screws` of the kernels is 1 if every joint is a screw with one entry of q, else
-# None: the compiler then removes the code for ball and free joints.
+# Values of the argument `screws` of the kernels. Its type selects what is compiled: without code
+# for ball and free joints if every joint is a screw with one entry of q; with results that are
+# sums over joints if some share a coordinate, as mimics do.
+SCREWS, ANY_JOINTS, SHARING_SCREWS, SHARING_JOINTS = 1, None, 1.0, True

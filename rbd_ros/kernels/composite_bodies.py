@@ -23,13 +23,14 @@ another order. Vlasblom (2.17), (1.16), (2.24); Lynch and Park (9.61), (9.87), (
 
 import math
 
+from rbd_ros.kernels.coordinates import clear_matrix, coordinate, coordinate_at, put_element
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.joints import is_free
 from rbd_ros.kernels.lanes.lanes import element, entry, finite, reciprocal, set_element
 from rbd_ros.kernels.layout import (add_columns, ARMATURE, BLOCK, block_end, constant, constant3,
                                     count, end, fits, GRAVITY, GROUND, LANES, load3, load33, load6,
-                                    load_inertia, number, parent, R_, SCRATCH, slot, store3,
-                                    store33, store6)
+                                    load_inertia, parent, R_, SCRATCH, slot, store3, store33,
+                                    store6, velocities)
 from rbd_ros.kernels.traversal import (compose_inertias, composite_forces, forward_pass, G_, K_,
                                        p_, S_, SDOT_, V_, world_inertia)
 from rbd_ros.kernels.vectors import (add_cross, cross, dot, dot6, inertia_times, scale, skew_part,
@@ -42,19 +43,19 @@ Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (58, 67, 70, 73, 7
 
 
 @helper
-def write_pair(terms, v, i, j, mass, upper, lower):
+def write_pair(screws, terms, v, i, j, mass, upper, lower):
     """Write M_ij, M_ji, C_ij and C_ji, add C_ij v_j to (C v)_i and return C_ji v_i."""
     C, Cv = len(v), 2 * len(v) + 1
-    set_element(terms, i - 1, j - 1, mass)
-    set_element(terms, j - 1, i - 1, mass)
-    set_element(terms, C + i - 1, j - 1, upper)
-    set_element(terms, C + j - 1, i - 1, lower)
-    set_element(terms, Cv, i - 1, element(terms, Cv, i - 1) + upper * entry(v, j - 1))
-    return lower * entry(v, i - 1)
+    put_element(screws, terms, i, j, mass)
+    put_element(screws, terms, j, i, mass)
+    put_element(screws, terms, C + i, j, upper)
+    put_element(screws, terms, C + j, i, lower)
+    set_element(terms, Cv, i, element(terms, Cv, i) + upper * entry(v, j))
+    return lower * entry(v, i)
 
 
 @helper
-def write_base_pairs(robot, terms, v, b, j, F1, F2, F3):
+def write_base_pairs(robot, screws, terms, v, b, j, F1, F2, F3):
     """
     Write the pairs of a floating base, whose last body is b, with joint j; return their (C v)_j.
 
@@ -72,7 +73,7 @@ def write_base_pairs(robot, terms, v, b, j, F1, F2, F3):
     coriolis = 0.0
     for part in range(2):
         for k in range(3):
-            coriolis += write_pair(terms, v, 3 * part + k + 1, j,
+            coriolis += write_pair(screws, terms, v, 3 * part + k, j,
                                    mass[part][k], upper[part][k], lower[part][k])
     return coriolis
 
@@ -94,38 +95,37 @@ def composite_columns(robot, v):
 
 
 @helper
-def write_mass_column(robot, terms, j, F2):
-    """Write M_ij and M_ji of all joints i that carry joint j."""
-    b = parent(robot, slot(j))
+def write_mass_column(robot, screws, M, b, j, F2):
+    """Write M_ij and M_ji of all joints i that carry body b, which moves with coordinate j."""
+    b = parent(robot, b)
     while b > 0:
-        i = number(robot, b)
-        mass = dot6(load6(robot, b, S_), F2)
-        set_element(terms, i - 1, j - 1, mass)
-        set_element(terms, j - 1, i - 1, mass)
+        i, mass = coordinate_at(robot, b), dot6(load6(robot, b, S_), F2)
+        put_element(screws, M, i, j, mass)
+        put_element(screws, M, j, i, mass)
         b = parent(robot, b)
 
 
 @helper
-def write_pairs(robot, screws, terms, v, j, F2):
-    """Write M and C of joint j with all joints i that carry it, and (C v)_j; return that."""
-    C, Cv, b = len(v), 2 * len(v) + 1, slot(j)
+def write_pairs(robot, screws, terms, v, b, j, F2):
+    """Write M and C of body b, coordinate j, with all that carry it, and (C v)_j; return that."""
+    C, Cv = len(v), 2 * len(v) + 1
     F1, F3 = load6(robot, b, F1_), load3(robot, b, F3_)
     own = dot6(load6(robot, b, S_), F1)
-    set_element(terms, C + j - 1, j - 1, own)
-    coriolis = own * entry(v, j - 1)
+    put_element(screws, terms, C + j, j, own)
+    coriolis = own * entry(v, j)
     base = slot(6) if is_free(robot, screws, slot(1)) else 0
     b = parent(robot, b)
     stop = base if b >= base else 0
     while b > stop:
         S_i = load6(robot, b, S_)
         coriolis += write_pair(
-            terms, v, number(robot, b), j, dot6(S_i, F2), dot6(S_i, F1),
+            screws, terms, v, coordinate_at(robot, b), j, dot6(S_i, F2), dot6(S_i, F1),
             dot6(load6(robot, b, SDOT_), F2) + dot(S_i[0], F3))
         b = parent(robot, b)
     if b > 0:
-        coriolis += write_base_pairs(robot, terms, v, b, j, F1, F2, F3)
-    coriolis += element(terms, Cv, j - 1)
-    set_element(terms, Cv, j - 1, coriolis)
+        coriolis += write_base_pairs(robot, screws, terms, v, b, j, F1, F2, F3)
+    coriolis += element(terms, Cv, j)
+    set_element(terms, Cv, j, coriolis)
     return coriolis
 
 
@@ -140,8 +140,9 @@ def composite_recursion(robot, screws, q, v, terms):
     """
     if not fits(robot, q, v):
         return False
-    nv = count(robot) - 1
+    nv = velocities(robot)
     g, Cv, J_com, com = 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5
+    clear_matrix(screws, terms)
 
     # Root to leaves: poses, columns S and twists V.                                [K (34)-(36)]
     origin = forward_pass(robot, screws, q, v, None, None)
@@ -156,20 +157,20 @@ def composite_recursion(robot, screws, q, v, terms):
     if v is not None:
         for j in range(nv):
             set_element(terms, Cv, j, 0.0)
-    for j in range(nv, 0, -1):
-        b = slot(j)
+    for body in range(count(robot) - 1, 0, -1):
+        b, j = slot(body), coordinate(robot, screws, body)
         F2 = load6(robot, b, F2_)
         inertia = dot6(load6(robot, b, S_), F2) + constant(robot, b, ARMATURE)
         weight = -dot(gravity, F2[1])
-        set_element(terms, j - 1, j - 1, inertia)
-        set_element(terms, g, j - 1, weight)
+        put_element(screws, terms, j, j, inertia)
+        put_element(screws, terms, g, j, weight)
         total += inertia + weight
         for k in range(3):
-            set_element(terms, J_com + k, j - 1, per_mass * F2[1][k])
+            put_element(screws, terms, J_com + k, j, per_mass * F2[1][k])
         if v is None:
-            write_mass_column(robot, terms, j, F2)
+            write_mass_column(robot, screws, terms, b, j, F2)
         else:
-            total += write_pairs(robot, screws, terms, v, j, F2)
+            total += write_pairs(robot, screws, terms, v, b, j, F2)
 
     # The composite body of the ground is the whole robot.                                [G (7)]
     x, y, z = sub(scale(per_mass, h), origin)
@@ -192,22 +193,20 @@ def composite_bodies(robot, screws, q, v, terms):
 
 
 @helper
-def write_mass_matrix(robot, M):
+def write_mass_matrix(robot, screws, M):
     """Write M, given S_ and G_ of the composite bodies; return a sum that is finite if M is."""
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             store6(robot, b, F2_, inertia_times(load_inertia(robot, b, G_), load6(robot, b, S_)))
+    clear_matrix(screws, M)
     total = 0.0
-    for j in range(count(robot) - 1, 0, -1):
-        b = slot(j)
+    for body in range(count(robot) - 1, 0, -1):
+        b, j = slot(body), coordinate(robot, screws, body)
         F2 = load6(robot, b, F2_)
-        M[j - 1, j - 1] = dot6(load6(robot, b, S_), F2) + constant(robot, b, ARMATURE)
-        total += M[j - 1, j - 1]
-        b = parent(robot, b)
-        while b > 0:
-            i = number(robot, b)
-            M[i - 1, j - 1] = M[j - 1, i - 1] = dot6(load6(robot, b, S_), F2)
-            b = parent(robot, b)
+        inertia = dot6(load6(robot, b, S_), F2) + constant(robot, b, ARMATURE)
+        put_element(screws, M, j, j, inertia)
+        write_mass_column(robot, screws, M, b, j, F2)
+        total += inertia
     return total
 
 
@@ -218,7 +217,7 @@ def mass_matrix(robot, screws, q, M):
         return False
     forward_pass(robot, screws, q, None, None, None)
     compose_inertias(robot, None)
-    return math.isfinite(write_mass_matrix(robot, M))
+    return math.isfinite(write_mass_matrix(robot, screws, M))
 
 
 @kernel
@@ -232,8 +231,7 @@ def use_body_factorization(robot, terms):
         1/2 (Psi - N) (z, s) = (a x z + Q s - tr(Q) s + u x s,  tr(Q) z - Q^T z + u x z + w x s).
 
     """
-    nv = count(robot) - 1
-    C = nv
+    C = velocities(robot)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             Q, a, u, w = skew_part(load6(robot, b, V_), world_inertia(robot, b))
@@ -241,15 +239,15 @@ def use_body_factorization(robot, terms):
             store3(robot, b, a_, a)
             store3(robot, b, u_, u)
             store3(robot, b, w_, w)
-    for j in range(nv, 0, -1):
-        b = slot(j)
+    for body in range(count(robot) - 1, 0, -1):
+        b = slot(body)
+        j = coordinate_at(robot, b)
         E = (load33(robot, b, Q_), load3(robot, b, a_), load3(robot, b, u_), load3(robot, b, w_))
         F = skew_part_times(E, load6(robot, b, S_))
         up = parent(robot, b)
         add_columns(robot, up, b, Q_, FACTORIZATION_COLUMNS)
         while up > 0:
-            b, i = up, number(robot, up)
-            difference = dot6(load6(robot, b, S_), F)
-            terms[C + i - 1, j - 1] += difference
-            terms[C + j - 1, i - 1] -= difference
-            up = parent(robot, b)
+            i, difference = coordinate_at(robot, up), dot6(load6(robot, up, S_), F)
+            terms[C + i, j] += difference
+            terms[C + j, i] -= difference
+            up = parent(robot, up)

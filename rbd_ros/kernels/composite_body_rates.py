@@ -16,10 +16,11 @@ and the product rule. C is the Christoffel form, and dM/dt = C + C^T. Garofalo e
 
 import math
 
+from rbd_ros.kernels.coordinates import clear_matrix, coordinate, coordinate_at, put_element
 from rbd_ros.kernels.jit.compiled import kernel
 from rbd_ros.kernels.layout import (add_columns, BLOCK, constant3, count, end, fits, GRAVITY,
-                                    GROUND, LANES, load3, load33, load6, load_inertia, number,
-                                    parent, SCRATCH, slot, store3, store33, store6)
+                                    GROUND, LANES, load3, load33, load6, load_inertia, parent,
+                                    SCRATCH, slot, store3, store33, store6, velocities)
 from rbd_ros.kernels.traversal import (A_, composite_forces, forward_pass, G_, K_, p_, S_, SDOT_,
                                        store_moving_inertia, V_)
 from rbd_ros.kernels.vectors import (ad, add, add6, dot, dot6, inertia_rate, inertia_times,
@@ -35,8 +36,9 @@ def composite_rates(robot, screws, q, v, a, terms):
     """Write C, dC/dt (nv rows each) and dg/dt (one row) to `terms`, shape (2 nv + 1, nv)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
-    nv = count(robot) - 1
+    nv = velocities(robot)
     D, g = nv, 2 * nv
+    clear_matrix(screws, terms)
     forward_pass(robot, screws, q, v, a, NO_ACCELERATION)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
@@ -54,8 +56,8 @@ def composite_rates(robot, screws, q, v, a, terms):
 
     # Leaves to root: composite bodies, and the entries of each with its ancestors.      [G (25)]
     gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
-    for j in range(nv, 0, -1):
-        b = slot(j)
+    for body in range(count(robot) - 1, 0, -1):
+        b, j = slot(body), coordinate(robot, screws, body)
         S, S_rate, S_second = load6(robot, b, S_), load6(robot, b, SDOT_), load6(robot, b, SDDOT_)
         G, K, p = load_inertia(robot, b, G_), load33(robot, b, K_), load3(robot, b, p_)
         K_rate, p_rate = load33(robot, b, KDOT_), load3(robot, b, PDOT_)
@@ -66,20 +68,22 @@ def composite_rates(robot, screws, q, v, a, terms):
         F2_rate = add6(inertia_times(G_rate, S), inertia_times(G, S_rate))
         F3_rate = add(velocity_transposed_times(K_rate, p_rate, S),
                       velocity_transposed_times(K, p, S_rate))
-        terms[j - 1, j - 1] = dot6(S, F1)
-        terms[D + j - 1, j - 1] = dot6(S_rate, F1) + dot6(S, F1_rate)
-        terms[g, j - 1] = -dot(gravity, F2_rate[1])
-        total += terms[j - 1, j - 1] + terms[D + j - 1, j - 1] + terms[g, j - 1]
+        own, own_rate = dot6(S, F1), dot6(S_rate, F1) + dot6(S, F1_rate)
+        weight_rate = -dot(gravity, F2_rate[1])
+        put_element(screws, terms, j, j, own)
+        put_element(screws, terms, D + j, j, own_rate)
+        put_element(screws, terms, g, j, weight_rate)
+        total += own + own_rate + weight_rate
         add_columns(robot, parent(robot, b), b, G_, SDDOT_)
         b = parent(robot, b)
         while b > 0:
-            i = number(robot, b)
+            i = coordinate_at(robot, b)
             S_i, S_i_rate = load6(robot, b, S_), load6(robot, b, SDOT_)
-            terms[i - 1, j - 1] = dot6(S_i, F1)
-            terms[j - 1, i - 1] = dot6(S_i_rate, F2) + dot(S_i[0], F3)
-            terms[D + i - 1, j - 1] = dot6(S_i_rate, F1) + dot6(S_i, F1_rate)
-            terms[D + j - 1, i - 1] = (
+            put_element(screws, terms, i, j, dot6(S_i, F1))
+            put_element(screws, terms, j, i, dot6(S_i_rate, F2) + dot(S_i[0], F3))
+            put_element(screws, terms, D + i, j, dot6(S_i_rate, F1) + dot6(S_i, F1_rate))
+            put_element(screws, terms, D + j, i, (
                 dot6(load6(robot, b, SDDOT_), F2) + dot6(S_i_rate, F2_rate)
-                + dot(S_i_rate[0], F3) + dot(S_i[0], F3_rate))
+                + dot(S_i_rate[0], F3) + dot(S_i[0], F3_rate)))
             b = parent(robot, b)
     return math.isfinite(total)

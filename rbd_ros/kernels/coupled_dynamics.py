@@ -1,24 +1,23 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Forward and hybrid dynamics of robots whose joints mimic others, v_tree = G v, and derivatives.
+Forward and hybrid dynamics of robots whose joints share coordinates, and derivatives.
 
-    M a + b = tau,    M = G^T M_tree G,    b = G^T tau_tree(q_tree, G v, G a_given)
+    M a + b = tau,    b = tau(q, v, a_given)
 
-M_tree has entries only for joints of which one carries the other; each is added to the entry of M
-for the velocities that move these two. M = L^T L is factored along an elimination tree, in which a
+Bodies of which one carries the other add to the entry of M for the coordinates that move these
+two. M = L^T L is factored along an elimination tree, in which a
 velocity is carried by the last one before it with which it shares an entry of M or of L:
 Featherstone (2008), section 6.5, for a tree that need not be that of the joints. It has the form
 of a table of bodies, `table`, see `rbd_ros.workspace.scratch.elimination_table`.
 
-Helpers take the buffers as `mimics`: rows of the maps of `rbd_ros.kernels.coordinates`, then q, v
-and a of the tree; and as `equations`: table, M (lower triangle), b, and L as `mass_matrix_factor`
-has it.
+Helpers take the buffers as `equations`: table, M (lower triangle), b, and L as
+`mass_matrix_factor` has it.
 
 """
 
 from rbd_ros.kernels.articulated_bodies import copy_given, prescribe_none, PSI_, SINGULAR
-from rbd_ros.kernels.coordinates import column
+from rbd_ros.kernels.coordinates import coordinate, coordinate_at, put_element, put_entry
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import (
     element, entry, exceeds, finite, set_element, set_entry, vectorized)
@@ -38,48 +37,6 @@ from rbd_ros.kernels.vectors import ad_transposed, dot6, inertia_times, sub6, to
 F_, F2_ = K_, K_ + 12
 
 
-# -- Maps between coordinates. ------------------------------------------------------------------
-@helper
-def expand_positions(positions, q, tree_q):
-    """Write the positions of the tree."""
-    for k in range(len(positions)):
-        set_entry(tree_q, k, positions[k, 1] * entry(q, column(positions, k)) + positions[k, 2])
-
-
-@helper
-def expand_velocities(velocities, x, tree_x):
-    """Write G x."""
-    for k in range(len(velocities)):
-        set_entry(tree_x, k, velocities[k, 1] * entry(x, column(velocities, k)))
-
-
-@helper
-def add_element(A, i, j, x):
-    """Add to an entry of a matrix."""
-    set_element(A, i, j, element(A, i, j) + x)
-
-
-@helper
-def fold_derivatives(robot, velocities, tree_rows, rows):
-    """Write G^T X G for each of the square matrices X side by side, zero as M_tree is."""
-    n, nv = len(velocities), len(rows)
-    for c in range(nv):
-        for d in range(rows.shape[1]):
-            set_element(rows, c, d, 0.0)
-    for part in range(rows.shape[1] // nv):
-        first, own = part * n, part * nv
-        for j in range(n):
-            d, m = column(velocities, j), velocities[j, 1]
-            add_element(rows, d, own + d, m * m * element(tree_rows, j, first + j))
-            b = parent(robot, slot(j + 1))
-            while b > 0:
-                i = number(robot, b) - 1
-                c, both = column(velocities, i), m * velocities[i, 1]
-                add_element(rows, c, own + d, both * element(tree_rows, i, first + j))
-                add_element(rows, d, own + c, both * element(tree_rows, j, first + i))
-                b = parent(robot, b)
-
-
 # -- Equations of motion. -----------------------------------------------------------------------
 @helper
 def store_force(robot, b, A, with_inertia):
@@ -93,7 +50,7 @@ def store_force(robot, b, A, with_inertia):
 
 
 @helper
-def clear(table, M, b):
+def clear_equations(table, M, b):
     """Set M and b to zero; entries of M for velocities that do not carry each other are zero."""
     for i in range(len(M)):
         set_entry(b, i, 0.0)
@@ -104,11 +61,11 @@ def clear(table, M, b):
 
 
 @helper
-def write_equations(robot, screws, velocities, q, v, a, M, b):
+def write_equations(robot, screws, q, v, a, M, b):
     """
-    Add M, its lower triangle, and b for a motion of the tree; return a sum of their entries.
+    Write M, its lower triangle, and b, the torques of a; return a sum that is finite if they are.
 
-    The sum is finite if they are.
+    Bodies with the same coordinate add to the same entries, which are zero at first.
 
     """
     # Root to leaves: S, V and A; then inertia and force of each body alone.       [K (34)-(40)]
@@ -116,30 +73,24 @@ def write_equations(robot, screws, velocities, q, v, a, M, b):
     for block in range(0, end(robot), BLOCK):
         for k in range(block, block_end(robot, block)):
             store_force(robot, k, load6(robot, k, A_), True)
-    # Leaves to root: composite bodies, and every joint j with all joints i that carry it.
+    # Leaves to root: composite bodies, and every body j with all bodies i that carry it.
     accumulate_to_root(robot, G_, F_ + 6)
     for block in range(0, end(robot), BLOCK):
         for k in range(block, block_end(robot, block)):
             store6(robot, k, F2_, inertia_times(load_inertia(robot, k, G_), load6(robot, k, S_)))
     total = 0.0
-    for j in range(count(robot) - 1, 0, -1):
-        k = slot(j)
+    for body in range(count(robot) - 1, 0, -1):
+        k, j = slot(body), coordinate(robot, screws, body)
         S, F2, rotor = load6(robot, k, S_), load6(robot, k, F2_), constant(robot, k, ARMATURE)
-        d, m = column(velocities, j - 1), velocities[j - 1, 1]
-        torque = dot6(S, load6(robot, k, F_)) + rotor * entry(a, j - 1)
+        torque = dot6(S, load6(robot, k, F_)) + rotor * entry(a, j)
         inertia = dot6(S, F2) + rotor
-        set_entry(b, d, entry(b, d) + m * torque)
-        add_element(M, d, d, m * m * inertia)
+        put_entry(screws, b, j, torque)
+        put_element(screws, M, j, j, inertia)
         total += torque + inertia
         k = parent(robot, k)
         while k > 0:
-            i = number(robot, k)
-            c = column(velocities, i - 1)
-            x = m * velocities[i - 1, 1] * dot6(load6(robot, k, S_), F2)
-            if c == d:
-                add_element(M, d, d, 2.0 * x)
-            else:
-                add_element(M, max(c, d), min(c, d), x)
+            i, x = coordinate_at(robot, k), dot6(load6(robot, k, S_), F2)
+            put_element(screws, M, max(i, j), min(i, j), 2.0 * x if i == j else x)
             k = parent(robot, k)
     return total
 
@@ -187,7 +138,7 @@ def complete(equations, a, tau):
 
 # -- Dynamics. ----------------------------------------------------------------------------------
 @helper
-def coupled_recursion(robot, screws, mimics, equations, q, v, a, tau):
+def coupled_recursion(robot, screws, equations, q, v, a, tau):
     """
     Complete the accelerations a and the torques tau, as `articulated_recursion` does.
 
@@ -195,19 +146,15 @@ def coupled_recursion(robot, screws, mimics, equations, q, v, a, tau):
     inertia; PSI_ of the ground is 1 + its number, else 0.
 
     """
-    positions, velocities, tree_q, tree_v, tree_a = mimics
     table, M, b, _, _ = equations
     store(robot, GROUND, PSI_, 0.0)
-    if not (fits(table, q, v) and fits(table, q, a) and fits(table, q, tau)):
+    if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, tau)):
         return False
     for i in range(len(M)):
         if not is_given(table, i):
             set_entry(a, i, 0.0)
-    expand_positions(positions, q, tree_q)
-    expand_velocities(velocities, v, tree_v)
-    expand_velocities(velocities, a, tree_a)
-    clear(table, M, b)
-    if not finite(write_equations(robot, screws, velocities, tree_q, tree_v, tree_a, M, b)):
+    clear_equations(table, M, b)
+    if not finite(write_equations(robot, screws, q, v, a, M, b)):
         return False
     column_without_inertia = complete(equations, a, tau)
     if column_without_inertia > 0:
@@ -220,33 +167,31 @@ def coupled_recursion(robot, screws, mimics, equations, q, v, a, tau):
 
 
 @helper
-def derivatives_recursion(robot, screws, mimics, equations, q, v, a, tau, derivatives, X):
+def derivatives_recursion(robot, screws, equations, q, v, a, tau, rows, path, X, X_lanes):
     """
     Do the `coupled_recursion`, and write the derivatives of the unknowns side by side to X.
 
-    ``derivatives`` are buffers for those of torques of the tree and of the robot, and a path; X
-    is passed as matrix and as lanes.
+    ``rows`` and ``path`` are buffers for derivatives of torques and for indices.
 
     """
-    _, velocities, tree_q, tree_v, tree_a = mimics
     table, _, _, L, L_lanes = equations
-    tree_rows, rows, path = derivatives
-    if not coupled_recursion(robot, screws, mimics, equations, q, v, a, tau):
-        return False
-    expand_velocities(velocities, a, tree_a)
-    if not inverse_dynamics_derivatives(robot, screws, tree_q, tree_v, tree_a, tree_rows):
-        return False
-    fold_derivatives(robot, velocities, tree_rows, rows)
-    return hybrid_dynamics_derivatives(table, rows, L, L_lanes, path, *X)
+    return (coupled_recursion(robot, screws, equations, q, v, a, tau)
+            and inverse_dynamics_derivatives(robot, screws, q, v, a, rows)
+            and hybrid_dynamics_derivatives(table, rows, L, L_lanes, path, X, X_lanes))
 
 
 @kernel
-def coupled_hybrid_dynamics(robot, screws, positions, velocities, tree_q, tree_v, tree_a, table, M,
-                            b, L, L_lanes, q, v, a, tau, prescribed, all_a, all_tau):
+def coupled_forward_dynamics(robot, screws, table, M, b, L, L_lanes, q, v, a, tau):
+    """Write the accelerations to `a`; none may be prescribed."""
+    return coupled_recursion(robot, screws, (table, M, b, L, L_lanes), q, v, a, tau)
+
+
+@kernel
+def coupled_hybrid_dynamics(robot, screws, table, M, b, L, L_lanes, q, v, a, tau, prescribed,
+                            all_a, all_tau):
     """Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read."""
     fine = (copy_given(table, a, tau, prescribed, all_a, all_tau) and coupled_recursion(
-        robot, screws, (positions, velocities, tree_q, tree_v, tree_a), (table, M, b, L, L_lanes),
-        q, v, all_a, all_tau))
+        robot, screws, (table, M, b, L, L_lanes), q, v, all_a, all_tau))
     prescribe_none(table)
     return fine
 
@@ -261,12 +206,10 @@ def solve_equations(table, M, b, L, L_lanes, a, tau, prescribed, all_a, all_tau)
 
 
 @kernel
-def coupled_hybrid_derivatives(robot, screws, positions, velocities, tree_q, tree_v, tree_a, table,
-                               M, b, L, L_lanes, tree_rows, rows, path, q, v, a, tau, prescribed,
-                               all_a, all_tau, X, X_lanes):
+def coupled_hybrid_derivatives(robot, screws, table, M, b, L, L_lanes, rows, path, q, v, a, tau,
+                               prescribed, all_a, all_tau, X, X_lanes):
     """Do `coupled_hybrid_dynamics`, and write the derivatives of the unknowns to `X`."""
     fine = (copy_given(table, a, tau, prescribed, all_a, all_tau) and derivatives_recursion(
-        robot, screws, (positions, velocities, tree_q, tree_v, tree_a), (table, M, b, L, L_lanes),
-        q, v, all_a, all_tau, (tree_rows, rows, path), (X, X_lanes)))
+        robot, screws, (table, M, b, L, L_lanes), q, v, all_a, all_tau, rows, path, X, X_lanes))
     prescribe_none(table)
     return fine

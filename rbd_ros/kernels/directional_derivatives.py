@@ -30,6 +30,7 @@ import math
 import numpy as np
 from rbd_ros.kernels.articulated_bodies import (articulated_bodies_at_rest, articulated_recursion,
                                                 copy_given, prescribe_none)
+from rbd_ros.kernels.coordinates import clear_vector, coordinate, put_entry
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.joints import joint_motion, project, slides
 from rbd_ros.kernels.layout import (ARMATURE, BLOCK, constant, constant3, constant_inertia, count,
@@ -174,14 +175,17 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
         add_changes_of_fixed_wrenches(robot, turning)
     store_force_changes(robot, changed)
     # Leaves to root: dF_p += A^T (dF - ad_dh^T F) and dtau = S^T dF.
+    clear_vector(screws, dtau)
     total = 0.0
     for i in range(n - 1, 0, -1):
         b = slot(i)
         up = parent(robot, b)
         R, r = load33(robot, b, R_), load3(robot, b, r_)
         F, dF = load6(robot, b, F_), load6(robot, b, DF_)
-        dtau[i - 1] = project(robot, screws, b, dF) + constant(robot, b, ARMATURE) * da[i - 1]
-        total += dtau[i - 1] + (dq[i - 1] + dv[i - 1] + da[i - 1])
+        k = coordinate(robot, screws, i)
+        torque = project(robot, screws, b, dF) + constant(robot, b, ARMATURE) * da[k]
+        put_entry(screws, dtau, k, torque)
+        total += torque + (dq[k] + dv[k] + da[k])
         turned, moved = load6(robot, b, DH_)
         moment, force = F
         dF = (add_cross(add_cross(dF[0], turned, moment), moved, force),

@@ -7,8 +7,9 @@ Kinds of joints are those of `rbd_ros.kernels.layout`. Kim (34).
 
 """
 
+from rbd_ros.kernels.coordinates import coordinate
 from rbd_ros.kernels.jit.compiled import helper
-from rbd_ros.kernels.lanes.lanes import entry, vectorized
+from rbd_ros.kernels.lanes.lanes import entry, only_screws, vectorized
 from rbd_ros.kernels.layout import (AXIS, BALL, constant, constant3, constant33, COS_, FOLLOW,
                                     FREE, KIND, load, POSITION, Q, ROTATION, SCREW, SIN_, SLID_,
                                     SLIDE, slot, TURN)
@@ -19,26 +20,26 @@ from rbd_ros.kernels.vectors import (add, add_rotated, compose, cross, quaternio
 @helper
 def is_screw(robot, screws, b):
     """Return whether a body moves about and along its z axis only."""
-    return screws is not None or constant(robot, b, KIND) == SCREW
+    return only_screws(screws) or constant(robot, b, KIND) == SCREW
 
 
 @helper
 def follows(robot, screws, b):
     """Return whether a body is fixed to the previous one, as a further column of one joint."""
-    return screws is None and constant(robot, b, KIND) == FOLLOW
+    return not only_screws(screws) and constant(robot, b, KIND) == FOLLOW
 
 
 @helper
 def is_free(robot, screws, b):
     """Return whether a free joint moves the body."""
-    return screws is None and constant(robot, b, KIND) == FREE
+    return not only_screws(screws) and constant(robot, b, KIND) == FREE
 
 
 @helper
 def has_quaternion(robot, screws, b):
     """Return whether a ball or free joint moves the body."""
     kind = constant(robot, b, KIND)
-    return screws is None and (kind == BALL or kind == FREE)
+    return not only_screws(screws) and (kind == BALL or kind == FREE)
 
 
 @helper
@@ -54,7 +55,8 @@ def screw_displacement(robot, screws, i, q):
     b = slot(i)
     if not is_screw(robot, screws, b):
         return 0.0, 0.0
-    x = entry(q, i - 1 if screws is not None else int(constant(robot, b, Q)))
+    x = entry(q, coordinate(robot, screws, i) if only_screws(screws)
+              else int(constant(robot, b, Q)))
     return constant(robot, b, TURN) * x, constant(robot, b, SLIDE) * x
 
 
@@ -85,7 +87,7 @@ def joint_pose(robot, screws, i, q):
 @helper
 def along(robot, screws, b, x, y, z):
     """Return x, y or z, selected by the axis of the body."""
-    if screws is not None:
+    if only_screws(screws):
         return z
     axis = constant(robot, b, AXIS)
     return x if axis == 0.0 else y if axis == 1.0 else z
@@ -94,15 +96,15 @@ def along(robot, screws, b, x, y, z):
 @helper
 def joint_motion(robot, screws, i, v):
     """Return S v of the whole joint; zero for bodies that follow another."""
-    b = slot(i)
+    b, k = slot(i), coordinate(robot, screws, i)
     if is_screw(robot, screws, b):
-        return ((0.0, 0.0, constant(robot, b, TURN) * entry(v, i - 1)),
-                (0.0, 0.0, constant(robot, b, SLIDE) * entry(v, i - 1)))
+        return ((0.0, 0.0, constant(robot, b, TURN) * entry(v, k)),
+                (0.0, 0.0, constant(robot, b, SLIDE) * entry(v, k)))
     turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if not follows(robot, screws, b):
-        turn = (entry(v, i - 1), entry(v, i), entry(v, i + 1))
+        turn = (entry(v, k), entry(v, k + 1), entry(v, k + 2))
     if is_free(robot, screws, b):
-        slide = (entry(v, i + 2), entry(v, i + 3), entry(v, i + 4))
+        slide = (entry(v, k + 3), entry(v, k + 4), entry(v, k + 5))
     return (turn, slide)
 
 
@@ -134,6 +136,6 @@ def rotated_column(robot, screws, b, R):
 def rotated_joint_motion(robot, screws, i, R, S, v):
     """Return `joint_motion` of a body with rotation R and column S."""
     if is_screw(robot, screws, slot(i)):
-        return scale6(entry(v, i - 1), S)
+        return scale6(entry(v, coordinate(robot, screws, i)), S)
     turn, slide = joint_motion(robot, screws, i, v)
     return (rotate(R, turn), rotate(R, slide))

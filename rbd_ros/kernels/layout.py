@@ -3,8 +3,9 @@
 """
 The robot as the kernels see it: a table with one body per column of S.
 
-Body 0 is the ground, parents precede their children, and body i carries velocity i - 1. A joint
-with several degrees of freedom is a run of bodies of which only the last has mass:
+Body 0 is the ground, parents precede their children, and body i carries velocity i - 1, or, if
+joints share coordinates, that of `rbd_ros.kernels.coordinates`. A joint with several degrees of
+freedom is a run of bodies of which only the last has mass:
 
 - a chain of screws if its axes depend on its own coordinates (universal, Euler angles ...);
 - for a ball or free joint, whose axes are those of the moving body, a first body with the whole
@@ -37,7 +38,7 @@ import numpy as np
 from rbd_ros.kernels.columns import (    # noqa: F401
     ARMATURE, AXIS, BALL, BLOCK, BRANCHES, COLUMNS, CONSTANTS, COS_, FOLLOW, FREE, GRAVITY,
     GROUND, INERTIA, KIND, LANES, NUMBER, PARENT, POSITION, PRESCRIBED, Q, R_, r_, ROTATION,
-    SCRATCH, SCREW, SIN_, SLID_, SLIDE, TURN, WRENCH)
+    SCRATCH, SCREW, SCREWS, SIN_, SLID_, SLIDE, TURN, VELOCITY, WRENCH)
 from rbd_ros.kernels.jit.compiled import helper
 from rbd_ros.kernels.lanes.lanes import constants_of, entry, set_entry, vectorized, work_of
 
@@ -210,9 +211,21 @@ def count(robot):
 
 
 @helper
+def velocities(robot):
+    """Return the number of velocities, at most one per body."""
+    return load_integer(robot, GROUND, VELOCITY)
+
+
+@helper
 def end(robot):
     """Return the end of the blocks, where the torques begin."""
     return len(work_of(robot)) - (count(robot) - 1)
+
+
+@helper
+def torques(robot):
+    """Return where the torques of inverse dynamics begin and end, one per velocity."""
+    return end(robot), end(robot) + velocities(robot)
 
 
 @helper
@@ -226,4 +239,4 @@ def block_end(robot, block):
 @helper
 def fits(robot, q, v):
     """Return whether the lengths of q and v (or None) match the robot."""
-    return len(q) == int(constant(robot, GROUND, Q)) and (v is None or len(v) == count(robot) - 1)
+    return len(q) == int(constant(robot, GROUND, Q)) and (v is None or len(v) == velocities(robot))

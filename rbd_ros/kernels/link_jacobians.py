@@ -24,15 +24,16 @@ Garofalo et al. (28)-(33); Vlasblom (1.13), (2.3), (2.13), (2.21).
 
 import math
 
+from rbd_ros.kernels.coordinates import coordinate_at, put_column
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.joints import follows, has_quaternion, joint_pose
-from rbd_ros.kernels.lanes.lanes import element, entry, finite
+from rbd_ros.kernels.lanes.lanes import entry, finite, only_screws, sharing
 from rbd_ros.kernels.layout import (constant, count, fits, load6, number, parent, Q, SCRATCH, slot,
-                                    store6)
+                                    store6, velocities)
 from rbd_ros.kernels.link_poses import write_pose
 from rbd_ros.kernels.traversal import evaluate_screws_to_root, mount, world_column, world_pose
-from rbd_ros.kernels.vectors import (ad, add, add6, cross, rotate, row3, row33, scale, scale6,
-                                     sub6, transpose, unrotate, write_column)
+from rbd_ros.kernels.vectors import (ad, add, add6, cross, read_column, rotate, row3, row33,
+                                     scale, scale6, sub6, transpose, unrotate, write_column)
 
 # Columns of `robot`: J_j and W_j of each joint between root and link.
 J_, W_ = (SCRATCH + k for k in (12, 18))
@@ -51,7 +52,7 @@ def zero_if_finite(x):
 def zero_if_valid(robot, screws, q):
     """Return 0, or NaN if an entry of q is not finite or a quaternion is zero."""
     total = zero_if_finite(q)
-    if screws is None:
+    if not only_screws(screws):
         for i in range(1, count(robot)):
             b = slot(i)
             if has_quaternion(robot, screws, b):
@@ -76,13 +77,6 @@ def step_to_parent(robot, screws, i, q, R, r):
 
 
 @helper
-def read_column(A, first, j):
-    """Return the motion in rows first ... first + 5 of column j."""
-    return ((element(A, first, j), element(A, first + 1, j), element(A, first + 2, j)),
-            (element(A, first + 3, j), element(A, first + 4, j), element(A, first + 5, j)))
-
-
-@helper
 def rotate6(R, V):
     """Return a motion in other axes, about the same point."""
     return (rotate(R, V[0]), rotate(R, V[1]))
@@ -94,6 +88,24 @@ def start_at_link(robot, screws, q, link_row):
     body = slot(int(link_row[0, 0]))
     evaluate_screws_to_root(robot, screws, body, q)
     return body, row33(link_row, 0, 1), row3(link_row, 0, 10)
+
+
+# The columns of a Jacobian that may not be zero: those of the path to the root, or, where joints
+# share coordinates, all, each once.
+@helper
+def first_column(robot, screws, body):
+    """Return a body and the first column; -1 if there is none."""
+    if sharing(screws):
+        return body, velocities(robot) - 1
+    return body, coordinate_at(robot, body) if body > 0 else -1
+
+
+@helper
+def next_column(robot, screws, b, k):
+    """Return the next body and column after column k of body b; -1 if there is none."""
+    if sharing(screws):
+        return b, k - 1
+    return first_column(robot, screws, parent(robot, b))
 
 
 @helper
@@ -113,16 +125,15 @@ def write_jacobian(robot, screws, q, link_row, J, T):
     body, R, r = start_at_link(robot, screws, q, link_row)
     b = body
     while b > 0:
-        i = number(robot, b)
-        write_column(J, 0, i - 1, column_of_link(robot, screws, b, R, r))
-        R, r = step_to_parent(robot, screws, i, q, R, r)
+        put_column(screws, J, 0, coordinate_at(robot, b), column_of_link(robot, screws, b, R, r))
+        R, r = step_to_parent(robot, screws, number(robot, b), q, R, r)
         b = parent(robot, b)
     # Now (R, r) is the pose in the world.
-    b = body if link_row[0, 13] == 1.0 else 0
-    while b > 0:
-        i = number(robot, b)
-        write_column(J, 0, i - 1, rotate6(R, read_column(J, 0, i - 1)))
-        b = parent(robot, b)
+    if link_row[0, 13] == 1.0:
+        b, k = first_column(robot, screws, body)
+        while k >= 0:
+            write_column(J, 0, k, rotate6(R, read_column(J, 0, k)))
+            b, k = next_column(robot, screws, b, k)
     write_pose(T, R, r)
     return finite(total + R[0][0] + r[0] + r[1] + r[2])
 
@@ -156,16 +167,15 @@ def jacobians_and_biases(robot, screws, q, v, link_rows, frames):
 
 
 @helper
-def align_columns(robot, body, R, omega, rows):
+def align_columns(robot, screws, body, R, omega, rows):
     """Turn J and dJ/dt into the axes of the root, see `write_jacobian_rates`."""
-    b = body
-    while b > 0:
-        i = number(robot, b)
-        S, S_rate = read_column(rows, 0, i - 1), read_column(rows, 6, i - 1)
-        write_column(rows, 0, i - 1, rotate6(R, S))
-        write_column(rows, 6, i - 1, rotate6(R, (
+    b, k = first_column(robot, screws, body)
+    while k >= 0:
+        S, S_rate = read_column(rows, 0, k), read_column(rows, 6, k)
+        write_column(rows, 0, k, rotate6(R, S))
+        write_column(rows, 6, k, rotate6(R, (
             add(S_rate[0], cross(omega, S[0])), add(S_rate[1], cross(omega, S[1])))))
-        b = parent(robot, b)
+        b, k = next_column(robot, screws, b, k)
 
 
 @helper
@@ -190,26 +200,26 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
     W = W_with_own = rate = rate_with_own = bias = (zero, zero)
     b = body
     while b > 0:
-        i = number(robot, b)
+        k = coordinate_at(robot, b)
         S = column_of_link(robot, screws, b, R, r)
         S_rate = ad(S, W)
         if rows is not None:
-            write_column(rows, 0, i - 1, S)
-            write_column(rows, 6, i - 1, S_rate)
-        bias = add6(bias, scale6(entry(v, i - 1), S_rate))
-        W_with_own = add6(W_with_own, scale6(entry(v, i - 1), S))
+            put_column(screws, rows, 0, k, S)
+            put_column(screws, rows, 6, k, S_rate)
+        bias = add6(bias, scale6(entry(v, k), S_rate))
+        W_with_own = add6(W_with_own, scale6(entry(v, k), S))
         if a is not None:
-            write_column(rows, 12, i - 1, add6(ad(S, rate), ad(S_rate, W)))
-            rate_with_own = add6(rate_with_own, add6(scale6(entry(v, i - 1), S_rate),
-                                                     scale6(entry(a, i - 1), S)))
+            put_column(screws, rows, 12, k, add6(ad(S, rate), ad(S_rate, W)))
+            rate_with_own = add6(rate_with_own, add6(scale6(entry(v, k), S_rate),
+                                                     scale6(entry(a, k), S)))
         if not follows(robot, screws, b):
             W, rate = W_with_own, rate_with_own
-        R, r = step_to_parent(robot, screws, i, q, R, r)
+        R, r = step_to_parent(robot, screws, number(robot, b), q, R, r)
         b = parent(robot, b)
     # Now W is the twist of the link and (R, r) its pose in the root.
     if aligned:
         if rows is not None:
-            align_columns(robot, body, R, W[0], rows)
+            align_columns(robot, screws, body, R, W[0], rows)
         bias = rotate6(R, (bias[0], add(bias[1], cross(W[0], W[1]))))
     return bias, finite(total + bias[0][0] + bias[1][0] + R[0][0] + r[0])
 
@@ -249,13 +259,6 @@ def link_bias(robot, screws, q, v, link_row, aligned, bias):
 
 
 @helper
-def write_derivative(D, h, j, V):
-    """Write column j of the derivative with respect to coordinate h."""
-    for row in range(3):
-        D[h, row, j], D[h, 3 + row, j] = V[0][row], V[1][row]
-
-
-@helper
 def write_jacobian_changes(robot, screws, q, v, link_row, of_J, of_rate):
     """
     Write the derivatives with respect to q of the body Jacobian, and of its rate unless v is None.
@@ -276,32 +279,31 @@ def write_jacobian_changes(robot, screws, q, v, link_row, of_J, of_rate):
     W = W_with_own = (zero, zero)
     b = body
     while b > 0:
-        i = number(robot, b)
         S = column_of_link(robot, screws, b, R, r)
         store6(robot, b, J_, S)
         if v is not None:
             store6(robot, b, W_, W)
-            W_with_own = add6(W_with_own, scale6(v[i - 1], S))
+            W_with_own = add6(W_with_own, scale6(v[coordinate_at(robot, b)], S))
             if not follows(robot, screws, b):
                 W = W_with_own
-        R, r = step_to_parent(robot, screws, i, q, R, r)
+        R, r = step_to_parent(robot, screws, number(robot, b), q, R, r)
         b = parent(robot, b)
     # Each joint h with all joints j between it and the root.
     far = body
     while far > 0:
-        h = number(robot, far)
+        h = coordinate_at(robot, far)
         S_h = load6(robot, far, J_)
         near = b = mount(robot, screws, far)
         while b > 0:
-            j = number(robot, b)
+            j = coordinate_at(robot, b)
             S = load6(robot, b, J_)
             change = ad(S, S_h)
-            write_derivative(of_J, h - 1, j - 1, change)
+            put_column(screws, of_J[h], 0, j, change)
             if v is not None:
                 W = load6(robot, b, W_)
                 between = sub6(W, load6(robot, near, W_))
-                write_derivative(of_rate, h - 1, j - 1,
-                                 sub6(ad(ad(S_h, between), S), ad(W, change)))
+                put_column(screws, of_rate[h], 0, j,
+                           sub6(ad(ad(S_h, between), S), ad(W, change)))
             b = parent(robot, b)
         far = parent(robot, far)
     return math.isfinite(total + R[0][0] + r[0] + r[1] + r[2])

@@ -36,11 +36,12 @@ In the other factorization of C, `use_body_factorization`, B has an additional s
 
 import math
 
+from rbd_ros.kernels.coordinates import clear_matrices, coordinate, coordinate_at, put_element
 from rbd_ros.kernels.jit.compiled import helper, long_kernel
 from rbd_ros.kernels.joints import follows
 from rbd_ros.kernels.layout import (add_columns, BLOCK, count, end, fits, LANES, load3, load33,
                                     load6, load_inertia, number, parent, SCRATCH, slot, store3,
-                                    store33, store6)
+                                    store33, store6, velocities)
 from rbd_ros.kernels.traversal import (A_, accumulate_to_root, compose_inertias, copy_from_mounts,
                                        forward_pass, G_, K_, mount, p_, S_, SDOT_, V_,
                                        world_inertia)
@@ -123,17 +124,24 @@ def carries(robot, screws, upper, b):
     return False
 
 
+@helper
+def put_symmetric(screws, D, i, j, value):
+    """Write a part of entries (i, j) and (j, i) for two bodies with the coordinates i and j."""
+    put_element(screws, D, i, j, value)
+    put_element(screws, D, j, i, value)
+
+
 # -- The mass matrix. ---------------------------------------------------------------------------
 @helper
 def mass_of_carried(robot, screws, D, far, j, F2):
     """Write dM_ij of the second case: joint `far` carries j but not i; return a checksum."""
-    h, S_h = number(robot, far) - 1, load6(robot, far, S_)
+    h, S_h = coordinate_at(robot, far), load6(robot, far, S_)
     total = 0.0
     b = mount(robot, screws, far)
     while b > 0:
-        i = number(robot, b) - 1
-        D[h, i, j] = D[h, j, i] = dot6(ad(load6(robot, b, S_), S_h), F2)
-        total += D[h, i, j]
+        change = dot6(ad(load6(robot, b, S_), S_h), F2)
+        put_symmetric(screws, D[h], coordinate_at(robot, b), j, change)
+        total += change
         b = parent(robot, b)
     return total
 
@@ -143,12 +151,12 @@ def mass_matrix_derivatives(robot, screws, q, D):
     """Write the derivatives of M with respect to q, shape (nv, nv, nv), the coordinate first."""
     if not fits(robot, q, None):
         return False
-    nv = count(robot) - 1
+    clear_matrices(screws, D)
     forward_pass(robot, screws, q, None, None, None)
     compose_inertias(robot, None)
     total = 0.0
-    for k in range(nv):
-        b = slot(k + 1)
+    for body in range(1, count(robot)):
+        b, k = slot(body), coordinate(robot, screws, body)
         S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
         # Joint k as j, with every h that carries it.
         F2 = inertia_times(G, S)
@@ -162,17 +170,20 @@ def mass_matrix_derivatives(robot, screws, q, D):
         while follows(robot, screws, near):
             near = parent(robot, near)
             F2 = inertia_times(G, load6(robot, near, S_))
-            total += mass_of_carried(robot, screws, D, b, number(robot, near) - 1, F2)
+            total += mass_of_carried(robot, screws, D, b, coordinate_at(robot, near), F2)
         K, p = velocity_inertia(S, G)
         G_change = inertia_rate(K, p)
         near = parent(robot, near)
         while near > 0:
-            j, F2 = number(robot, near) - 1, inertia_times(G_change, load6(robot, near, S_))
-            up = near
+            j, F2 = coordinate_at(robot, near), inertia_times(G_change, load6(robot, near, S_))
+            change = dot6(load6(robot, near, S_), F2)
+            put_element(screws, D[k], j, j, change)
+            total += change
+            up = parent(robot, near)
             while up > 0:
-                i = number(robot, up) - 1
-                D[k, i, j] = D[k, j, i] = dot6(load6(robot, up, S_), F2)
-                total += D[k, i, j]
+                change = dot6(load6(robot, up, S_), F2)
+                put_symmetric(screws, D[k], coordinate_at(robot, up), j, change)
+                total += change
                 up = parent(robot, up)
             near = parent(robot, near)
     return math.isfinite(total)
@@ -182,7 +193,7 @@ def mass_matrix_derivatives(robot, screws, q, D):
 @helper
 def coriolis_of_carried(robot, screws, skew, by_q, by_v, far, near):
     """Write dC_ij, dC_ji with j = `near` and h = `far`, which carries j; return a checksum."""
-    h, j = number(robot, far) - 1, number(robot, near) - 1
+    h, j = coordinate_at(robot, far), coordinate_at(robot, near)
     S_h, first = load6(robot, far, S_), load6(robot, far, FIRST_)
     S, S_rate, G = load6(robot, near, S_), load6(robot, near, SDOT_), load_inertia(robot, near, G_)
     B = load_coriolis_part(robot, skew, near)
@@ -199,30 +210,32 @@ def coriolis_of_carried(robot, screws, skew, by_q, by_v, far, near):
     total = 0.0
     b = near
     while b > 0:
-        i = number(robot, b) - 1
+        i = coordinate_at(robot, b)
         S_i = load6(robot, b, S_)
         turned = ad(S_h, S_i)
-        by_v[h, i, j] = dot6(S_i, unit_1)
-        by_q[h, i, j] = dot6(S_i, gain_1)
+        upper_q, upper_v = dot6(S_i, gain_1), dot6(S_i, unit_1)
         if carries(robot, screws, far, b):
             lower_q = dot6(ad(first, S_i), F2) + dot6(S_i, gain_3)
             lower_v = dot6(turned, F2) + dot6(S_i, unit_3)
         else:
-            by_q[h, i, j] -= dot6(turned, F1)
+            upper_q -= dot6(turned, F1)
             lower_q = (dot6(S_i, gain_3) - dot6(ad(S_h, load6(robot, b, SDOT_)), F2)
                        - dot6(turned, F3))
             lower_v = dot6(S_i, unit_3)
-        if i != j:
-            by_q[h, j, i], by_v[h, j, i] = lower_q, lower_v
-        total += by_q[h, i, j] + lower_q + by_v[h, i, j]
+        put_element(screws, by_q[h], i, j, upper_q)
+        put_element(screws, by_v[h], i, j, upper_v)
+        if b != near:
+            put_element(screws, by_q[h], j, i, lower_q)
+            put_element(screws, by_v[h], j, i, lower_v)
+        total += upper_q + lower_q + upper_v
         b = parent(robot, b)
     return total
 
 
 @helper
-def coriolis_of_carriers(robot, skew, by_q, by_v, far, near):
+def coriolis_of_carriers(robot, screws, skew, by_q, by_v, far, near):
     """Write dC_ij, dC_ji with j = `near`, which carries h = `far`; return a checksum."""
-    h, j = number(robot, far) - 1, number(robot, near) - 1
+    h, j = coordinate_at(robot, far), coordinate_at(robot, near)
     S_h, first = load6(robot, far, S_), load6(robot, far, FIRST_)
     S, S_rate, G = load6(robot, near, S_), load6(robot, near, SDOT_), load_inertia(robot, far, G_)
     turned = ad(S_h, S)
@@ -241,15 +254,17 @@ def coriolis_of_carriers(robot, skew, by_q, by_v, far, near):
     total = 0.0
     b = near
     while b > 0:
-        i = number(robot, b) - 1
+        i = coordinate_at(robot, b)
         S_i = load6(robot, b, S_)
-        by_q[h, i, j] = dot6(S_i, F1)
-        by_v[h, i, j] = dot6(S_i, unit_1)
-        total += by_q[h, i, j] + by_v[h, i, j]
-        if i != j:
-            by_q[h, j, i] = dot6(load6(robot, b, SDOT_), F2) + dot6(S_i, F3)
-            by_v[h, j, i] = dot6(S_i, unit_3)
-            total += by_q[h, j, i]
+        upper_q, upper_v = dot6(S_i, F1), dot6(S_i, unit_1)
+        put_element(screws, by_q[h], i, j, upper_q)
+        put_element(screws, by_v[h], i, j, upper_v)
+        total += upper_q + upper_v
+        if b != near:
+            lower_q = dot6(load6(robot, b, SDOT_), F2) + dot6(S_i, F3)
+            put_element(screws, by_q[h], j, i, lower_q)
+            put_element(screws, by_v[h], j, i, dot6(S_i, unit_3))
+            total += lower_q
         b = parent(robot, b)
     return total
 
@@ -259,7 +274,8 @@ def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
     """Write dC/dq and dC/dv, shape (nv, nv, nv), h first; ``skew``: see `coriolis_part`."""
     if not fits(robot, q, v):
         return False
-    nv = count(robot) - 1
+    clear_matrices(screws, by_q)
+    clear_matrices(screws, by_v)
     forward_pass(robot, screws, q, v, None, None)
     copy_from_mounts(robot, screws, V_, VP_)
     for block in range(0, end(robot), BLOCK):
@@ -272,8 +288,8 @@ def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
     if skew is not None:
         accumulate_to_root(robot, SKEW_, VP_)
     total = 0.0
-    for k in range(nv):
-        b = slot(k + 1)
+    for k in range(1, count(robot)):
+        b = slot(k)
         # Joint k as j, with every h that carries it.
         far = b
         while far > 0:
@@ -286,7 +302,7 @@ def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
             total += coriolis_of_carried(robot, screws, skew, by_q, by_v, b, near)
         near = parent(robot, near)
         while near > 0:
-            total += coriolis_of_carriers(robot, skew, by_q, by_v, b, near)
+            total += coriolis_of_carriers(robot, screws, skew, by_q, by_v, b, near)
             near = parent(robot, near)
     return math.isfinite(total)
 
@@ -302,8 +318,7 @@ def add_factorization_rate(robot, rates):
         C_ij += S_i^T E S_j,    dC_ij/dt += dS_i/dt^T E S_j + S_i^T (dE/dt S_j + E dS_j/dt).
 
     """
-    nv = count(robot) - 1
-    D = nv
+    D = velocities(robot)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             V, A = load6(robot, b, V_), load6(robot, b, A_)
@@ -314,8 +329,9 @@ def add_factorization_rate(robot, rates):
             store_skew_part(robot, b, SKEW_RATE_, (
                 (add(E[0][0], of_A[0][0]), add(E[0][1], of_A[0][1]), add(E[0][2], of_A[0][2])),
                 add(E[1], of_A[1]), add(E[2], of_A[2]), add(E[3], of_A[3])))
-    for j in range(nv, 0, -1):
-        b = slot(j)
+    for body in range(count(robot) - 1, 0, -1):
+        b = slot(body)
+        j = coordinate_at(robot, b)
         S, S_rate = load6(robot, b, S_), load6(robot, b, SDOT_)
         E, E_rate = load_skew_part(robot, b, RATE_SKEW_), load_skew_part(robot, b, SKEW_RATE_)
         F = skew_part_times(E, S)
@@ -323,12 +339,11 @@ def add_factorization_rate(robot, rates):
         up = parent(robot, b)
         add_columns(robot, up, b, RATE_SKEW_, SKEW_COLUMNS)
         while up > 0:
-            b, i = up, number(robot, up)
-            S_i = load6(robot, b, S_)
+            i, S_i = coordinate_at(robot, up), load6(robot, up, S_)
             difference = dot6(S_i, F)
-            change = dot6(load6(robot, b, SDOT_), F) + dot6(S_i, F_rate)
-            rates[i - 1, j - 1] += difference
-            rates[j - 1, i - 1] -= difference
-            rates[D + i - 1, j - 1] += change
-            rates[D + j - 1, i - 1] -= change
-            up = parent(robot, b)
+            change = dot6(load6(robot, up, SDOT_), F) + dot6(S_i, F_rate)
+            rates[i, j] += difference
+            rates[j, i] -= difference
+            rates[D + i, j] += change
+            rates[D + j, i] -= change
+            up = parent(robot, up)

@@ -13,13 +13,15 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is not needed.
 
 """
 
+from rbd_ros.kernels.coordinates import clear_vector, coordinate, put_entry
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.joints import (cross_joint, follows, is_screw, joint_motion, joint_pose,
                                     project, slides)
-from rbd_ros.kernels.lanes.lanes import entry, finite, set_entry, vectorized, work_of
+from rbd_ros.kernels.lanes.lanes import as_screw, entry, finite, vectorized, work_of
 from rbd_ros.kernels.layout import (
     ARMATURE, BLOCK, BRANCHES, constant, constant3, constant_inertia, count, end, fits, GRAVITY,
-    GROUND, INERTIA, LANES, load3, load6, parent, SCRATCH, slot, store3, store6, WRENCH)
+    GROUND, INERTIA, LANES, load3, load6, parent, SCRATCH, slot, store3, store6, torques,
+    velocities, WRENCH)
 from rbd_ros.kernels.traversal import evaluate_screws, load_pose, store_pose, write_local_poses
 from rbd_ros.kernels.vectors import (acceleration_of_points, add, add6, add_rotated, add_to_parent,
                                      cross, inertial_force, scale, sub6, unrotate)
@@ -102,7 +104,8 @@ def advance(robot, screws, i, q, v, a, motion):
         pose = joint_pose(robot, screws, i, q)
         store_pose(robot, screws, b, pose)
         # `screws` is a compile-time constant: a screw gets code of its own.
-        motion = (propagate(robot, 1, i, v, a, pose, motion) if is_screw(robot, screws, b)
+        motion = (propagate(robot, as_screw(screws), i, v, a, pose, motion)
+                  if is_screw(robot, screws, b)
                   else propagate(robot, screws, i, v, a, pose, motion))
     if vectorized(robot):
         store_force(robot, b, v, motion)
@@ -126,7 +129,9 @@ def recursion(robot, screws, q, v, a):
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     zero = (0.0, 0.0, 0.0)
-    n, tau = count(robot), work_of(robot)[end(robot):]
+    n, (first, last) = count(robot), torques(robot)
+    tau = work_of(robot)[first:last]
+    clear_vector(screws, tau)
     store3(robot, GROUND, OMEGA_, zero)
     store3(robot, GROUND, ALPHA_, zero)
     store3(robot, GROUND, a_, scale(-1.0, constant3(robot, GROUND, GRAVITY)))
@@ -151,9 +156,10 @@ def recursion(robot, screws, q, v, a):
         up = parent(robot, b)
         F = load6(robot, b, F_)
         torque = project(robot, screws, b, F)
+        k = coordinate(robot, screws, i)
         if a is not None:
-            torque += constant(robot, b, ARMATURE) * entry(a, i - 1)
-        set_entry(tau, i - 1, torque)
+            torque += constant(robot, b, ARMATURE) * entry(a, k)
+        put_entry(screws, tau, k, torque)
         total += torque
         if follows(robot, screws, b):
             store6(robot, up, F_, add6(load6(robot, up, F_), F))
@@ -181,6 +187,6 @@ def newton_euler_at_rest(robot, screws, q):
 @kernel
 def newton_euler_packed(robot, screws, motion):
     """Do the `recursion` for q, v and a in one array."""
-    n = count(robot) - 1
+    n = velocities(robot)
     nq = len(motion) - 2 * n
     return recursion(robot, screws, motion[:nq], motion[nq:nq + n], motion[nq + n:])

@@ -23,6 +23,7 @@ other. External wrenches rotate with their bodies. Tested against Kim (table 5).
 """
 
 from rbd_ros.kernels.articulated_bodies import articulated_recursion, copy_given, prescribe_none
+from rbd_ros.kernels.coordinates import clear_matrix, coordinate, coordinate_at, put_element
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.joints import follows
 from rbd_ros.kernels.lanes.lanes import element, finite, set_element
@@ -59,12 +60,12 @@ def store_variations(robot, b):
 
 
 @helper
-def write_derivatives(derivatives, i, j, by_q, by_v, by_a):
+def write_derivatives(screws, derivatives, i, j, by_q, by_v, by_a):
     """Write the derivatives of tau_i with respect to q_j, v_j and a_j."""
     nv = len(derivatives)
-    set_element(derivatives, i - 1, j - 1, by_q)
-    set_element(derivatives, i - 1, nv + j - 1, by_v)
-    set_element(derivatives, i - 1, 2 * nv + j - 1, by_a)
+    put_element(screws, derivatives, i, j, by_q)
+    put_element(screws, derivatives, i, nv + j, by_v)
+    put_element(screws, derivatives, i, 2 * nv + j, by_a)
 
 
 @kernel
@@ -72,7 +73,7 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
     """Write dtau/dq, dtau/dv and M side by side to `derivatives`, shape (nv, 3 nv)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
-    nv = count(robot) - 1
+    clear_matrix(screws, derivatives)
     # Root to leaves: S, V and A; then S', S'' and F of each body alone.
     forward_pass(robot, screws, q, v, a, minus_gravity(robot))
     copy_from_mounts(robot, screws, V_, VP_)
@@ -82,8 +83,8 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
             store_variations(robot, b)
     # Leaves to root: composite bodies, and of each joint j the entries with its ancestors i.
     total = 0.0
-    for j in range(nv, 0, -1):
-        b = slot(j)
+    for body in range(count(robot) - 1, 0, -1):
+        b, j = slot(body), coordinate(robot, screws, body)
         S, F = load6(robot, b, S_), load6(robot, b, F_)
         G, K, p = load_inertia(robot, b, G_), load33(robot, b, K_), load3(robot, b, p_)
         by_q = add6(inertia_times(G, load6(robot, b, SECOND_)),
@@ -95,17 +96,17 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
         own_q, own_v = dot6(S, by_q), dot6(S, by_v)
         own_a = dot6(S, by_a) + constant(robot, b, ARMATURE)
         total += own_q + own_v + own_a + dot6(S, F)
-        write_derivatives(derivatives, j, j, own_q, own_v, own_a)
+        write_derivatives(screws, derivatives, j, j, own_q, own_v, own_a)
         turned_force, same_joint = ad_transposed(S, F), follows(robot, screws, b)
         if not same_joint:
             by_q = sub6(by_q, turned_force)
         add_columns(robot, parent(robot, b), b, G_, VP_)
         b = parent(robot, b)
         while b > 0:
-            i, S_i, first = number(robot, b), load6(robot, b, S_), load6(robot, b, FIRST_)
-            M_ij = dot6(S_i, by_a)
-            write_derivatives(derivatives, i, j, dot6(S_i, by_q), dot6(S_i, by_v), M_ij)
-            write_derivatives(derivatives, j, i,
+            i, S_i = coordinate_at(robot, b), load6(robot, b, S_)
+            first, M_ij = load6(robot, b, FIRST_), dot6(S_i, by_a)
+            write_derivatives(screws, derivatives, i, j, dot6(S_i, by_q), dot6(S_i, by_v), M_ij)
+            write_derivatives(screws, derivatives, j, i,
                               dot6(load6(robot, b, SECOND_), by_a) + dot(first[0], BtS),
                               dot6(load6(robot, b, RATE_), by_a) + dot(S_i[0], BtS), M_ij)
             if same_joint and not follows(robot, screws, b):

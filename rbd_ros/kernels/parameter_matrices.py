@@ -16,6 +16,7 @@ products x^T G y, and ``links`` see `rbd_ros.kernels.regressors`. Garofalo et al
 
 import math
 
+from rbd_ros.kernels.coordinates import clear_matrices, clear_matrix, coordinate_at, put_element
 from rbd_ros.kernels.jit.compiled import long_kernel
 from rbd_ros.kernels.layout import (constant3, fits, GRAVITY, GROUND, load6, number, parent,
                                     SCRATCH, store6)
@@ -33,6 +34,9 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
     """Write the derivatives of M, C, shape (nv, nv, 10 links), and g, shape (nv, 10 links)."""
     if not fits(robot, q, v):
         return False
+    clear_matrices(screws, M)
+    clear_matrices(screws, C)
+    clear_matrix(screws, g)
     forward_pass(robot, screws, q, v, None, None)
     gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
     for k in range(len(links)):
@@ -50,27 +54,28 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
             store6(robot, b, TURNED_, turned)
             store6(robot, b, RATE_, sub6(rate, scale6(h, turned)))
             x = entries(J, up)
-            i = number(robot, b) - 1
             for p in range(10):
-                g[i, c + p] = x[p]
+                put_element(screws, g, coordinate_at(robot, b), c + p, x[p])
             b = parent(robot, b)
         one = body
         while one > 0:
-            i = number(robot, one) - 1
+            i = coordinate_at(robot, one)
             J_i, turned = load6(robot, one, J_), load6(robot, one, TURNED_)
             b = body
             while b > 0:
-                j = number(robot, b) - 1
+                j = coordinate_at(robot, b)
                 J = load6(robot, b, J_)
                 x = entries(J_i, load6(robot, b, RATE_))
                 y = entries(turned, J)
                 z = entries(ad(J, J_i), V)
                 for p in range(10):
-                    C[i, j, c + p] = x[p] - (1.0 - h) * y[p] - h * z[p]
-                if j <= i:
+                    put_element(screws, C[i], j, c + p, x[p] - (1.0 - h) * y[p] - h * z[p])
+                if number(robot, b) <= number(robot, one):
                     x = entries(J_i, J)
                     for p in range(10):
-                        M[i, j, c + p] = M[j, i, c + p] = x[p]
+                        put_element(screws, M[i], j, c + p, x[p])
+                        if b != one:
+                            put_element(screws, M[j], i, c + p, x[p])
                 b = parent(robot, b)
             one = parent(robot, one)
     return math.isfinite(total)

@@ -39,10 +39,11 @@ columns 10 k ... 10 k + 9 of the results belong to its parameters.
 
 import math
 
+from rbd_ros.kernels.coordinates import clear_matrix, coordinate_at, put_element
 from rbd_ros.kernels.jit.compiled import helper, long_kernel
-from rbd_ros.kernels.lanes.lanes import finite, set_element
+from rbd_ros.kernels.lanes.lanes import finite
 from rbd_ros.kernels.layout import (constant3, count, fits, GRAVITY, GROUND, load3, load33, load6,
-                                    number, parent, R_, r_, slot, store6)
+                                    parent, R_, r_, SCREWS, slot, store6)
 from rbd_ros.kernels.traversal import (A_, forward_pass, minus_gravity, S_, V_, WORLD_COLUMNS,
                                        world_joint_motion)
 from rbd_ros.kernels.vectors import (ad, add, add6, compose, cross, dot, row33, scale, scale6, sub,
@@ -120,23 +121,24 @@ def row_entries(columns, V):
 
 
 @helper
-def write_entries(Y, i, c, x):
+def write_entries(screws, Y, i, c, x):
     """Write ten entries, as `row_entries` returns them, to row i; return a checksum."""
     mass, mc, moments, products = x
-    set_element(Y, i, c, mass)
-    write_row3(Y, i, c + 1, mc)
-    write_row3(Y, i, c + 4, moments)
-    write_row3(Y, i, c + 7, products)
+    put_element(screws, Y, i, c, mass)
+    for k in range(3):
+        put_element(screws, Y, i, c + 1 + k, mc[k])
+        put_element(screws, Y, i, c + 4 + k, moments[k])
+        put_element(screws, Y, i, c + 7 + k, products[k])
     return mass + mc[0] + moments[0]
 
 
 @helper
-def write_rows(robot, b, R, r, columns, Y, c):
+def write_rows(robot, screws, b, R, r, columns, Y, c):
     """Write the entries of a body for all joints that carry it; return a checksum."""
     total = 0.0
     while b > 0:
-        i = number(robot, b) - 1
-        total += write_entries(Y, i, c, row_entries(columns, to_child(R, r, load6(robot, b, S_))))
+        entries_of_row = row_entries(columns, to_child(R, r, load6(robot, b, S_)))
+        total += write_entries(screws, Y, coordinate_at(robot, b), c, entries_of_row)
         b = parent(robot, b)
     return total
 
@@ -146,13 +148,14 @@ def regressor_columns(robot, screws, q, v, a, links, Y):
     """Write the regressor of the torques, shape (nv, 10 links)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
+    clear_matrix(screws, Y)
     forward_pass(robot, screws, q, v, a, minus_gravity(robot))
     total = 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
         V = to_child(R, r, load6(robot, b, V_))
         A = to_child(R, r, load6(robot, b, A_))
-        total += write_rows(robot, b, R, r, wrench_columns(V, V, A, 0.0), Y, 10 * k)
+        total += write_rows(robot, screws, b, R, r, wrench_columns(V, V, A, 0.0), Y, 10 * k)
     return finite(total)
 
 
@@ -173,8 +176,9 @@ def transposed_product(robot, screws, q, v, a, x, links, y):
         b, R, r = link_pose(robot, links, k)
         V = to_child(R, r, load6(robot, b, V_))
         A = to_child(R, r, load6(robot, b, A_))
-        total += write_entries(y, k, 0, row_entries(wrench_columns(V, V, A, 0.0),
-                                                    to_child(R, r, load6(robot, b, VR_))))
+        # Rows are of links, not of coordinates: nothing is added.
+        total += write_entries(SCREWS, y, k, 0, row_entries(
+            wrench_columns(V, V, A, 0.0), to_child(R, r, load6(robot, b, VR_))))
     return finite(total)
 
 
@@ -184,6 +188,7 @@ def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
     if not (fits(robot, q, v) and fits(robot, q, v_r) and fits(robot, q, a_r)):
         return False
     zero = (0.0, 0.0, 0.0)
+    clear_matrix(screws, Y)
     forward_pass(robot, screws, q, v, None, None)
     store6(robot, GROUND, VR_, (zero, zero))
     store6(robot, GROUND, A_, minus_gravity(robot))
@@ -200,7 +205,7 @@ def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
         b, R, r = link_pose(robot, links, k)
         V, V_r = to_child(R, r, load6(robot, b, V_)), to_child(R, r, load6(robot, b, VR_))
         A_r = sub6(to_child(R, r, load6(robot, b, A_)), scale6(h, ad(V, V_r)))
-        total += write_rows(robot, b, R, r, wrench_columns(V, V_r, A_r, h), Y, 10 * k)
+        total += write_rows(robot, screws, b, R, r, wrench_columns(V, V_r, A_r, h), Y, 10 * k)
     return math.isfinite(total)
 
 
@@ -209,6 +214,7 @@ def momentum_columns(robot, screws, q, v, links, Y):
     """Write the regressor of M v, shape (nv, 10 links)."""
     if not fits(robot, q, v):
         return False
+    clear_matrix(screws, Y)
     forward_pass(robot, screws, q, v, None, None)
     total = 0.0
     for k in range(len(links)):
@@ -217,9 +223,9 @@ def momentum_columns(robot, screws, q, v, links, Y):
         total += V[0][0] + V[1][0]
         while b > 0:
             x = entries(to_child(R, r, load6(robot, b, S_)), V)
-            i = number(robot, b) - 1
+            i = coordinate_at(robot, b)
             for p in range(10):
-                Y[i, 10 * k + p] = x[p]
+                put_element(screws, Y, i, 10 * k + p, x[p])
             b = parent(robot, b)
     return math.isfinite(total)
 

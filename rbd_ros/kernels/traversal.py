@@ -13,11 +13,12 @@ Each algorithm uses columns of its own behind these.
 
 """
 
+from rbd_ros.kernels.coordinates import coordinate
 from rbd_ros.kernels.jit.compiled import helper
 from rbd_ros.kernels.joints import (follows, has_quaternion, is_free, is_screw, joint_pose,
                                     rotated_column, rotated_joint_motion, screw_displacement,
                                     screw_pose)
-from rbd_ros.kernels.lanes.lanes import entry, vectorized, work_of
+from rbd_ros.kernels.lanes.lanes import entry, only_screws, vectorized, work_of
 from rbd_ros.kernels.lanes.sines import cosine_and_sine, cosines_and_sines
 from rbd_ros.kernels.layout import (
     add_columns, BLOCK, block_end, constant, constant3, constant_inertia, COS_, count, end,
@@ -106,7 +107,7 @@ def write_local_poses(robot, screws, q):
         cosines_and_sines(work_of(robot), block + LANES * COS_, LANES)
         for b in range(block, block + LANES):
             write_local_pose(robot, b, screw_pose(robot, b))
-    if screws is None:
+    if not only_screws(screws):
         for i in range(1, n):
             if has_quaternion(robot, screws, slot(i)):
                 write_local_pose(robot, slot(i), joint_pose(robot, screws, i, q))
@@ -192,7 +193,7 @@ def world_column(robot, screws, b, R, r):
 def world_joint_motion(robot, screws, i, R, r, S, v):
     """Return S v of the joint of a body at (R, r), about the world's origin."""
     if is_screw(robot, screws, slot(i)):
-        return scale6(entry(v, i - 1), S)
+        return scale6(entry(v, coordinate(robot, screws, i)), S)
     turn, slide = rotated_joint_motion(robot, screws, i, R, S, v)
     return (turn, add_cross(slide, r, turn))
 

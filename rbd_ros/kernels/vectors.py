@@ -18,7 +18,7 @@ several bodies in one frame are simply added.
 """
 
 from rbd_ros.kernels.jit.compiled import helper
-from rbd_ros.kernels.lanes.lanes import set_element
+from rbd_ros.kernels.lanes.lanes import element, set_element
 
 
 # Vectors and rotations.
@@ -336,3 +336,10 @@ def write_column(A, i, j, V):
     set_element(A, i + 3, j, u)
     set_element(A, i + 4, j, v)
     set_element(A, i + 5, j, w)
+
+
+@helper
+def read_column(A, i, j):
+    """Return the motion in rows i ... i + 5 of column j."""
+    return ((element(A, i, j), element(A, i + 1, j), element(A, i + 2, j)),
+            (element(A, i + 3, j), element(A, i + 4, j), element(A, i + 5, j)))

@@ -92,6 +92,8 @@ def _mismatch(label: str, value: object, array: np.ndarray | None) -> str:
     if array is None and hasattr(value, 'to_numpy'):
         return (f'{label} must be real numbers in the order of the joints, got names with a '
                 f'{type(value).__name__}: give its to_numpy() in that order')
+    if array is None and np.ma.is_masked(value):
+        return f'{label} must be real numbers, got a masked array: fill or drop its masked entries'
     if array is None:
         return f'{label} must be real numbers, got {shown(value)}'
     return f'{label} has the shape {array.shape}'
@@ -165,8 +167,8 @@ def mask(model: Model, label: str, value: object) -> np.ndarray:
     check_model(model)
     try:
         array = np.asarray(value)
-        is_mask = array.dtype == bool or (array.dtype.kind in 'iu'
-                                          and np.all((array == 0) | (array == 1)))
+        is_mask = not np.ma.is_masked(value) and (array.dtype == bool or (
+            array.dtype.kind in 'iu' and np.all((array == 0) | (array == 1))))
     except Exception:
         is_mask = False
     if not is_mask or array.shape != (model.nv,):
@@ -181,7 +183,7 @@ def masks(model: Model, label: str, value: object, count: int) -> np.ndarray:
         array = np.asarray(value)
     except Exception:
         array = np.zeros(())            # rejected by `mask`
-    if array.ndim != 2:
+    if array.ndim != 2 or np.ma.is_masked(value):
         return mask(model, label, value)
     if array.shape != (count, model.nv):
         raise StateError(f'{label} has the shape {array.shape}; it must be ({model.nv},) or '

@@ -3,11 +3,12 @@
 """Turns links and joints into the arrays that the kernels read (`rbd_ros.kernels.layout`)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 from rbd_ros.kernels import columns
+from rbd_ros.model.coordinates import Coordinates
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, joint_screws
 from rbd_ros.model.se3 import pose
@@ -18,11 +19,11 @@ PSEUDO_ENTRIES = ..., (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3
 
 @dataclass(frozen=True)
 class Tree:
-    """The arrays of a robot, with one velocity for each joint, mimics included."""
+    """The arrays of a robot."""
 
-    # (velocities + 1, CONSTANTS): one row per body; row 0 is the ground, PARENT the parent's row.
+    # (bodies, CONSTANTS): row 0 is the ground, PARENT the parent's row.
     robot: np.ndarray
-    screws: int | None  # 1 if every joint is a screw, else None.
+    screws: float | None    # see `rbd_ros.kernels.columns`
     # For each link, the row of its body and the pose (4, 4) of its frame in the body's frame.
     link_body: np.ndarray
     link_pose: np.ndarray
@@ -91,22 +92,48 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
     np.add.at(P, link_body, link_pose @ pseudo_inertias(links) @ link_pose.transpose(0, 2, 1))
     robot = np.array(rows)
     robot[0, columns.GRAVITY:columns.GRAVITY + 3] = gravity
-    robot[0, columns.Q] = q
+    robot[0, columns.Q], robot[0, columns.VELOCITY] = q, len(rows) - 1
+    robot[1:, columns.VELOCITY] = np.arange(len(rows) - 1)
     parents = robot[1:, columns.PARENT].astype(int)
     robot[parents[parents != np.arange(len(parents))], columns.BRANCHES] = 1.0
     robot[:, columns.INERTIA:columns.INERTIA + 10] = P[PSEUDO_ENTRIES]
-    tree = Tree(robot, 1 if np.all(robot[:, columns.KIND] == columns.SCREW) else None, link_body,
-                link_pose)
+    tree = Tree(robot, columns.SCREWS if np.all(robot[:, columns.KIND] == columns.SCREW)
+                else columns.ANY_JOINTS, link_body, link_pose)
     for array in (tree.robot, tree.link_body, tree.link_pose):
         array.flags.writeable = False
     return tree
+
+
+def with_shared_coordinates(tree: Tree, to_tree: Coordinates) -> Tree:
+    """
+    Return the arrays of a robot whose joints share coordinates.
+
+    Multipliers scale the columns of S, offsets turn and slide the bodies' frames at q = 0.
+
+    """
+    robot = tree.robot.copy()
+    bodies, q = robot[1:], tree.robot[1:, columns.Q].astype(int)
+    multiplier, offset = to_tree.columns[:, 1], to_tree.offset[q]
+    turn = (bodies[:, columns.TURN] * offset)[:, None]
+    x, y, z = (bodies[:, k:k + 3].copy() for k in columns.ROTATION + np.arange(0, 9, 3))
+    bodies[:, columns.ROTATION:columns.ROTATION + 6] = np.hstack((
+        np.cos(turn) * x + np.sin(turn) * y, np.cos(turn) * y - np.sin(turn) * x))
+    bodies[:, columns.POSITION:columns.POSITION + 3] += (
+        bodies[:, columns.SLIDE] * offset)[:, None] * z
+    for column, power in ((columns.TURN, 1), (columns.SLIDE, 1), (columns.ARMATURE, 2)):
+        bodies[:, column] *= multiplier ** power
+    bodies[:, columns.Q], bodies[:, columns.VELOCITY] = to_tree.source[q], to_tree.columns[:, 0]
+    robot[0, columns.Q], robot[0, columns.VELOCITY] = to_tree.nq, to_tree.nv
+    robot.flags.writeable = False
+    return replace(tree, robot=robot, screws=columns.SHARING_JOINTS if tree.screws is None
+                   else columns.SHARING_SCREWS)
 
 
 def _row(T: np.ndarray, turn: float, slide: float, armature: float, up: int, kind: int, axis: int,
          q: int) -> list[float]:
     """Return the constants of a body without its inertia, in the order of their columns."""
     return [*T[:3, :3].T.ravel().tolist(), *T[:3, 3].tolist(), turn, slide, up, armature,
-            *(0.0,) * 10, kind, axis, q, 0.0, 0.0]
+            *(0.0,) * 10, kind, axis, q, 0.0, 0.0, 0.0]
 
 
 def pack(bodies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -118,6 +145,7 @@ def pack(bodies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     robot[slots[:, None] + lanes * np.arange(columns.CONSTANTS)] = bodies
     whole = robot.view(np.int64)
     whole[slots + lanes * columns.NUMBER] = i
+    whole[slots + lanes * columns.VELOCITY] = bodies[:, columns.VELOCITY]
     whole[slots + lanes * columns.PARENT] = slots[bodies[:, columns.PARENT].astype(int)]
     whole[lanes * columns.PARENT] = len(bodies)
     return robot, slots

@@ -44,7 +44,7 @@ def equations_and_gaps(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _evaluate(loops: Loops, q: np.ndarray, damped: bool = False) -> closed_loop_arrays.Parts:
     array = loops.array(damped)
-    closed_loops.loop_map(loops.robot.copy(), loops.screws, array, loops.coordinates.position(q))
+    closed_loops.loop_map(loops.robot.copy(), loops.screws, array, q)
     return closed_loop_arrays.cut(array)
 
 
@@ -217,11 +217,8 @@ def close_samples(model: Model, first: int, stride: float, samples: np.ndarray) 
     assert loops is not None
     if tree.nq != tree.nv:
         return first
-    joints = loops.coordinates
-    positions = np.column_stack((joints.source, joints.multiplier, joints.offset))
     return int(closed_loop_samples.close_samples(
-        loops.robot.copy(), loops.screws, loops.array(damped=False), positions, first, stride,
-        np.zeros(len(positions)), samples))
+        loops.robot.copy(), loops.screws, loops.array(damped=False), first, stride, samples))
 
 
 def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:

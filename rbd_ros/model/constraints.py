@@ -85,8 +85,8 @@ def closed_tree(tree: Model, constraints: Sequence[Constraint],
     if not constraints:
         return tree
     links = {name: k for k, name in enumerate(tree.link_names)}
-    loops = make_loops([check_constraint(one, links) for one in constraints], links, tree.tree,
-                       tree.coordinates)
+    loops = make_loops([check_constraint(one, links) for one in constraints], links,
+                       tree.tree)
     _refuse_fixed_distances(tree, loops)
     q = _closed_configuration(tree, loops)
     regular, J = _regular_equations(tree, loops, q)
@@ -258,7 +258,7 @@ def _rebuilt(model: Model, links: Sequence[Link] | None, joints: Sequence[Joint]
         # The same kinematics.
         own = [tree.velocity_names.index(name) for name in model.velocity_names]
         links_of = {name: k for k, name in enumerate(tree.link_names)}
-        loops = make_loops(model.constraints, links_of, tree.tree, tree.coordinates)
+        loops = make_loops(model.constraints, links_of, tree.tree)
         return _constrained(tree, replace(loops, neutral=model.loops.neutral, condition_limit=(
             model.loops.condition_limit)), own)
     # As far as they can, the same joints stay independent.

@@ -19,7 +19,7 @@ class Coordinates:
     """
     The map from the coordinates of a robot to those of its tree: v_tree = G v.
 
-    Kernels know trees only. Torques map as G^T tau_tree, and M as G^T M_tree G.
+    Torques map as G^T tau_tree, and M as G^T M_tree G.
 
     """
 
@@ -27,6 +27,7 @@ class Coordinates:
     multiplier: np.ndarray
     offset: np.ndarray
     columns: np.ndarray  # The only nonzero of each row of G: its column and its value.
+    nq: int
     nv: int
     is_identity: bool
 
@@ -56,7 +57,8 @@ class Coordinates:
     def part(self, positions: Sequence[int], velocities: Sequence[int]) -> 'Coordinates':
         """Return the map to these positions and velocities of the tree alone."""
         return Coordinates(self.source[positions], self.multiplier[positions],
-                           self.offset[positions], self.columns[velocities], self.nv, False)
+                           self.offset[positions], self.columns[velocities], self.nq, self.nv,
+                           False)
 
 
 class ClosedCoordinates(Coordinates):
@@ -92,9 +94,9 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
             multiplier += [m] * joint.nq
             offset += [shift] * joint.nq
             columns += [(k, m) for k in range(v, v + joint.nv)]
+    nq, nv = (moving[-1][1].stop, moving[-1][2].stop) if moving else (0, 0)
     return Coordinates(np.array(source, int), np.array(multiplier), np.array(offset),
-                       np.array(columns, float).reshape(-1, 2),
-                       moving[-1][2].stop if moving else 0, not mimics)
+                       np.array(columns, float).reshape(-1, 2), nq, nv, not mimics)
 
 
 def map_drives(joints: tuple[Joint, ...], coordinates: Coordinates) -> dict[str, np.ndarray]:

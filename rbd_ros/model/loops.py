@@ -10,9 +10,8 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels import closed_loop_arrays
-from rbd_ros.kernels.columns import PARENT
+from rbd_ros.kernels.columns import PARENT, VELOCITY
 from rbd_ros.model.body_table import pack, Tree
-from rbd_ros.model.coordinates import Coordinates
 from rbd_ros.model.description import LARGEST, numbers
 from rbd_ros.model.topology import require_unique
 
@@ -96,9 +95,8 @@ class Loops:
     constraints: tuple[Constraint, ...]
     equations: int
     robot: np.ndarray       # table of bodies, to be copied: kernels write to it
-    screws: int | None
+    screws: float | None
     table: np.ndarray       # one row for each constraint
-    coordinates: Coordinates    # of the robot without its constraints
     # Numbers of the dependent velocities, followed by those of the independent ones.
     order: np.ndarray
     nv: int                 # number of independent velocities
@@ -125,24 +123,22 @@ class Loops:
 
         """
         damped = damped and self.condition_limit < inf
-        m, n, nv, joints = (self.rows if damped else self.equations, len(self.order), self.nv,
-                            len(self.coordinates.columns))
+        m, n, nv = self.rows if damped else self.equations, len(self.order), self.nv
         d, (blocks, involved, members) = n - nv, self.numbers
         table = self.table
         if damped:
             table, blocks = self._with_damping()
         ends = 1 + np.cumsum((
-            1, len(blocks), len(involved), len(members), len(self.table), joints,
+            1, len(blocks), len(involved), len(members), len(self.table),
             m + closed_loop_arrays.EXTRA_ROWS, closed_loop_arrays.G + nv, m, d, d, d,
-            len(involved), joints, n, nv, d if damped else 0))
-        loops = np.zeros((ends[-1], max(closed_loop_arrays.ROW_LENGTH, n + 2, joints + 1,
+            len(involved), n, nv, d if damped else 0))
+        loops = np.zeros((ends[-1], max(closed_loop_arrays.ROW_LENGTH, n + 2,
                                         m + 1 if damped else 0)))
         sizes = *ends.tolist(), n
         for k, whole in enumerate((sizes, self.order.tolist(), *blocks, *involved, *members)):
             loops[k, :len(whole)].view(np.int64)[:] = whole
         parts = closed_loop_arrays.cut(loops)
         parts.table[:, :closed_loop_arrays.ROW_LENGTH] = table
-        parts.velocities[:, :2] = self.coordinates.columns
         parts.found[closed_loop_arrays.G + np.arange(nv), self.order[d:]] = 1.0
         return loops
 
@@ -161,13 +157,11 @@ class Loops:
         return table, blocks
 
 
-def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree: Tree,
-               coordinates: Coordinates) -> Loops:
+def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree: Tree) -> Loops:
     """
     Return the table of constraints, which are checked; all velocities count as independent.
 
-    ``links`` has the indices of links, ``tree`` and ``coordinates`` are of the robot without its
-    constraints.
+    ``links`` has the indices of links, ``tree`` is of the robot without its constraints.
 
     """
     require_unique('constraint', [one.name for one in constraints])
@@ -191,9 +185,9 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
         row[closed_loop_arrays.LENGTH_M], row[closed_loop_arrays.FIRST] = one.length or 0.0, first
         row[closed_loop_arrays.LIMIT] = inf
         first += one.equations
-    n = coordinates.nv
-    return Loops(tuple(constraints), first, robot, tree.screws, table, coordinates,
-                 np.arange(n), n, ((), (), ()), np.zeros(0))
+    n = int(tree.robot[0, VELOCITY])
+    return Loops(tuple(constraints), first, robot, tree.screws, table, np.arange(n), n,
+                 ((), (), ()), np.zeros(0))
 
 
 def _path(bodies: np.ndarray, body: int) -> set[int]:
@@ -208,7 +202,6 @@ def _path(bodies: np.ndarray, body: int) -> set[int]:
 def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Loops:
     """Return the table in which only some velocities, numbers in ascending order, are free."""
     bodies, slots = tree.robot[:, PARENT].astype(int), pack(tree.robot)[1].tolist()
-    column = loops.coordinates.columns[:, 0].astype(int)
     # Loops that have velocities in common are one block: its constraints, bodies and velocities.
     blocks: list[tuple[set[int], set[int], set[int]]] = []
     of_constraint = []
@@ -216,7 +209,7 @@ def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Lo
         a, b = (_path(bodies, slots.index(row[end])) for end in (closed_loop_arrays.BODY_A,
                                                                  closed_loop_arrays.BODY_B))
         inside, own = a ^ b, {k}
-        velocities = {int(column[body - 1]) for body in inside}
+        velocities = {int(tree.robot[body, VELOCITY]) for body in inside}
         of_constraint.append(velocities)
         for other in [block for block in blocks if block[2] & velocities]:
             blocks.remove(other)
@@ -228,11 +221,12 @@ def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Lo
         if min(blocks[k][0]) < max(blocks[k - 1][0]):
             one, other = blocks[k - 1:k + 1]
             blocks[k - 1:k + 1] = [(one[0] | other[0], one[1] | other[1], one[2] | other[2])]
-    return _in_blocks(loops, bodies, blocks, of_constraint, [*independent])
+    return _in_blocks(loops, bodies, blocks, of_constraint, int(tree.robot[0, VELOCITY]),
+                      [*independent])
 
 
 def _in_blocks(loops: Loops, bodies: np.ndarray, blocks: Sequence[tuple[set[int], ...]],
-               of_constraint: Sequence[set[int]], independent: list[int]) -> Loops:
+               of_constraint: Sequence[set[int]], nv: int, independent: list[int]) -> Loops:
     """Return the table with its velocities in blocks: constraints, bodies and velocities."""
     table = loops.table.copy()
     rows: list[tuple[int, ...]] = []
@@ -253,7 +247,7 @@ def _in_blocks(loops: Loops, bodies: np.ndarray, blocks: Sequence[tuple[set[int]
         involved += free
         members += [(number, body, int(bodies[body] in inside)) for body in sorted(inside)]
     # No equation determines the rest, which the kernels report as singular.
-    rest = sorted({*range(loops.coordinates.nv)}.difference(order, independent))
+    rest = sorted({*range(nv)}.difference(order, independent))
     if rest:
         rows.append((0, 0, len(order), len(order) + len(rest), len(involved), len(involved)))
     return replace(loops, table=table, order=np.array([*order, *rest, *independent], int),

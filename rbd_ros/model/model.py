@@ -17,7 +17,7 @@ from rbd_ros._internal.arrays import real_array
 from rbd_ros._internal.text import amount, listed, shown
 from rbd_ros.errors import ModelError, ModelWarning, StateError
 from rbd_ros.kernels.columns import INERTIA
-from rbd_ros.model.body_table import assemble, Tree
+from rbd_ros.model.body_table import assemble, Tree, with_shared_coordinates
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
 from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS, NEW_LIMITS
@@ -78,8 +78,8 @@ class Model:
         The joints that have coordinates of their own, with their slices of q and v. With closed
         loops, those whose velocities are all independent; all are in those of `unconstrained`.
     tree, coordinates : Tree, Coordinates
-        The arrays of the kernels, and the map from q and v to them: mimics have no coordinates
-        of their own.
+        The arrays of the kernels, and the map from q and v to those of all joints: mimics have no
+        coordinates of their own.
     loops : Loops or None
         The constraints of a robot with closed loops, whose q is that of `unconstrained` and whose
         velocities are the independent ones.
@@ -301,6 +301,8 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
         x or (inf if joint.has_motor or label != 'effort' else 0.0)
         for joint, _, _ in moving for x in getattr(joint, label)], float)
         for label in ('velocity', 'effort', *NEW_LIMITS)}
+    if not coordinates.is_identity:
+        tree = with_shared_coordinates(tree, coordinates)
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
         position_names=position_names, velocity_names=velocity_names,

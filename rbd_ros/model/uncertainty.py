@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far the measured torques of an identified robot may be from the computed ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,13 +24,17 @@ class Uncertainty:
         `rbd_ros.model.inertial_parameter_names` and `rbd_ros.model.drive_parameter_names`.
     factor : ndarray, shape (parameters, parameters)
         Upper triangular R: R^T R is the covariance of the base parameters.
-    speed, noise : ndarray, shape (joints, speeds)
-        Increasing speeds of each joint, rad/s or m/s, and the standard deviation of its torque
-        there, N m or N, apart from that of the parameters. Between two speeds it changes
-        linearly, beyond them it is constant.
+    speed : ndarray, shape (joints, speeds)
+        Increasing speeds of each joint, rad/s or m/s.
+    noise : ndarray, shape (bandwidths, joints, speeds), or (joints, speeds) for one bandwidth
+        Standard deviation of its torque there, N m or N, apart from that of the parameters.
+        Between two speeds it changes linearly, beyond them it is constant.
     external : ndarray, shape (joints,)
         Largest external torque of each joint in recordings without contact, in deviations, from
         `rbd_ros.control.with_contact_calibration`; 0: unknown.
+    bandwidth : ndarray, shape (bandwidths,)
+        Increasing bandwidths of the torques, Hz; the last one stands for those not filtered. The
+        variance changes linearly between them, as that of white noise, and is constant beyond.
 
     """
 
@@ -40,11 +44,16 @@ class Uncertainty:
     speed: np.ndarray
     noise: np.ndarray
     external: np.ndarray
+    bandwidth: np.ndarray = field(default_factory=lambda: np.zeros(1))
 
-    def noise_at(self, v: np.ndarray) -> np.ndarray:
-        """Return the noise of all joints at velocities, (..., joints)."""
+    def noise_at(self, v: np.ndarray, bandwidth: float = np.inf) -> np.ndarray:
+        """Return the noise of all joints at velocities, (..., joints); infinite: as recorded."""
+        variance = np.square(self.noise).reshape(len(self.bandwidth), *self.speed.shape)
+        at = np.interp(bandwidth, self.bandwidth, np.arange(len(variance)))
+        below, above = variance[[int(np.floor(at)), int(np.ceil(at))]]
+        noise = np.sqrt(below + at % 1.0 * (above - below))
         return np.stack([np.interp(np.abs(v[..., k]), *row)
-                         for k, row in enumerate(zip(self.speed, self.noise))], axis=-1)
+                         for k, row in enumerate(zip(self.speed, noise))], axis=-1)
 
     def fits(self, velocity_names: tuple[str, ...], bodies: set[str]) -> bool:
         """Return whether it belongs to a robot with these velocities and moving bodies."""

@@ -199,12 +199,13 @@ class _Signals:
             known = 0 if one.velocity is not None else 1
             inner = np.zeros(len(one.time), bool)
             inner[edge:len(inner) - edge] = True
+            effort = low_pass(one.effort, rate, cutoff, lead=lead)
             parts.append((one.time, low_pass(one.position, rate, cutoff),
                           low_pass(x, rate, cutoff, derivative=known),
-                          low_pass(x, rate, cutoff, derivative=known + 1),
-                          low_pass(one.effort, rate, cutoff, lead=lead),
+                          low_pass(x, rate, cutoff, derivative=known + 1), effort,
+                          effort + one.effort - low_pass(one.effort, rate, cutoff),
                           one.saturated, inner, np.full(len(inner), k)))
-        time, q, v, a, tau, saturated, inner, segment = [
+        time, q, v, a, tau, raw, saturated, inner, segment = [
             np.concatenate(column) for column in zip(*parts)]
         threshold = self._standstill
         if threshold is None:
@@ -225,8 +226,8 @@ class _Signals:
         if lead:
             notes.append(f'delay of the efforts removed: {1e3 * lead:.3g} ms')
         q = closed_along(self._model, q)
-        return Samples(time, q, v, a, tau, moving & ~saturated & inner[:, None], moving, saturated,
-                       threshold, segment, rate, cutoff, delay.seconds, delay.deviation,
+        return Samples(time, q, v, a, tau, raw, moving & ~saturated & inner[:, None], moving,
+                       saturated, threshold, segment, rate, cutoff, delay.seconds, delay.deviation,
                        delay.explains, lead, self._left_out, tuple(notes))
 
 

@@ -21,6 +21,8 @@ class Samples:
         Filtered positions, rad or m.
     v, a, tau : ndarray, shape (samples, nv)
         Filtered velocities, accelerations and efforts.
+    raw : ndarray, shape (samples, nv)
+        Efforts with what the filter removed.
     usable, moving, saturated : ndarray of bool, shape (samples, nv)
         ``moving``: the joint is faster than its threshold. ``saturated``: its drive is at its
         limit, or was within the reach of the filter. ``usable``: the effort carries information
@@ -43,6 +45,7 @@ class Samples:
     v: np.ndarray
     a: np.ndarray
     tau: np.ndarray
+    raw: np.ndarray
     usable: np.ndarray
     moving: np.ndarray
     saturated: np.ndarray

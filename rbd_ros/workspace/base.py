@@ -28,7 +28,6 @@ class WorkspaceBase:
     """The robot, its buffers and checks of arguments; if ``fresh``, large results are new."""
 
     robot: np.ndarray    # bodies in blocks, then tau of inverse dynamics; see `kernels.layout`
-    _mimics: tuple[np.ndarray, ...]    # if joints mimic others: maps to the tree, and its state
     _carriers: Callable[..., np.ndarray]    # returns which entries of M may be nonzero
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:

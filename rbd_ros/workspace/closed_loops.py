@@ -3,8 +3,8 @@
 """
 Workspaces of robots with closed loops.
 
-The equations are those of `rbd_ros.workspace.coupled`, with the rate of G, dG/dt, and its
-derivatives along the independent coordinates.
+Torques map as G^T tau_tree, M as G^T M_tree G; other results need the rate of G, dG/dt, and its
+derivatives along the independent coordinates, too.
 
 """
 
@@ -18,18 +18,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.kernels import closed_loop_arrays, closed_loop_derivatives, closed_loop_dynamics
-from rbd_ros.model.arguments import Wrenches
+from rbd_ros.model.arguments import split_motion, Wrenches
 from rbd_ros.model.loops import Loops
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.body_changes import check_direction
-from rbd_ros.workspace.coupled import CoupledMethods, VECTORS
 from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.maps import Map, matrix_by_parameters, rows, same
 from rbd_ros.workspace.results import (
     Derivatives, DynamicsTerms, Factorization, is_body_form, MatricesDot, ParameterDerivatives,
     term_layout)
 from rbd_ros.workspace.variation import Variation
+
+VECTORS = ('q', 'v', 'a', 'v_r', 'a_r')    # arguments mapped to the tree's coordinates
 
 
 class Buffers(NamedTuple):
@@ -41,12 +42,9 @@ class Buffers(NamedTuple):
 
 def buffers(loops: Loops) -> Buffers:
     """Return the buffers of a robot."""
-    joints, n, nv = len(loops.coordinates.columns), len(loops.order), loops.nv
-    width = len(loops.numbers[1])
-    return Buffers(
-        (np.zeros(term_layout(joints).shape), np.zeros(term_layout(n).shape)),
-        (np.zeros((joints, 3 * joints)), np.zeros((n, 3 * n)), np.zeros((width, n - nv, width)),
-         *np.zeros((2, joints))))
+    n, width = len(loops.order), len(loops.numbers[1])
+    return Buffers((np.zeros(term_layout(n).shape),),
+                   (np.zeros((n, 3 * n)), np.zeros((width, n - loops.nv, width))))
 
 
 class ClosedMethods(JointMotion):
@@ -93,7 +91,7 @@ class ClosedMethods(JointMotion):
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:
         rows, terms = self._result(scratch.terms)
         if not closed_loop_dynamics.closed_terms(
-                *self._table, self._positions(q), v, *self._buffers.terms, rows):
+                *self._table, q, v, *self._buffers.terms, rows):
             self._explain(q=q, v=v)
         if is_body_form(factorization):
             terms.C[:] = self._body_form(q, v)
@@ -118,22 +116,26 @@ class ClosedMethods(JointMotion):
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
         if external_wrenches is not None:
-            with self._acting(external_wrenches):
+            with self._wrenches(external_wrenches):
                 return self.inverse_dynamics(q, v, a)
         if not closed_loop_dynamics.closed_inverse_dynamics(
-                *self._table, q if self._same_q else self._positions(q), v, a):
+                *self._table, q, v, a):
             self._explain(q=q, v=v, a=a)
         return self._tau
+
+    def inverse_dynamics_packed(self, motion: ArrayLike) -> np.ndarray:
+        q, v, a = split_motion(self.model, motion)
+        return self.inverse_dynamics(q, v, a)
 
     def hybrid_dynamics(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
         if external_wrenches is not None:
-            with self._acting(external_wrenches):
+            with self._wrenches(external_wrenches):
                 return self.hybrid_dynamics(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
         if not closed_loop_dynamics.closed_hybrid_dynamics(
-                *self._solver, q if self._same_q else self._positions(q), v, a, tau,
+                *self._solver, q, v, a, tau,
                 self._mask(prescribed), *found):
             self._explain_solution(q, v, a, tau, prescribed)
         return found
@@ -141,10 +143,10 @@ class ClosedMethods(JointMotion):
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
         if external_wrenches is not None:
-            with self._acting(external_wrenches):
+            with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
         if not closed_loop_dynamics.closed_forward_dynamics(
-                *self._solver, q if self._same_q else self._positions(q), v, tau):
+                *self._solver, q, v, tau):
             self._explain_solution(q, v, self._zeros, tau, self._kept(scratch.none_prescribed))
         return self._a
 
@@ -165,18 +167,21 @@ class ClosedMethods(JointMotion):
         tau = self._tree.inverse_dynamics(q, self._V, self._A)
         return -(tau @ self._solution())[self._held]
 
-    # Its results are written by `_differentiate`, not mapped one by one.
-    inverse_dynamics_derivatives = CoupledMethods.inverse_dynamics_derivatives
-
-    def _differentiate(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, rows: np.ndarray) -> None:
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                                     external_wrenches: Wrenches | None = None) -> Derivatives:
+        if external_wrenches is not None:
+            with self._wrenches(external_wrenches):
+                return self.inverse_dynamics_derivatives(q, v, a)
+        rows, derivatives = self._result(scratch.torque_derivatives)
         if not closed_loop_derivatives.closed_inverse_dynamics_derivatives(
-                *self._table, self._positions(q), v, a, *self._buffers.derivatives, rows):
+                *self._table, q, v, a, *self._buffers.derivatives, rows):
             self._explain(q=q, v=v, a=a)
+        return derivatives
 
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
         if external_wrenches is not None:
-            with self._acting(external_wrenches):
+            with self._wrenches(external_wrenches):
                 return self.forward_dynamics_derivatives(q, v, tau)
         nothing = self._kept(scratch.none_prescribed)
         return self._differentiate_unknowns(q, v, self._zeros, tau, nothing, *self._unknowns)
@@ -186,7 +191,7 @@ class ClosedMethods(JointMotion):
             *, external_wrenches: Wrenches | None = None
             ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
         if external_wrenches is not None:
-            with self._acting(external_wrenches):
+            with self._wrenches(external_wrenches):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
         return self._differentiate_unknowns(q, v, a, tau, self._mask(prescribed), *found), *found
@@ -199,7 +204,7 @@ class ClosedMethods(JointMotion):
         rows, _, _, path = self._kept(scratch.derivatives_and_factor)
         if not closed_loop_derivatives.closed_hybrid_derivatives(
                 *self._solver, *self._buffers.derivatives, rows, path,
-                q if self._same_q else self._positions(q), v, a, tau, prescribed, all_a, all_tau,
+                q, v, a, tau, prescribed, all_a, all_tau,
                 X, lanes):
             self._explain_solution(q, v, a, tau, prescribed)
         return derivatives

@@ -16,7 +16,7 @@ from rbd_ros.kernels.lanes.lanes import zeros_for_lanes
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns
 from rbd_ros.model.arguments import choice, finite_array
 from rbd_ros.model.se3 import pose
-from rbd_ros.workspace.coupled import CoupledMethods
+from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.robot_arrays import RobotArrays
 
 CONTACT_KINDS = ('point', 'surface')
@@ -136,8 +136,8 @@ class ContactBuffers:
         self.table = np.array([[*contact.placement[:3, 3], contact.kind == 'surface']
                                for contact in contacts]).reshape(-1, 4)
         self.frames = np.zeros((len(contacts), FRAME_ROWS, max(n, 6)))
-        # As kernels for trees read them; coupled coordinates have none.
-        self.link_rows = np.array([] if isinstance(w, CoupledMethods) else [
+        # As kernels for trees read them; closed loops have none.
+        self.link_rows = np.array([] if isinstance(w, JointMotion) else [
             w._link_row(contact.link)[0] for contact in contacts]).reshape(-1, 14)
         # Links, and where their Jacobian, Jdot v and pose are written.
         self.places = [(contact.link, block[:BIAS, :n], block[BIAS, :6], block[POSE:, :4])

@@ -8,15 +8,19 @@ of G in any direction is P dJ G. See `rbd_ros.kernels.closed_loops`.
 
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import SingularError
 from rbd_ros.kernels import closed_loop_arrays, closed_loop_changes, closed_loops
+from rbd_ros.kernels.columns import VELOCITY
+from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.closure import equations_and_gaps, open_loops
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.coupled import CoupledMethods
 
 # Share of a joint in a singular motion from which it is named.
@@ -34,12 +38,9 @@ class JointMotion(CoupledMethods):
     """The velocities and accelerations of all joints, G, and its rate and derivatives."""
 
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
-        super(CoupledMethods, self).__init__(model, fresh=fresh)
+        WorkspaceBase.__init__(self, model, fresh=fresh)
         assert model.loops is not None
         self._tree, self._loops = tree, model.loops
-        self._same_q = model.loops.coordinates.is_identity
-        # The arrays of kernels are those of the robot in which mimics are joints of their own.
-        self._bodies = tree if tree.model.coordinates.is_identity else tree._tree
         loops, n = model.loops, len(model.loops.order)
         array = loops.array(damped=True)
         parts = closed_loop_arrays.cut(array)
@@ -54,7 +55,7 @@ class JointMotion(CoupledMethods):
         m = loops.rows
         self._unit, self._inverse = np.zeros((m, m)), np.zeros((m, n))
         self._rates = np.zeros((3, m, n))
-        self._table = self._bodies.robot, self._bodies._screws, array
+        self._table = tree.robot, tree._screws, array
 
     def _moved_joints(self) -> np.ndarray:
         loops = self._loops
@@ -64,24 +65,16 @@ class JointMotion(CoupledMethods):
         for _, _, first, last, *columns in blocks:
             independent = np.array([i for i, _ in involved[slice(*columns)]], int)
             moved[np.ix_(loops.order[first:last], independent)] = 1.0
-        return moved[loops.coordinates.columns[:, 0].astype(int)]
-
-    def _positions(self, q: ArrayLike) -> ArrayLike:
-        """Return the positions of all joints, mimics included."""
-        return q if self._same_q else self._loops.coordinates.position(self.check(q=q)[0])
-
-    def _all_positions(self, Q: np.ndarray) -> np.ndarray:
-        """Return the positions of all joints in many states."""
-        return Q if self._same_q else self._loops.coordinates.position(Q)
+        return moved[self.model.tree.robot[1:, VELOCITY].astype(int)]
 
     def _at(self, q: ArrayLike) -> None:
         """Find G."""
-        if not closed_loops.loop_map(*self._table, self._positions(q)):
+        if not closed_loops.loop_map(*self._table, q):
             self._explain(q=q)
 
     def _move(self, q: ArrayLike, v: ArrayLike, *a: ArrayLike) -> None:
         """Find G, V, A, where a is zero unless it is given, and gamma."""
-        if not closed_loops.loop_motion(*self._table, self._positions(q), v,
+        if not closed_loops.loop_motion(*self._table, q, v,
                                         *(a or (self._zeros,))):
             self._explain(**dict(zip(('q', 'v', 'a'), (q, v, *a))))
 
@@ -100,8 +93,10 @@ class JointMotion(CoupledMethods):
             found += [self._G @ v_r, self._G @ a_r + rate @ v_r]
         return found
 
-    def _expand(self, vectors: dict[str, ArrayLike]) -> Sequence[Any]:
-        return self._in_tree(**vectors)
+    @contextmanager
+    def _wrenches(self, external_wrenches: Wrenches) -> Iterator[None]:
+        with self._tree._wrenches(external_wrenches):
+            yield
 
     def _torques(self, tau: np.ndarray) -> np.ndarray:
         return tau @ self._G
@@ -110,7 +105,7 @@ class JointMotion(CoupledMethods):
         """Raise the error for open or singular loops, or for what is not finite."""
         self.check(**vectors)
         q = np.asarray(vectors['q'], float)
-        if not closed_loops.loop_map(*self._table, self._positions(q)):
+        if not closed_loops.loop_map(*self._table, q):
             gap, status = self._found[:2, -1]
             if gap > closed_loop_arrays.CLOSED:
                 raise open_loops(self._loops, self.model.name, q)
@@ -144,10 +139,8 @@ class JointMotion(CoupledMethods):
     def _rate_of_equations(self, q: ArrayLike, v: np.ndarray, u: np.ndarray,
                            w: np.ndarray) -> np.ndarray:
         """Return the derivatives of J by time, along u, and both, all for the tree."""
-        expand = self._loops.coordinates.velocity
         closed_loop_changes.equation_changes(
-            *self._table, np.asarray(self._positions(q), float), expand(v), expand(u),
-            expand(w), *self._rates)
+            *self._table, np.asarray(q, float), v, u, w, *self._rates)
         return self._rates
 
     def _solution(self) -> np.ndarray:

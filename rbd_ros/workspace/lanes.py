@@ -13,7 +13,6 @@ import numpy as np
 from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import ROWS
-from rbd_ros.workspace.maps import Map
 from rbd_ros.workspace.robot_arrays import RobotArrays
 
 Shapes = Callable[[Model, int], Sequence[tuple[int, ...]]]
@@ -74,12 +73,6 @@ class Outputs(NamedTuple):
 
     shapes: Shapes      # of the blocks, for a robot and a number of velocities
     cut: Callable[..., Sequence[np.ndarray]]    # blocks of many states to results, as views
-    # One for each result; none if the kernel takes states and writes results of the robot itself.
-    maps: Sequence[Map]
-
-    def in_place(self, model: Model) -> bool:
-        """Return whether states and results of the kernel are in the robot's coordinates."""
-        return model.coordinates.is_identity or not self.maps
 
     def written(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
         """Return the shapes of the arrays, for one state, that the kernel writes blocks to."""
@@ -97,9 +90,6 @@ class Outputs(NamedTuple):
                 raw: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Return the results in the arrays that the kernel has written."""
         return self.cut(*self.blocks(shapes, raw))
-
-    def mapped(self, G: np.ndarray, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        return [to_robot(G, x) for to_robot, x in zip(self.maps, self.cut(*blocks))]
 
 
 class Closed(NamedTuple):

@@ -4,9 +4,9 @@
 One declaration for each quantity, from which its other forms derive.
 
 A method of `Workspace` that calls a kernel is documented and decorated with `quantity`, which adds
-the maps of its results between coordinates and the kernel for many states. The methods for coupled
-coordinates and closed loops, the plain function (`plain`) and the function of `rbd_ros.batch`
-derive from it, without overhead in calls.
+the maps of its results to the coordinates of closed loops and the kernel for many states. The
+methods for closed loops, the plain function (`plain`) and the function of `rbd_ros.batch` derive
+from it, without overhead in calls.
 
 """
 
@@ -80,12 +80,11 @@ def quantity(*maps: Map, part: int | None = None, returns: str | None = None, ke
         name, doc = method.__name__, method.__doc__ or ''
         DECLARATIONS[method] = Declaration(doc, maps, part, kept, states, check)
         method.__doc__ = form_doc(doc, list(signature(method).parameters)[1:], returns=returns)
-        # Methods written out for coupled coordinates are faster than derived ones.
         for methods in (CoupledMethods, ClosedMethods):
             if name in vars(methods):
                 getattr(methods, name).__doc__ = method.__doc__
-            elif maps:
-                methods.add_mapped(name, method, maps)
+        if maps and name not in vars(ClosedMethods):
+            ClosedMethods.add_mapped(name, method, maps)
         return method
     return declare
 
@@ -111,8 +110,7 @@ def plain(method: Any, kind: type | None = None) -> Any:
     function.__doc__ = form_doc(declared.doc, list(form.parameters)[1:], 'model')
     task = None
     if states is not None:
-        own = declared.maps if part is None else declared.maps[part:part + 1]
-        task = states.task(method, Outputs(states.shapes, states.cut, own),
+        task = states.task(method, Outputs(states.shapes, states.cut),
                            lambda w, *state, **options: parts(
                                getattr(w, name)(*state, **options), part))
     QUANTITIES[name] = Quantity(function, method, task)

@@ -31,8 +31,9 @@ class RobotArrays(WorkspaceBase):
         super().__init__(model, fresh=fresh)
         bodies = model.tree.robot
         self.robot, self._places = pack(bodies)
-        self._tau = self.robot[len(self.robot) - len(bodies) + 1:]
-        n, self._screws = len(bodies) - 1, model.tree.screws
+        n, self._screws = model.nv, model.tree.screws
+        first = len(self.robot) - len(bodies) + 1
+        self._tau = self.robot[first:first + n]
         self._a = np.zeros(n)
         # The Jacobian of a link and its pose, and the views of them that are handed out.
         self._jacobian_rows = np.zeros((10, max(n, 4)))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from rbd_ros.kernels.layout import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, Q
+from rbd_ros.kernels.layout import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, Q, VELOCITY
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.results import derivative_layout, Derivatives, DynamicsTerms, term_layout
@@ -122,14 +122,8 @@ def elimination_table(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
     whole = table.view(np.int64)
     whole[places + LANES * NUMBER] = np.arange(n)
     whole[places[1:] + LANES * PARENT] = places[carriers[1:] + 1]
-    whole[LANES * PARENT], table[LANES * Q] = n, w.model.nq
+    whole[LANES * PARENT], whole[LANES * VELOCITY], table[LANES * Q] = n, n - 1, w.model.nq
     return table, places[1:] + LANES * PRESCRIBED
-
-
-def coupled_derivatives(w: WorkspaceBase) -> Arrays:
-    """Return buffers for the derivatives of tau, of the tree and of the robot, and for a path."""
-    n, nv = len(w.model.tree.robot) - 1, w._nv
-    return np.zeros((n, 3 * n)), np.zeros((nv, 3 * nv)), np.zeros(nv, np.int64)
 
 
 def directions_found(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -24,9 +24,6 @@ NEEDED_BY_NODES = (    # methods for topics and control laws come first, then th
     'matrices_dot', 'slotine_li_regressor', 'forward_kinematics', 'world_jacobian',
     'jacobian_dot_v', 'task_space_dynamics', 'task_inertia', 'hybrid_dynamics_derivatives',
     'forward_dynamics_derivatives', 'torque_regressor')
-# Those that run kernels of their own if joints mimic others
-WITH_MIMICS = ('inverse_dynamics', 'mass_matrix', 'hybrid_dynamics',
-               'forward_dynamics_derivatives', 'matrices_dot', 'torque_regressor')
 WITH_LOOPS = ('inverse_dynamics', 'forward_dynamics', 'hybrid_dynamics', 'all_terms',
               'matrices_dot', 'forward_dynamics_derivatives', 'hybrid_dynamics_derivatives')
 
@@ -52,7 +49,7 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
         *((name, call(workspace, name)) for name in NEEDED_BY_NODES),
         ('joint samples', partial(take_plausible, x, x, x, 1, np.zeros((1, 4), int), x, 0.0, 0.0,
                                   0.0, one, x, x, x, x, x)),
-        *((f'{name} with mimics', call(coupled, name)) for name in WITH_MIMICS)]
+        *((f'{name} with mimics', call(coupled, name)) for name in NEEDED_BY_NODES)]
     if analysis:
         others = {'inverse_dynamics_packed', *QUANTITIES} - {*NEEDED_BY_NODES}
         calls += [(name, call(workspace, name)) for name in sorted(others)]

@@ -5,6 +5,7 @@
 import errno
 import io
 import os
+import queue
 import re
 import shlex
 import signal
@@ -18,7 +19,7 @@ import rbd_ros
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros.cli import main as command
 from rbd_ros.cli.main import COMMANDS, main
-from rbd_ros.cli.progress import progress
+from rbd_ros.cli.progress import heartbeat, progress, SILENCE
 from robots import example_urdf, load_quietly
 
 
@@ -258,10 +259,7 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize('rich', [True, False])
-def test_progress_is_shown_at_a_terminal_alone(monkeypatch, rich):
-    if not rich:
-        monkeypatch.setitem(sys.modules, 'rich.progress', None)
+def test_progress_is_shown_at_a_terminal_alone(monkeypatch):
     for stream, seen in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr('sys.stderr', stream)
         with progress('counting') as update:
@@ -269,6 +267,52 @@ def test_progress_is_shown_at_a_terminal_alone(monkeypatch, rich):
         assert ('counting' in stream.getvalue()) is seen
         if seen:
             assert '25' in stream.getvalue()
+
+
+class Clock:
+    """An event that is waited for in periods which pass when a test says so."""
+
+    def __init__(self):
+        self.asked, self.passed = queue.Queue(), queue.Queue()
+        self.set = lambda: self.passed.put(True)
+
+    def wait(self, seconds):
+        self.asked.put(seconds)
+        return self.passed.get()
+
+    def tick(self):
+        """Let a period pass, and return its seconds when the next one begins."""
+        seconds = self.asked.get(timeout=60.0)
+        self.passed.put(False)
+        self.asked.put(self.asked.get(timeout=60.0))
+        return seconds
+
+
+@pytest.mark.parametrize('stream, counting', [
+    (io.StringIO(), ['x: counting', 'x: counting, 25 %']),
+    # A bar shows it.
+    (Terminal(), [])])
+def test_no_command_is_silent_for_more_than_five_seconds(monkeypatch, stream, counting):
+    monkeypatch.setattr('sys.stderr', stream)
+    monkeypatch.setattr('rbd_ros.cli.progress.SILENCE', SILENCE)
+    with heartbeat('x', Clock()) as clock:
+        assert clock.tick() <= 5.0
+        with progress('counting') as update:
+            clock.tick()
+            update(1, 4)
+            clock.tick()
+        clock.tick()
+    assert re.findall(r'x: .*', stream.getvalue()) == [
+        'x: still working', *counting, 'x: still working']
+
+
+def test_every_command_has_a_heartbeat_until_it_is_done(monkeypatch):
+    seen = []
+    monkeypatch.setattr('rbd_ros.cli.check.run', lambda options: seen.append(
+        (options.ended, options.ended.is_set())) or 0)
+    assert main(['check', ARM]) == 0
+    (ended, before), = seen
+    assert ended.is_set() and not before
 
 
 def test_only_the_module_of_the_chosen_command_is_imported(monkeypatch):

@@ -63,7 +63,9 @@ def test_doctor_works_where_nothing_else_does():
             "'urdf_parser_py'))); from rbd_ros.cli.main import main; sys.exit(main(['doctor']))")
     process = subprocess.run([sys.executable, '-c', code], check=False, capture_output=True,
                              cwd=ROOT, text=True)
-    assert process.returncode == 1 and process.stderr == ''
+    assert process.returncode == 1
+    # On a busy machine that takes long.
+    assert not process.stderr.replace('rbd_ros doctor: still working\n', '')
     assert '! lxml' in process.stdout and '! scipy' in process.stdout
     assert '? numba' in process.stdout and '? kernels' in process.stdout
 

@@ -101,7 +101,7 @@ CASES = {
     'twice': (scaled(2.0), 2, ('by one factor for all joints',), ()),
     'currents': (scaled(GAINS), 2, (
         'pan 80', 'lift 110', 'elbow 130', 'wrist 200', 'look like currents',
-        'identify_drive_gains', '--scale pan=0.0125 lift=0.00', 'exceed the effort limits'), ()),
+        'rbd_ros gains', '--scale pan=0.0125 lift=0.00', 'exceed the effort limits'), ()),
     'small currents': (scaled(0.1 / GAINS), 2, ('they look like currents',), ()),
     'without gravity': (without_gravity, 2, (
         'efforts are without gravity', 'effort_convention.states: without_gravity'), ()),
@@ -157,6 +157,20 @@ def test_each_mistake_is_named(arm, name, kind, tmp_path, capfd):
     for text in said:
         assert text in found
     assert ('doubtful' in found) == (code == 2)
+
+
+def test_positions_that_leave_the_limits_when_unwrapped_are_in_doubt(arm, tmp_path, capfd):
+    # The driver wraps the positions of two joints that turn past pi, where these may not be.
+    model = rbd_ros.load_urdf(arm[0])
+    narrow = tmp_path / 'narrow.urdf'
+    narrow.write_text(URDF.replace('-6.2', '-2.8').replace('6.2', '2.8'))
+    path = written(tmp_path, wrapped(model, arm[1]), 'csv')
+    for command, output in (('identify', 'out'), ('replay', 'replay.csv')):
+        assert code_of(command, narrow, path, '-o', tmp_path / output,
+                       '--efforts-are-torques') == 2
+        found = ' '.join(''.join(capfd.readouterr()).split())
+        assert 'positions unwrapped' in found
+        assert 'positions of pan, elbow lie beyond the limits of the URDF' in found
 
 
 @pytest.mark.parametrize('options, factor', [

@@ -219,7 +219,9 @@ def test_deviations_are_columns_and_forces_that_would_be_felt_are_named(arm, fol
     noise = 0.4 * np.array([9.0, 8.0, 7.0, 3.0, 2.0, 1.0, 0.5])
     known = attach(arm, Uncertainty(
         arm.velocity_names, rbd_ros.model.inertial_parameter_names(arm)[-1:], np.zeros((1, 1)),
-        np.zeros((7, 1)), noise[:, None], np.zeros(7)))
+        np.zeros((7, 1)), np.array([noise[:, None], 9.0 * noise[:, None]]), np.zeros(7),
+        np.array([20.0, 100.0])))
+    # Efforts are filtered, and so are external efforts, by the observer.
     tip = arm.moving_joints[-1][0].child
     save_drives(known, folder / 'known.yaml')
     table = replay(folder, 'pushed.csv', '--params', str(folder / 'known.yaml'), '--plot')

@@ -102,8 +102,18 @@ LACKING, OMEGA = np.array([1.0, -2.0, 0.5, 3.0, 0.0, 0.4, 1.0]), 20.0
 def known_arm():
     """Return an arm without friction, and with a known noise."""
     arm = bare_arm()
+    # White noise behind an observer is as large as behind a filter at a quarter of its gain in Hz.
+    bandwidth = np.array([0.25 * 25.0, 100.0])
     return attach(arm, rbd_ros.model.Uncertainty(
-        arm.velocity_names, (), np.zeros((0, 0)), np.zeros((7, 1)), NOISE[:, None], np.zeros(7)))
+        arm.velocity_names, (), np.zeros((0, 0)), np.zeros((7, 1)),
+        np.array([NOISE[:, None], 9.0 * NOISE[:, None]]), np.zeros(7), bandwidth))
+
+
+def test_an_observer_passes_the_noise_of_its_bandwidth():
+    # r' = gain (x - r): the power of white noise up to half the rate that passes.
+    f = np.linspace(0.0, 5000.0, 1_000_001)
+    passed = np.mean(1.0 / (1.0 + (2.0 * np.pi * f / GAIN) ** 2)) * 5000.0
+    assert abs(passed - 0.25 * GAIN) < 0.01
 
 
 def recorded(arm, change=lambda t, tau: tau, keep=lambda t: t >= 0.0, velocity=True):

@@ -3,73 +3,24 @@
 """The guard of joint limits with states that are late or rare, in lock-step with a robot."""
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
+import re
+import runpy
 
+from guard_loop import DELAYS, PERIODS, robot, ROBOTS, run, STEP
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.control import PdGravity
 from rbd_ros.control.motion_guard import MotionGuard
-from rbd_ros.control.references import JointReference
-from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
-from rbd_ros.ros.nodes.simulated_control import gains, with_rotors
-from robots import example_urdf, load_quietly, random_tree
 
-ROBOTS = {'demo_arm': [0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0],
-          'ur5': [0.0, -1.2, 1.5, -1.0, -1.5, 0.0], 'tree': [0.1] * 6}
-PERIODS, DELAYS = (0.02, 0.01, 0.005, 0.002, 0.001), (0.0, 0.005, 0.01, 0.02, 0.04)
-STEP, TOO_FAST = 1e-3, 1.3
 # Joints share energy: one may gain a little of what another has lost.
 TOLERANCE = 1.01
 RATE = 1000.0   # N m/s
 # While commands lag behind the law, in a blend or at a rate limit, joints share more of it.
 LAGGING = 1.1
-
-
-@cache
-def robot(name):
-    """Return a robot with rotors, its start, velocity limits and the gains of pd_gravity."""
-    if name == 'tree':
-        model = replace(with_rotors(random_tree(4, 6, kinds=('revolute',))),
-                        lower=np.full(6, -2.0), upper=np.full(6, 2.0),
-                        velocity_limit=np.full(6, 2.0), effort_limit=np.full(6, 150.0))
-    else:
-        path = (Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf' if name == 'demo_arm'
-                else example_urdf('ur5_robot.urdf'))
-        model = with_rotors(load_quietly(path))
-    start = np.array(ROBOTS[name])
-    found = gains(model, start)
-    return (model, start, np.array(found['pd_gravity.stiffness']),
-            np.array(found['pd_gravity.damping']))
-
-
-def run(name, period, delay, guarded, damping=1.0, rate=0.0, blend=0.0, seconds=0.4):
-    """Return the largest speed of each joint, and the commands."""
-    model, q, stiffness, D = robot(name)
-    q = np.array(q, float)
-    v = TOO_FAST * model.velocity_limit
-    law = PdGravity(model, stiffness if damping else 0.0 * D, damping * D, friction_speed=None)
-    reference, guard, plant = (JointReference(model, q.copy()), MotionGuard(model),
-                               rbd_ros.Workspace(model))
-    commands = EffortCommands(CommandSettings('hold', 10.0, 0.0, 1.0, blend, rate, True))
-    commands.set_joints(model.velocity_names, model.effort_limit)
-    steps, past = round(period / STEP), [(q.copy(), v.copy())] * (round(delay / STEP) + 1)
-    top, sent = np.abs(v), []
-    for k in range(round(seconds / period)):
-        late = past[-1 - round(delay / STEP)]
-
-        def limit(tau, late=late):
-            return guard.limit(tau, *late, reference.q, age=delay + period,
-                               effort_rate=rate or np.inf)
-        tau = law.update(0.0, *late, reference)
-        sent.append(commands.update(tau, 1.0 + k * period, limit if guarded else None).copy())
-        for _ in range(steps):
-            v = v + STEP * plant.forward_dynamics(q, v, sent[-1])
-            q = q + STEP * v
-            past.append((q.copy(), v.copy()))
-            top = np.maximum(top, np.abs(v))
-    return top, np.array(sent)
+DOC = Path(__file__).parents[2] / 'doc'
+# px, of a picture that is drawn on another machine: motions that diverge are chaotic.
+APART = 3.0
 
 
 @pytest.mark.parametrize('delay', DELAYS)
@@ -80,6 +31,14 @@ def test_late_and_rare_states_make_no_guarded_robot_faster(name, period, delay):
     for damping in (1.0, 0.0):
         alone, guarded = (run(name, period, delay, one, damping)[0] for one in (False, True))
         assert np.max(guarded) <= TOLERANCE * np.max(alone)
+
+
+def test_the_picture_of_the_guard_is_that_of_these_motions():
+    drawn = runpy.run_path(str(DOC / 'draw_guard.py'))['draw']()
+    picture, number = (DOC / 'images/guard.svg').read_text(encoding='utf-8'), r'-?\d+(?:\.\d+)?'
+    assert re.sub(number, '', picture) == re.sub(number, '', drawn), 'run python doc/draw_guard.py'
+    apart = np.subtract(*(np.array(re.findall(number, text), float) for text in (picture, drawn)))
+    assert np.max(np.abs(apart)) <= APART, 'run python doc/draw_guard.py'
 
 
 @pytest.mark.parametrize('name', ROBOTS)

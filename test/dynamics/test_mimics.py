@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that mimic others: the compiled folding against products with G, as it is written."""
+"""Joints that mimic others: sums in the kernels against products with G, as it is written."""
 
 from dataclasses import replace
 from inspect import isfunction
@@ -10,7 +10,6 @@ import pytest
 import rbd_ros
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
-from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.quantity import QUANTITIES
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
@@ -39,17 +38,12 @@ def assert_all_equal(got, expected):
         assert relative_error(one, other) < ROUNDING
 
 
-def test_every_method_of_a_workspace_knows_the_coordinates_of_the_robot():
-    methods = {name for name in dir(Workspace)
-               if isfunction(getattr(Workspace, name)) and not name.startswith('_')}
-    assert methods > set(QUANTITIES) and len(QUANTITIES) > 35
-    # These call other methods, whatever the coordinates.
-    composed = {'acceleration_parameter_derivatives', 'bias_torques', 'check',
-                'constrained_dynamics', 'constrained_inverse_dynamics', 'constraint_forces',
-                'forward_dynamics_derivative', 'gravity_torques_derivatives', 'task_inertia',
-                'task_space_dynamics'}
-    assert methods - composed == {name for name, method in vars(CoupledMethods).items()
-                                  if isfunction(method) and not name.startswith('_')}
+def test_only_methods_that_solve_are_not_those_of_the_tree():
+    methods = {name for name, method in vars(CoupledMethods).items()
+               if isfunction(method) and not name.startswith('_')}
+    assert methods == {name for name in QUANTITIES
+                       if name.startswith(('forward_dynamics', 'hybrid_dynamics'))} - {
+                           'forward_dynamics_derivative'}     # calls that of hybrid dynamics
 
 
 @pytest.mark.parametrize('seed', SEEDS)

@@ -113,8 +113,7 @@ def declared():
     yield plain(MoreMethods.com_again)
     Workspace.__bases__ = bases
     del QUANTITIES['com_again']
-    for methods in (CoupledMethods, ClosedMethods):
-        del methods.com_again
+    del ClosedMethods.com_again
 
 
 @pytest.mark.parametrize('make', [lambda: random_tree(0, 5), lambda: with_mimics(

@@ -477,5 +477,12 @@ def test_masked_arrays_are_refused_while_anything_is_masked(masked):
                             (batch.inverse_dynamics, (MODEL, STATES, STATES, many)),
                             (batch.gravity_torques, (MODEL, many)),
                             (rbd_ros.friction_torques, (MODEL, one))):
-        with pytest.raises(rbd_ros.StateError, match='must be real numbers'):
+        with pytest.raises(rbd_ros.StateError, match='must be real numbers, got a masked array: '):
+            function(*given)
+    mask = np.ma.array(np.ones(N, bool), mask=np.arange(N) == masked)
+    masks = np.ma.stack([mask] * 3)
+    for function, given in (
+            (rbd_ros.hybrid_dynamics, (MODEL, X, X, X, X, mask)),
+            (batch.hybrid_dynamics, (MODEL, STATES, STATES, STATES, STATES, masks))):
+        with pytest.raises(rbd_ros.StateError, match=r'truth values, .* got masked_array'):
             function(*given)

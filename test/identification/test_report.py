@@ -5,6 +5,7 @@
 from dataclasses import replace
 import re
 
+from browser import chromium
 import numpy as np
 from optional import Optional
 import pytest
@@ -97,6 +98,74 @@ def test_an_identification_is_drawn_as_it_is(figures, comparison):
         assert set(map(tuple, curve.get_xydata())) == set(
             zip(c.velocity[use, k], c.friction[use, k]))
         assert axes.get_xlabel() == ('rad/s', 'm/s')[k] and axes.get_ylabel() == UNITS[k]
+
+
+LONG = ['left_arm/shoulder_pan_joint', 'j$1$', 'gripper_left_inner_finger_knuckle_joint_of_hand_2',
+        'namespace/' * 7 + 'elbow', 'x' * 150]
+
+
+def texts(axes):
+    """Return all texts of a plot that are drawn."""
+    ticks = [tick.label1 for axis in (axes.xaxis, axes.yaxis) for tick in axis._update_ticks()]
+    found = [axes._left_title, axes.xaxis.label, axes.yaxis.label, axes.xaxis.offsetText,
+             axes.yaxis.offsetText, *ticks]
+    if axes.get_legend():
+        found += axes.get_legend().get_texts()
+    return [one for one in found if one.get_visible() and one.get_text()]
+
+
+@pytest.mark.parametrize('size', [3e-7, 1.0, 12_345.6, 3e7])
+@pytest.mark.parametrize('names', [LONG[:2], LONG[:3], LONG])
+def test_no_label_is_cut_or_lies_upon_another(figures, comparison, names, size):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    def wide(x):
+        return np.resize(x.T, (len(names), len(comparison.time))).T
+
+    # Times of a table may be those of the clock.
+    efforts = [size * wide(x) for x in comparison[3:7]]
+    c = Comparison('run.csv', comparison.time + 1.7e9, wide(comparison.velocity), *efforts,
+                   wide(comparison.usable), np.zeros(len(names)), comparison.segment)
+    identification_report('arm', names, ['N m'] * len(names), [c], [], 'believable', [])
+    assert [len(one.axes) for one in figures] == [len(names), 2 * len(names), len(names)]
+    for one in figures:
+        canvas = FigureCanvasAgg(one)
+        canvas.draw()
+        drawn = [text for axes in one.axes for text in texts(axes)]
+        boxes = [text.get_window_extent(canvas.get_renderer()) for text in drawn]
+        # Every name is there, as it is.
+        shown = [axes.get_title(loc='left') for axes in one.axes]
+        assert list(dict.fromkeys(shown)) == names
+        for k, (text, box) in enumerate(zip(drawn, boxes)):
+            assert box.x0 >= 0.0 and box.y0 >= 0.0, text
+            assert box.x1 <= one.bbox.width and box.y1 <= one.bbox.height, text
+            # Ticks of logarithmic axes may touch.
+            assert '$' in text.get_text() or not any(
+                box.overlaps(other) for other in boxes[:k]), text
+
+
+def test_a_page_shows_all_of_a_report(comparison, tmp_path):
+    c = comparison._replace(name='/home/' + 'folder/' * 30 + 'run.csv')
+    rows = [Row(f'{name}.damping', 'N m s/rad', 0.0, 1.0, 0.1) for name in LONG]
+    path = tmp_path / 'report.html'
+    path.write_text(identification_report('arm' * 60, (LONG[0], LONG[3]), UNITS, [c], rows,
+                                          'believable', []), encoding='utf-8')
+    with chromium() as page:
+        page.get(path.as_uri())
+        # Tables scroll; nothing else is wider than the page.
+        assert page.execute_script("""
+            return [...document.querySelectorAll('h1, h2, p, img')].filter(
+                one => one.getBoundingClientRect().right > document.documentElement.clientWidth
+                    || one.scrollWidth > one.clientWidth).map(one => one.outerHTML.slice(0, 99))
+            """) == []
+        shown = page.execute_script("""
+            return [...document.images].map(one => [one.naturalWidth, one.clientWidth,
+                one.clientHeight / one.clientWidth - one.naturalHeight / one.naturalWidth])""")
+        assert len(shown) == 3
+        for natural, width, distortion in shown:
+            assert natural == 1080 and width > 700 and abs(distortion) < 1e-2
+        cells = [one.text for one in page.find_elements('tag name', 'td')]
+        assert {f'{name}.damping' for name in LONG} <= {*cells}
 
 
 def band(axes):

@@ -164,6 +164,7 @@ def test_a_given_cutoff_is_used(arm):
     assert samples.cutoff == 4.0
     assert largest(samples.tau - low_pass(one.effort, samples.rate, 4.0)) < SAME * largest(
         one.effort)
+    assert largest(samples.raw - one.effort) < SAME * largest(one.effort)
 
 
 @pytest.mark.parametrize('delay', [0.03, 0.8, -0.8])
@@ -173,7 +174,9 @@ def test_a_given_delay_is_removed(arm, delay):
                    for x in (delay, 0.0))
     assert late.delay == late.delay_removed == delay and late.delay_deviation == 0.0
     inner = np.any(late.usable, axis=1)
-    assert largest((late.tau - right.tau)[inner]) < EDGES * largest(right.tau)
+    for label in ('tau', 'raw'):
+        difference = getattr(late, label) - getattr(right, label)
+        assert largest(difference[inner]) < EDGES * largest(right.tau)
 
 
 def test_continuous_joints_are_unwrapped(wheel):

@@ -13,10 +13,10 @@ import numba
 import numpy as np
 from optional import Optional
 import pytest
-from rbd_ros.kernels.coordinates import fold_vector
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.kernel_cache import Directory
+from small_kernels import fold_vector
 
 psutil = Optional('psutil')
 

@@ -8,11 +8,14 @@ import runpy
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+from demo_gains import launched, warning
 import pytest
 from rbd_ros import load_urdf_string
+from rbd_ros.control.laws import control_laws
 from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware
 from rbd_ros.ros.launch.controller_guard import start as start_guard
+from rbd_ros.ros.launch.launch_files import values_for
 from rbd_ros.ros.launch.launch_plan import LaunchError
 from rclpy.parameter import Parameter
 import yaml
@@ -179,7 +182,7 @@ def test_commands_begin_with_a_blend_and_end_at_zero(start, tmp_path):
     mine = tmp_path / 'mine.yaml'
     mine.write_text('/**:\n  ros__parameters:\n    blend_time: 1.0\n')
     assert [Path(path).name for path in start(params=str(mine), mode='gravity').node.parameters[
-        :-1]] == ['commands.param.yaml', 'mine.yaml']
+        :-1]] == ['drives.yaml', 'gains.yaml', 'commands.param.yaml', 'mine.yaml']
     values = yaml.safe_load((CONFIG / 'commands.param.yaml').read_text())['/**'][
         'ros__parameters']
     assert values == {'blend_time': 0.5, 'on_stale': 'ramp_down', 'limit_efforts': True}
@@ -190,7 +193,8 @@ def test_with_a_mode_the_torque_controller_is_fed(start):
     assert (bringup.node.executable, bringup.node.name) == ('torque_controller',) * 2
     assert own(bringup)['mode'] == 'computed_torque'
     assert [Path(path).name for path in bringup.node.parameters[:-1]] == [
-        'ur.yaml', 'dynamics.param.yaml', 'torque_controller.param.yaml', 'commands.param.yaml']
+        'ur.yaml', 'dynamics.param.yaml', 'torque_controller.param.yaml', 'drives.yaml',
+        'gains.yaml', 'commands.param.yaml']
 
 
 def test_mock_hardware_is_where_joints_can_be_and_the_robot_stays_the_same(arm):
@@ -212,9 +216,39 @@ def test_a_robot_of_ones_own_stands_where_its_limits_allow_it(start, arm):
 
 
 def test_hardware_of_ones_own_is_left_alone(start, arm):
+    assert description(start(model=arm(WITH_HARDWARE))) == WITH_HARDWARE
+
+
+@pytest.mark.parametrize('values, starts', [
+    ('{springs: true}', False), ('{blend_time: 0.0, effort_rate_limit: 9.0}', False),
+    ('{blend_time: 0.0}', True)])
+def test_hardware_without_efforts_needs_commands_that_start_at_their_full_size(
+        start, arm, tmp_path, values, starts):
     text = ROBOT.replace('</robot>', HARDWARE.format(''.join(
         JOINT.format(name, 'effort', 'velocity') for name in ('zeta', 'alpha'))))
-    assert description(start(model=arm(text))) == text
+    mine = tmp_path / 'mine.yaml'
+    mine.write_text(f'dynamics: {{ros__parameters: {values}}}')
+    if starts:
+        assert description(start(model=arm(text), params=str(mine))) == text
+        return
+    with pytest.raises(LaunchError, match=r"'effort' for the joint 'zeta'.*blend_time: 0"):
+        start(model=arm(text), params=str(mine))
+
+
+@pytest.mark.parametrize('mode', control_laws())
+def test_the_demo_arm_has_the_gains_of_the_plain_demo_which_suit_the_rates_of_managers(
+        start, mode):
+    values, plain = values_for(start(mode=mode, task_link='tool').node.parameters,
+                               '/torque_controller'), launched(mode)
+    assert {name: values[name] for name in plain if name != 'robot_description'} == {
+        name: one for name, one in plain.items() if name != 'robot_description'} | {
+        name: values[name] for name in ('blend_time', 'on_stale')}
+    # 500 Hz in the file of controllers, 100 Hz by default; states are used a period later.
+    for period in (0.002, 0.01):
+        assert warning(values, period, period) == ''
+    if mode == 'pd_gravity':
+        # The default gains, and links without rotors.
+        assert 'diverges' in warning({'mode': mode, 'pd_gravity.damping': [5.0]}, 0.002, 0.002)
 
 
 def test_joints_may_be_in_another_order_and_fewer(start, arm, tmp_path):
@@ -402,12 +436,14 @@ def test_a_parameter_that_a_loaded_controller_does_not_have_is_an_error(beside, 
         beside(Manager(joints=['zeta', 'alpha']), controllers=str(path))
 
 
-def test_beneath_an_active_controller_efforts_must_be_measured(beside):
+def test_beneath_an_active_controller_efforts_must_be_measured(beside, tmp_path):
+    mine = tmp_path / 'mine.yaml'
+    mine.write_text('dynamics: {ros__parameters: {blend_time: 0.0}}')
     text = WITH_HARDWARE.replace('<state_interface name="effort"/>', '')
     assert text != WITH_HARDWARE
-    assert beside(Manager('inactive', ['zeta', 'alpha']), text)
+    assert beside(Manager('inactive', ['zeta', 'alpha']), text, params=str(mine))
     with pytest.raises(LaunchError, match="no state_interface 'effort' for the joint 'zeta'"):
-        beside(Manager('active', ['zeta', 'alpha']), text)
+        beside(Manager('active', ['zeta', 'alpha']), text, params=str(mine))
 
 
 def test_a_running_manager_moves_the_robot_that_is_described_and_no_other(beside, arm, tmp_path):

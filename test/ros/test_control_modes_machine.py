@@ -23,13 +23,13 @@ import numpy as np
 from rbd_msgs.msg import ReferenceStatus
 import rbd_ros
 from rbd_ros import all_terms, inverse_dynamics, with_gravity
-from rbd_ros._internal.setting import settings_of
 from rbd_ros.control import (CartesianImpedance, EffortConvention, Hybrid, JointImpedance,
                              JointReference, PoseMotion, PoseReference, SlotineLi)
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.control.control_modes import ControlModes
 from rbd_ros.ros.control.control_settings import ControlSettings
 from rbd_ros.ros.control.reference_receiver import LawSettings
+from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.parameters.parameters import assemble
 from rbd_ros.ros.runtime.report import Report
 from scipy.spatial.transform import Rotation
@@ -58,13 +58,13 @@ SPEED, ANGULAR_SPEED, PEAK = 0.2, 1.0, 1.875
 SHORTEST, STOP = 0.5, 0.25
 # rad and s: a step of the reference or of its velocity would be hundreds of times larger.
 CONTINUOUS = 1e-3
-DEFAULTS = {name: one.default for name, one in settings_of((ControlSettings,)).items()}
+DEFAULTS = {name: one.default for name, one in TorqueController.settings.items()}
 MOSTLY = st.sampled_from([True, True, True, False])
 
 
 def chosen_gains(**changes):
     """Return settings with which each mode differs from the others, with changes."""
-    return assemble((ControlSettings,), {
+    return assemble(TorqueController.kinds, {
         **DEFAULTS, 'mode': 'pd_gravity', 'slotine_li.rate': (RATE,),
         'slotine_li.adaptation': ADAPTATION, 'slotine_li.links': (LINK,),
         'hybrid.free_joints': (FREE,), 'cartesian_speed': SPEED, 'angular_speed': ANGULAR_SPEED,

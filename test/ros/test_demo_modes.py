@@ -11,7 +11,6 @@ exactly the criteria that it should.
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros._internal.setting import settings_of
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances
 from rbd_ros.ros.control.control_settings import ControlSettings
@@ -21,6 +20,7 @@ from rbd_ros.ros.demo.command import MODES, prepare
 from rbd_ros.ros.demo.motions import LEAD
 from rbd_ros.ros.demo.robots import DemoFailed
 from rbd_ros.ros.demo.session import Phase, Sample, Session
+from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.parameters.parameters import assemble
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
@@ -29,7 +29,7 @@ pytest.importorskip('mujoco')
 
 # s: of the physics, and between commands.
 STEP, PERIOD = 1e-3, 2e-3
-DEFAULTS = {name: one.default for name, one in settings_of((ControlSettings,)).items()}
+DEFAULTS = {name: one.default for name, one in TorqueController.settings.items()}
 
 
 class Lockstep(Session):
@@ -60,13 +60,13 @@ class Lockstep(Session):
     def _begin(self):
         """Begin with a new law, which holds the robot where it is."""
         given, q = {**DEFAULTS, **self._parameters}, self.physics.q
-        self._task = given.pop('task_link', '')
-        friction = given.pop('friction', False)
+        self._task = given['task_link']
+        friction = given['friction']
         if self.fault == 'stiffness' and 'cartesian_impedance.stiffness' in self._parameters:
             given['cartesian_impedance.stiffness'] = [
                 1.07 * x for x in given['cartesian_impedance.stiffness']]
         self._law = make_controller(
-            assemble((ControlSettings,), given).select(ControlSettings),
+            assemble(TorqueController.kinds, given).select(ControlSettings),
             Circumstances(self.model, self._task, q, friction, 0.02))
         self._reference = (
             PoseReference(rbd_ros.forward_kinematics(self.model, q)[

@@ -30,7 +30,9 @@ class CheckMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.said = []
-        self.one = EffortCheck(SimpleNamespace(warning=self.said.append))
+        self.left_out = []
+        self.one = EffortCheck(SimpleNamespace(warning=self.said.append,
+                                               info=self.left_out.append))
         self.robots = [SimpleNamespace(
             model=model, workspace=Workspace(model), base_joint=None, time_stamp=Time(),
             convention=EffortConvention(), states=SimpleNamespace()) for model in MODELS]
@@ -52,9 +54,10 @@ class CheckMachine(RuleBasedStateMachine):
     @rule(times=st.sampled_from([1, 10, 30, 60]),
           pause=st.sampled_from([0.0041, 0.021, 0.11, -5.0]),
           speed=st.sampled_from([0.0, 0.0, 0.005, 0.05, np.nan]),
-          share=st.sampled_from([1.0, 1.0, 0.1, -1.0, 0.0, np.nan]))
-    def states(self, times, pause, speed, share):
-        """Let states come, at rest or not."""
+          share=st.sampled_from([1.0, 1.0, 0.1, -1.0, 0.0, np.nan]),
+          unmeasured=st.sampled_from([None, None, ('effort', 0), ('effort', 2), ('v', 2)]))
+    def states(self, times, pause, speed, share, unmeasured):
+        """Let states come, at rest or not, perhaps without an effort or velocity of a joint."""
         robot, nv = self.robot, self.robot.model.nv
         if self.seen is not robot:
             self.seen, self.judged, self.finding, self.rest = robot, False, '', []
@@ -65,18 +68,23 @@ class CheckMachine(RuleBasedStateMachine):
             effort = share * gravity_torques(robot.model, q)
             if robot.model is MODELS[1]:
                 effort = effort + np.sign(share) ** 2 * HOLDING
-            robot.states = SimpleNamespace(q=q, v=np.full(nv, speed), effort=effort)
+            robot.states = SimpleNamespace(q=q, v=np.full(nv, speed), effort=effort.copy())
+            if unmeasured:
+                getattr(robot.states, unmeasured[0])[unmeasured[1]] = np.nan
             self.one.note(robot)
             if not self.judged:
-                self._witness(speed, share, effort)
+                self._witness(speed, share, effort, unmeasured and unmeasured[1])
             assert self.one.finding == self.finding
             assert bool(self.finding) == any(self.finding == text for text in self.said[-1:]) or (
                 not self.finding)
 
-    def _witness(self, speed, share, effort):
+    def _witness(self, speed, share, effort, unmeasured):
+        if self.rest and self.unmeasured != unmeasured:
+            self.rest = []
         if not (speed <= REST and abs(share) > 0.0):
             self.rest = []
             return
+        self.unmeasured = unmeasured
         self.rest.append((self.now, effort))
         if len(self.rest) >= MANY and self.now - self.rest[0][0] >= LONG:
             self.judged = True
@@ -84,6 +92,13 @@ class CheckMachine(RuleBasedStateMachine):
             if self.robot.model is MODELS[1]:
                 mean = mean - HOLDING
             g = gravity_torques(self.robot.model, np.full(self.robot.model.nv, 0.5))
+            names = self.robot.model.velocity_names
+            if unmeasured is not None:
+                mean, g = (np.delete(x, unmeasured) for x in (mean, g))
+                assert self.left_out.pop() == ('efforts at rest were compared without those of '
+                                               f'{names[unmeasured]}, which are not measured')
+                assert f"'{names[unmeasured]}'" not in self.one.finding
+            assert not self.left_out
             errors = [np.linalg.norm(mean - g), np.linalg.norm(mean), np.linalg.norm(mean + g)]
             assert bool(self.one.finding) == (
                 min(errors[1:]) < 0.5 * errors[0] or errors[0] > 0.7 * np.linalg.norm(g))

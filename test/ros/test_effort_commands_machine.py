@@ -159,6 +159,7 @@ class CommandMachine(RuleBasedStateMachine):
     def teardown(self):
         """Count what was checked."""
         counts['checked'] += self.watch.checked
+        counts['means'] += self.watch.means
 
 
 def test_commands_keep_their_invariant():
@@ -170,4 +171,5 @@ def test_commands_keep_their_invariant():
     while counts['steps'] < STEPS:
         CommandMachine.TestCase('runTest').runTest()
     assert counts['checked'] > STEPS
+    assert counts['means'] > STEPS
     print(dict(counts))

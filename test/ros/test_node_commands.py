@@ -97,16 +97,20 @@ def test_measured_efforts_are_commands_after_the_conventions_of_both(harness, mo
 
 
 @pytest.mark.parametrize('limits', [{'blend_time': 0.5}, {'effort_rate_limit': 20.0}])
-def test_commands_that_cannot_start_where_the_robot_is_do_not_start(harness, model, state, limits):
+def test_commands_that_cannot_start_where_the_robot_is_do_not_start(
+        harness, model, state, capfd, limits):
     node = harness(state_timeout=60.0, **limits)
     names, heard = state[0], node.heard['~/effort_commands']
     for efforts, reason in (
-            ((), f"the efforts of {', '.join(names)} at which commands must start are not "),
+            ((), f"the efforts of {', '.join(names)} at which commands must start are not "
+                 'measured: publish them, or start at the full size with blend_time: 0 and '),
             ([0.0, np.nan, *4 * [0.0]], f'the efforts of {names[1]} at which commands must'),
             ([*5 * [0.0], -8300.0], f'which are far beyond the limits of {names[5]}: check')):
         keep_sending(node, (*state, efforts), lambda: reason in node.node.publishing  # noqa: B023
                      .why_no_commands())
         assert not heard
+    assert '[WARN]' in next(line for line in capfd.readouterr().err.splitlines()
+                            if 'blend_time: 0' in line)
     said(node, '~/effort_commands is withheld: commands cannot start at the measured', WARN)
     # Nothing is needed for commands that start at their full size.
     node.node.set_parameters([Parameter(name, value=0.0) for name in limits])

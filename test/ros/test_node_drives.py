@@ -156,12 +156,14 @@ def test_friction_is_brought_up_by_the_effort_commands_alone(harness):
 def test_the_deviation_of_torques_is_that_of_the_uncertainty(harness, arm):
     known = Uncertainty(arm.velocity_names, ('wrist_3_link/mcy', 'elbow_joint.friction'),
                         np.array([[0.2, 0.1], [0.0, 0.5]]), np.tile([0.5, 1.5], (6, 1)),
-                        np.linspace(0.1, 1.2, 12).reshape(6, 2), np.zeros(6))
+                        np.linspace(0.1, 2.4, 24).reshape(2, 6, 2), np.zeros(6),
+                        np.array([5.0, 100.0]))
     node = harness(ARM, missing_velocity='withhold', friction_dead_band=0.05, **drives(
         friction=[2.0, 1.0]), **{f'uncertainty.{label}': value for label, value in {
             'joints': [*known.joints], 'parameters': [*known.parameters],
             'factor': [0.2, 0.1, 0.5], 'speed': known.speed.ravel().tolist(),
             'noise': known.noise.ravel().tolist(), 'external': [0.0] * 6,
+            'bandwidth': known.bandwidth.tolist(),
             'inertial': rbd_ros.model.inertial_parameters(arm).tolist()}.items()})
     robot = attach(with_friction(arm, friction={'wrist_1_joint': 2.0, 'elbow_joint': 1.0}), known)
     for seed in range(2):
@@ -169,7 +171,9 @@ def test_the_deviation_of_torques_is_that_of_the_uncertainty(harness, arm):
         v[2] *= 0.03
         got = node.answer(arm.velocity_names, q, v, topic='~/torque_deviation')
         assert got.name == list(arm.velocity_names)
-        expected = rbd_ros.analysis.torque_deviation(robot, q, v, 0.0 * v, smooth=0.05)
+        # Efforts of joint states are not filtered.
+        expected = rbd_ros.analysis.torque_deviation(robot, q, v, 0.0 * v, smooth=0.05,
+                                                     bandwidth=100.0)
         assert relative_error(got.effort, expected) < AGREEMENT
 
 

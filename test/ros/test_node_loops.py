@@ -4,7 +4,7 @@
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Inertia
-from harness import Harness
+from harness import Harness, keep_sending, said
 import numpy as np
 import pytest
 from rbd_msgs.srv import (
@@ -199,6 +199,23 @@ def test_passive_joints_cannot_be_commanded(harness):
         node.settle()
         assert "command_joints names 'rocker'" in node.node.report.last_error
         assert node.node.robot is None
+    finally:
+        node.close()
+
+
+def test_friction_of_passive_joints_is_compensated_only_with_all_velocities():
+    node = Harness(TEXTS['palletizer'], friction=True, state_timeout=60.0,
+                   topics=('~/effort_commands',))
+    try:
+        model, q, _, own = moving('palletizer')
+        g = rbd_ros.gravity_torques(model, q)
+        got = node.answer(model.velocity_names, own, [1.0] * 4, topic='~/effort_commands')
+        assert np.min(np.abs(got.data - g)) > 1.0
+        heard = node.heard['~/effort_commands']
+        keep_sending(node, (model.velocity_names, own, [1.0, np.nan, 1.0, 1.0]),
+                     lambda: np.allclose(heard[-1].data, g))
+        said(node, 'do not compensate friction of ' + ', '.join(model.velocity_names),
+             DiagnosticStatus.WARN)
     finally:
         node.close()
 

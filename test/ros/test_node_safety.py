@@ -284,7 +284,24 @@ def test_fault_4_commands_go_on_without_friction_where_velocities_end(harness):
     # Never to zero, and not in one step.
     assert np.all(np.abs([message.data for message in heard[begin:]]) >= 9.81 - 7.0 - 1e-6)
     assert largest_step(heard, begin - 1) < 0.25 * 7.0
-    said(node, 'commands do not compensate friction: velocities are unknown', WARN)
+    said(node, 'commands do not compensate friction of a, b, c: velocities are unknown', WARN)
+
+
+@pytest.mark.parametrize('velocity', [np.nan, np.inf])
+def test_fault_4_a_joint_without_a_velocity_takes_no_friction_from_others(harness, velocity):
+    text = fan('abc').replace('<axis', '<dynamics damping="5" friction="2"/><axis')
+    node = harness(text, friction=True, state_timeout=60.0)
+    heard, full = node.heard['~/effort_commands'], 5.0 * 0.98 + 2.0
+    expected = np.array([EFFORTS[x] for x in 'abc'])
+    keep_sending(node, (list('abc'), [0.0] * 3, [1.0] * 3), lambda: heard and np.allclose(
+        heard[-1].data, expected + full, atol=1e-6))
+    begin = len(heard)
+    keep_sending(node, (list('abc'), [0.0] * 3, [1.0, velocity, 1.0]), lambda: np.allclose(
+        heard[-1].data, expected + [full, 0.0, full], atol=1e-6))
+    for message in heard[begin:]:
+        assert np.allclose(np.array(message.data)[[0, 2]], (expected + full)[[0, 2]], atol=1e-6)
+    assert largest_step(heard, begin - 1) < 0.25 * full
+    said(node, 'commands do not compensate friction of b: velocities are unknown', WARN)
 
 
 # -- Listeners. -----------------------------------------------------------------------------------

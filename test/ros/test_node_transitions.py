@@ -3,6 +3,7 @@
 """Transitions of the life cycle while states stream, requests run and callbacks wait."""
 
 import contextlib
+import re
 from time import monotonic
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -19,10 +20,12 @@ from rbd_ros.ros.runtime.rclpy_workarounds import make_executor
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from rclpy.task import Future
+from robots import example_urdf
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 pytestmark = pytest.mark.usefixtures('domain')
+ARM = example_urdf('ur10_robot.urdf').read_text()
 KINDS = pytest.mark.parametrize('kind', [DynamicsNode, TorqueController])
 TRANSITIONS = ('configure', 'activate', 'deactivate', 'cleanup')
 
@@ -75,6 +78,34 @@ def test_a_response_to_a_service_that_is_gone_is_dropped(kind, harness):
 @pytest.mark.parametrize('seed', [0, 1])
 def test_transitions_at_any_moment_raise_nothing(kind, events, seed, state, harness):
     one = harness(kind=kind)
+    with disturbed(one, events, seed, state) as disturb:
+        for _ in range(60):
+            disturb(TRANSITIONS)
+        assert one.node.report.counts['errors'] == 0, one.node.report.last_error
+        change(one.node, 'configure')
+        change(one.node, 'activate')
+        assert one.node.active
+
+
+@KINDS
+@pytest.mark.parametrize('events', [True, False])
+@pytest.mark.parametrize('seed', range(4))
+def test_a_shutdown_at_any_moment_raises_nothing(kind, events, seed, state, harness):
+    one = harness(kind=kind)
+    with disturbed(one, events, seed, state) as disturb:
+        # Active at first; for other seeds after any transitions.
+        for _ in range(4 * seed):
+            disturb(TRANSITIONS)
+        disturb(['shutdown'])
+        for _ in range(5):
+            disturb([*TRANSITIONS, 'shutdown'])
+        assert not one.node.configured
+        assert one.node.report.counts['errors'] == 0, one.node.report.last_error
+
+
+@contextlib.contextmanager
+def disturbed(one, events, seed, state):
+    """Yield a function that triggers one of some transitions among states and requests."""
     rng, executor = np.random.default_rng(seed), make_executor(events)
     one.executor.remove_node(one.node)
     one.executor.remove_node(one.peer)
@@ -83,7 +114,8 @@ def test_transitions_at_any_moment_raise_nothing(kind, events, seed, state, harn
     clients = [one.peer.create_client(kind_of, f'{one.name}/{name}') for kind_of, name in (
         (InverseDynamics, 'inverse_dynamics'), (DynamicsTerms, 'dynamics_terms'),
         (SetBool, 'enable_commands'), (Trigger, 'calibrate_contact'))]
-    for _ in range(60):
+
+    def disturb(transitions):
         for _ in range(rng.integers(1, 6)):
             one.send(*state)
         for client in clients:
@@ -91,12 +123,9 @@ def test_transitions_at_any_moment_raise_nothing(kind, events, seed, state, harn
                 client.call_async(client.srv_type.Request())
         if rng.random() < 0.2:
             one.describe('<robot name="none">' if rng.random() < 0.5 else '')
-        executor.create_task(change, one.node, TRANSITIONS[rng.integers(4)])
+        executor.create_task(change, one.node, transitions[rng.integers(len(transitions))])
         executor.spin_until_future_complete(Future(), rng.choice([0.0, 0.003, 0.03]))
-    assert one.node.report.counts['errors'] == 0, one.node.report.last_error
-    change(one.node, 'configure')
-    change(one.node, 'activate')
-    assert one.node.active
+    yield disturb
     executor.remove_node(one.node)
     executor.remove_node(one.peer)
     executor.shutdown()
@@ -114,6 +143,36 @@ def test_a_node_that_cannot_be_configured_repeats_its_reason_until_it_can(kind, 
     end = monotonic() + 1.0
     one.spin_until(lambda: monotonic() > end)
     assert 'gravity must be' not in one.diagnosis()[1]
+
+
+@KINDS
+@pytest.mark.parametrize('wrong, reason', [
+    ({'robot_description': ARM.replace('robot', 'robo')}, 'robo'),
+    ({'robot_description': ARM, 'task_link': 'nose'}, "'nose'"),
+    ({'robot_description': re.sub(' effort="[^"]*"', ' effort="0"', ARM), 'limit_efforts': True},
+     'set command_limits')])
+def test_a_description_in_a_parameter_that_cannot_be_used_is_a_reason_not_to_configure(
+        kind, wrong, reason, harness):
+    one = harness(None, kind=kind, **wrong)
+    assert not one.node.configured
+    level, message, _ = one.diagnosis()
+    assert level == DiagnosticStatus.ERROR and reason in message
+    if reason != 'robo':
+        one.node.set_parameters([Parameter('task_link', value=''),
+                                 Parameter('limit_efforts', value=False)])
+        change(one.node, 'configure')
+        one.spin_until(lambda: one.node.robot is not None)
+
+
+def test_a_mode_that_moves_the_task_link_is_not_configured_without_one(harness):
+    one = harness(None, kind=TorqueController, mode='cartesian_impedance')
+    assert not one.node.configured
+    assert 'cartesian_impedance needs the parameter task_link' in one.diagnosis()[1]
+    one.node.set_parameters([Parameter('mode', value='gravity')])
+    change(one.node, 'configure')
+    assert one.node.configured
+    result, = one.node.set_parameters([Parameter('mode', value='cartesian_impedance')])
+    assert not result.successful and 'task_link' in result.reason
 
 
 def test_an_error_during_a_transition_is_repeated_too(harness, monkeypatch):

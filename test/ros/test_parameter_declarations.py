@@ -5,11 +5,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+from demo_gains import launched, made, slowest_rate
 from harness import ros
 import numpy as np
 from parameter_files import files
 import pytest
-from rbd_ros import load_urdf, neutral
+from rbd_ros import gravity_torques, load_urdf, mass_matrix, neutral
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.control.controller import Circumstances
 from rbd_ros.control.laws import control_laws
@@ -43,14 +44,39 @@ def node():
 
 def control_settings(**values):
     """Return the settings of the torque controller with their defaults, and some values."""
-    defaults = {name: one.default for name, one in settings_of((ControlSettings,)).items()}
+    defaults = {name: one.default for name, one in TorqueController.settings.items()}
     assert values.keys() <= defaults.keys()
-    return assemble((ControlSettings,), {**defaults, **values}).select(ControlSettings)
+    return assemble(TorqueController.kinds, {**defaults, **values}).select(ControlSettings)
 
 
-@pytest.mark.parametrize('path', files(), ids=lambda path: path.name)
-def test_generated_files_are_up_to_date(path):
-    assert path.read_text(encoding='utf-8') == files()[path], 'run `make params`'
+def test_generated_files_are_up_to_date():
+    for path, text in files().items():
+        assert path.read_text(encoding='utf-8') == text, 'run `make params`'
+
+
+@pytest.mark.parametrize('mode', ['pd_gravity', 'joint_impedance', 'computed_torque'])
+@pytest.mark.parametrize('late', [0, 1])
+def test_the_smallest_rates_of_the_demo_arm_hold_with_springs_too(mode, late):
+    values = launched(mode)
+    rate = slowest_rate(values, age=None if late else 0.0)
+    _, law, q, reference = made(values)
+    n, h = len(q), 1e-4
+    # Gravity and its compensation cancel; K and D are those of the law per inertia.
+    M, push = mass_matrix(law.model, q), [
+        law.update(0.0, q + x, y, reference) - gravity_torques(law.model, q + x)
+        for one in h * np.eye(n) for x, y in ((one, 0 * q), (-one, 0 * q), (0 * q, one),
+                                              (0 * q, -one))]
+    K, D = (np.linalg.solve(M, np.transpose(push)[:, k + 1::4] - np.transpose(push)[:, k::4])
+            / (2.0 * h) for k in (0, 2))
+
+    def largest(rate):
+        T, one, none = 1.0 / rate, np.eye(n), np.zeros((n, n))
+        move = np.block([[one, T * one], [none, one]])
+        held = np.vstack((0.5 * T * T * one, T * one)) @ np.hstack((K, D))
+        step = (np.block([[move, -held], [np.eye(2 * n), np.zeros((2 * n, 2 * n))]]) if late
+                else move - held)
+        return np.max(np.abs(np.linalg.eigvals(step)))
+    assert largest(0.95 * rate) > 1.0 > largest(1.2 * rate)
 
 
 def test_declarations_are_consistent():

@@ -3,7 +3,9 @@
 """What the simulated robot and the demo say of themselves, and the damping that they choose."""
 
 from collections import deque
+from contextlib import suppress
 import math
+from threading import Timer
 
 from harness import ros
 import numpy as np
@@ -12,9 +14,14 @@ import rbd_ros
 from rbd_ros.ros.demo import gravity
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import rest_position, SimulatedRobot, with_damping
+from rbd_ros.ros.runtime.rclpy_workarounds import make_executor, spin
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.simulator import Simulator
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.task import Future
 from robots import load_quietly
 from std_msgs.msg import Float64MultiArray
 
@@ -88,6 +95,47 @@ def robot():
         yield make
         for node in made:
             node.destroy_node()
+
+
+@pytest.mark.parametrize('events', [True, False])
+@pytest.mark.parametrize('end', ['destroyed', 'shut down'])
+@pytest.mark.parametrize('seed', range(3))
+def test_an_end_at_any_moment_while_states_stream_raises_nothing(events, end, seed):
+    with ros():
+        node, peer = SimulatedRobot(parameter_overrides=[Parameter('rate', value=1000.0)]), Node(
+            'peer')
+        commands = peer.create_publisher(Float64MultiArray, '/simulated_robot/commands', 10)
+        peer.create_timer(1e-3, lambda: commands.publish(Float64MultiArray(data=[1.0] * 7)))
+        sent, publish = [], node._publisher.publish
+        node._publisher.publish = lambda state: (publish(state), sent.append(state))
+        executor = make_executor(events)
+        executor.add_node(node)
+        executor.add_node(peer)
+        rng = np.random.default_rng(seed)
+        while not sent or node._tau is None:
+            executor.spin_once(0.01)
+        executor.spin_until_future_complete(Future(), rng.uniform(0.0, 0.01))
+        if end == 'destroyed':
+            executor.create_task(node.destroy_node)
+            executor.spin_until_future_complete(Future(), 0.05)
+        else:
+            Timer(rng.uniform(0.0, 0.01), rclpy.try_shutdown).start()
+            with suppress(ExternalShutdownException):       # a normal end, see entry_points
+                spin(executor, Future())
+        executor.shutdown()
+
+
+@pytest.mark.parametrize('shut_down', [True, False])
+def test_callbacks_that_wait_while_the_robot_ends_do_nothing(shut_down):
+    with ros():
+        node = SimulatedRobot()
+        node._on_command(Float64MultiArray(data=[0.0] * 7))
+        if shut_down:
+            rclpy.try_shutdown()
+        else:
+            node.destroy_node()
+        node._on_timer()
+        node._describe()
 
 
 def test_brakes_hold_without_effort_and_then_the_last_command_is_the_effort(robot):

@@ -14,14 +14,15 @@ pytestmark = pytest.mark.usefixtures('domain')
 
 
 def test_fault_66_a_mode_without_what_it_needs_commands_nothing(harness, state):
-    node = harness(kind=TorqueController, mode='cartesian_impedance', state_timeout=60.0)
+    node = harness(kind=TorqueController, mode='pd_gravity', control_joints=['elbow_joint'],
+                   state_timeout=60.0)
     heard = node.heard['~/effort_commands']
     sent = []
     keep_sending(node, state, lambda: sent.append(0) or len(sent) > 20)
     level, message, _ = node.diagnosis()
     assert level == DiagnosticStatus.ERROR
-    assert 'mode cartesian_impedance commands nothing: ' in message
-    assert 'task_link' in message
+    assert 'mode pd_gravity commands nothing: ' in message
+    assert 'control_joints must name every joint' in message
     assert not heard
 
 

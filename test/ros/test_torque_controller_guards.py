@@ -12,6 +12,7 @@ import pinocchio
 import pytest
 from rbd_msgs.msg import ReferenceStatus
 from rbd_msgs.srv import SetMode
+from rbd_ros.ros.control.law_factory import damping_limit
 from rclpy.parameter import Parameter
 from torque_loop import BlockedRobot, Loop
 from trajectory_msgs.msg import JointTrajectory
@@ -314,22 +315,94 @@ def test_fault_72_damping_that_diverges_at_the_rate_of_the_states_is_said_with_t
         assert is_unstable(loop) == diverges
 
 
-def is_unstable(loop):
-    """Return whether small velocities grow from state to state, by Pinocchio, of the law alone."""
+def is_unstable(loop, late=0):
+    """Return whether velocities of some states before grow, by Pinocchio, of the law alone."""
     model, modes = pinocchio.buildModelFromUrdf(str(URDF)), loop.node.modes
     data, q, reference = model.createData(), loop.robot.q, None
     if modes._following is not None:
         reference = modes._following.at(loop.now)
     M = pinocchio.crba(model, data, q)
     M = np.triu(M) + np.triu(M, 1).T
-    v = 1e-6 * np.random.default_rng(0).normal(size=7)
+    v = [1e-6 * np.random.default_rng(0).normal(size=7)] * (late + 1)
     still = modes._controller.update(loop.now, q, np.zeros(7), reference)
-    for _ in range(300):
-        tau = modes._controller.update(loop.now, q, v, reference) - still
-        v = v + loop.period * np.linalg.solve(M, tau)
-        if np.max(np.abs(v)) > 1e-4:
+    for _ in range(300 * (late + 1)):
+        tau = modes._controller.update(loop.now, q, v[-1 - late], reference) - still
+        v.append(v[-1] + loop.period * np.linalg.solve(M, tau))
+        if np.max(np.abs(v[-1])) > 1e-4:
             return True
     return False
+
+
+@pytest.mark.parametrize('late', range(13))
+def test_damping_of_late_states_is_stable_while_the_roots_of_its_polynomial_are(late):
+    def largest(x):
+        return np.max(np.abs(np.roots([1.0, -1.0, *np.zeros(late - 1), x] if late
+                                      else [1.0, x - 1.0])))
+    limit = float(damping_limit(np.array(late)))
+    assert largest(limit) == pytest.approx(1.0, abs=1e-6)
+    assert largest(0.99 * limit) < 1.0 < largest(1.01 * limit)
+
+
+@pytest.mark.parametrize('late', [0.1, 0.25, 0.5, 0.6, 0.9, 1.1, 1.5, 2.7, 5.5, 10.3])
+def test_the_limit_between_whole_periods_is_below_the_true_one_by_a_tenth_at_most(late):
+    # A velocity between two samples lies on the line between them.
+    n, share = divmod(late, 1.0)
+
+    def largest(x):
+        p = np.array([1.0, -1.0, *np.zeros(int(n) + 1)])
+        p[-2:] += x * np.array([1.0 - share, share])
+        return np.max(np.abs(np.roots(p)))
+    limit = float(damping_limit(np.array(late)))
+    assert largest(0.99 * limit) < 1.0
+    if late >= 0.5:
+        assert largest(1.1 * limit) > 1.0
+    assert limit <= 2.0 and damping_limit(np.array(late + 0.1)) <= limit
+
+
+@pytest.mark.parametrize('mode, gain', [('pd_gravity', 'pd_gravity.damping'),
+                                        ('computed_torque', 'computed_torque.kd')])
+@pytest.mark.parametrize('late', [1, 3])
+def test_damping_that_diverges_because_states_are_late_is_said_with_the_largest_gain(
+        start, mode, gain, late):
+    loop = start(mode=mode, period=5e-3, velocity_guard=0.0, **{gain: [5.0] if 'pd' in mode
+                                                                else [500.0]})
+    loop.robot.blocked[:] = True
+    loop.late = late * loop.period
+    loop.run(0.6)
+    text = loop.harness.diagnosis()[1]
+    assert f'at 200 states/s, {5 * late} ms late, and' in text
+    most = float(text.rpartition('at most ')[2].partition(';')[0].partition(',')[0])
+    for share, diverges in ((0.9, False), (1.1, True)):
+        loop.node.set_parameters([Parameter(gain, value=[share * most])])
+        loop.run(0.1)
+        assert ('diverges' in loop.harness.diagnosis()[1]) == diverges
+        assert is_unstable(loop, late) == diverges
+    # Stable without delay; and so are a few late states among many.
+    loop.late = 0.0
+    loop.run(0.6)
+    for _ in range(4):
+        loop.late = late * loop.period - loop.late
+        loop.run(0.1)
+    loop.late = 0.0
+    loop.run(0.1)
+    assert 'diverges' not in loop.harness.diagnosis()[1] and not is_unstable(loop)
+
+
+def test_a_slow_joint_does_not_make_others_late(start):
+    loop = start(mode='computed_torque', period=5e-3, velocity_guard=0.0,
+                 **{'computed_torque.kd': [150.0]})
+    loop.robot.blocked[:] = True
+    loop.run(0.6)
+    assert 'diverges' not in loop.harness.diagnosis()[1]
+    ages = loop.node.robot.ages
+    loop.node.robot.ages = lambda now: {**ages(now), 'flange_roll': 0.1}
+    loop.run(0.6)
+    assert "'flange_roll' is damped" in loop.harness.diagnosis()[1]
+    assert '100 ms late' in loop.harness.diagnosis()[1]
+    kd = [150.0] * 6 + [10.0]
+    loop.node.set_parameters([Parameter('computed_torque.kd', value=kd)])
+    loop.run(0.1)
+    assert 'diverges' not in loop.harness.diagnosis()[1]
 
 
 def test_damping_of_one_joint_that_is_too_high_is_told_from_that_of_all(start):

@@ -351,4 +351,6 @@ def test_the_command_survives_a_hostile_client():
             assert 'nan' not in text and '?' not in text
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
-        assert (process.returncode, err) == (0, '')
+        # On a busy machine it starts slowly.
+        assert not err.replace('rbd_ros view: still working\n', '')
+        assert process.returncode == 0

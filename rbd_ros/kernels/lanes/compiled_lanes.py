@@ -12,9 +12,9 @@ from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import (intrinsic, lower_builtin, lower_cast, models, overload,
                              register_model)
-from rbd_ros.kernels.lanes.lanes import (constants_of, element, entry, exceeds, finite, reciprocal,
-                                         set_element, set_entry, square_root, vectorized, WIDTH,
-                                         work_of)
+from rbd_ros.kernels.lanes.lanes import (
+    as_screw, constants_of, element, entry, exceeds, finite, only_screws, reciprocal, set_element,
+    set_entry, sharing, square_root, vectorized, WIDTH, work_of)
 
 
 def vector_of(width):
@@ -201,6 +201,27 @@ def _vectorized(robot):
     if isinstance(robot, types.BaseTuple):
         return lambda robot: True
     return lambda robot: False
+
+
+@overload(only_screws)
+def _only_screws(screws):
+    if isinstance(screws, (types.Integer, types.Float)):
+        return lambda screws: True
+    return lambda screws: False
+
+
+@overload(sharing)
+def _sharing(screws):
+    if isinstance(screws, (types.Float, types.Boolean)):
+        return lambda screws: True
+    return lambda screws: False
+
+
+@overload(as_screw)
+def _as_screw(screws):
+    if isinstance(screws, (types.Float, types.Boolean)):
+        return lambda screws: 1.0
+    return lambda screws: 1
 
 
 @overload(entry)

@@ -66,6 +66,22 @@ def vectorized(robot):
     return isinstance(robot, tuple)
 
 
+# What `screws` says of a robot, see `rbd_ros.kernels.columns`.
+def only_screws(screws):
+    """Return whether every joint is a screw."""
+    return type(screws) in (int, float)
+
+
+def sharing(screws):
+    """Return whether joints share coordinates."""
+    return type(screws) in (float, bool)
+
+
+def as_screw(screws):
+    """Return the argument for a body that is known to be moved by a screw."""
+    return 1.0 if sharing(screws) else 1
+
+
 def entry(x, i):
     """Return entry i of a vector."""
     # A copy: lanes are values, as floats are, and do not change with x.

@@ -32,7 +32,9 @@ MEANINGS = {
     'factor': 'Upper triangle by rows of R: R^T R is the covariance of the base parameters.',
     'speed': 'Increasing speeds for each joint, one joint after another, rad/s or m/s.',
     'noise': 'Standard deviations of the torques at these speeds beyond that of the parameters, '
-             'N m or N.',
+             'one bandwidth after another, N m or N.',
+    'bandwidth': 'Increasing bandwidths of filtered torques to which the noise belongs, Hz; the '
+                 'last one stands for torques as they were recorded.',
     'external': 'Largest external torques of the joints without contact, in deviations.',
     'inertial': 'Inertial parameters of its bodies without payloads, kg, kg m and kg m^2. A robot '
                 'with others, such as those of the URDF before the identification, has no '
@@ -42,6 +44,8 @@ _DIGITS = 6  # Significant digits of numbers that are estimates.
 ROUNDING = 1e-4
 NO_INERTIAL = ('the uncertainty in the parameters has no inertial parameters and is not used: '
                'identify the robot again')
+NO_BANDWIDTH = ('the uncertainty in the parameters has no bandwidth and holds for torques '
+                'filtered as those of the identification alone: identify the robot again')
 OTHER_ROBOT = ('the uncertainty in the parameters belongs to a robot with other inertial '
                'parameters and is not used: load the robot.urdf that rbd_ros identify wrote with '
                'them')
@@ -53,7 +57,7 @@ def uncertainty_lines(model: Model) -> list[str]:
     assert uncertainty is not None
     upper = uncertainty.factor[np.triu_indices(len(uncertainty.factor))]
     values = {'factor': upper, **{label: getattr(uncertainty, label)
-                                  for label in ('speed', 'noise', 'external')},
+                                  for label in ('speed', 'noise', 'bandwidth', 'external')},
               'inertial': _inertial_parameters(model)}
     texts = {'joints': json.dumps(uncertainty.joints, ensure_ascii=False),
              'parameters': json.dumps(uncertainty.parameters, ensure_ascii=False),
@@ -80,38 +84,43 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
     joints, parameters = (_names(label, given.get(label)) for label in ('joints', 'parameters'))
     arrays = {label: np.array(yaml_numbers(f'uncertainty.{label}', given.get(label)))
               for label in ('factor', 'speed', 'noise', 'external')}
-    arrays['inertial'] = np.array(yaml_numbers('uncertainty.inertial', given.get('inertial', ())))
+    # Files of earlier versions have one bandwidth, that of the fit, which is not known.
+    for label, missing in ('bandwidth', (0.0,)), ('inertial', ()):
+        arrays[label] = np.array(yaml_numbers(f'uncertainty.{label}', given.get(label) or missing))
     for label, numbers in arrays.items():
         if not np.all(np.isfinite(numbers)):
             raise ModelError(f'uncertainty.{label} has a number that is not finite')
-    factor, speed, noise, external, inertial = arrays.values()
+    factor, speed, noise, external, bandwidth, inertial = arrays.values()
     size = len(parameters)
     if len(factor) != size * (size + 1) // 2:
         raise ModelError(f'uncertainty.factor has {len(factor)} entries; {size} parameters need '
                          f'{size * (size + 1) // 2}')
-    if not joints or not len(speed) or len(speed) % len(joints) or len(noise) != len(speed):
-        raise ModelError('uncertainty.speed and uncertainty.noise must have the same number of '
-                         f'entries for each of the {len(joints)} joints, got {len(speed)} and '
-                         f'{len(noise)}')
+    if not len(joints) * len(speed) or len(speed) % len(joints) or (
+            len(noise) != len(bandwidth) * len(speed)):
+        raise ModelError('uncertainty.speed and, by bandwidth, uncertainty.noise must have the '
+                         f'same number of entries for each of the {len(joints)} joints, got '
+                         f'{len(speed)} and {len(noise)}')
     if len(external) != len(joints) or np.any(external < 0.0):
         raise ModelError(f'uncertainty.external must have {len(joints)} entries, one for each '
                          'joint, which are not negative')
-    speed, noise = (x.reshape(len(joints), -1) for x in (speed, noise))
-    if np.any(np.diff(speed) < 0.0) or np.any(noise < 0.0):
-        raise ModelError('uncertainty.speed must not decrease within a joint, and '
-                         'uncertainty.noise must not be negative')
+    speed = speed.reshape(len(joints), -1)
+    if np.any(np.diff(speed) < 0.0) or np.any(noise < 0.0) or np.any(np.diff(bandwidth) < 0.0):
+        raise ModelError('uncertainty.speed must not decrease within a joint, nor '
+                         'uncertainty.bandwidth, and uncertainty.noise must not be negative')
     R = np.zeros((size, size))
     R[np.triu_indices(size)] = factor
-    result = attach(model, Uncertainty(joints, parameters, R, speed, noise, external))
+    result = attach(model, Uncertainty(
+        joints, parameters, R, speed, noise.reshape(-1, *speed.shape), external, bandwidth))
     if result.uncertainty is not None:
         known = {*inertial_parameter_names(model),
                  *drive_parameter_names(model, columns=tuple(COLUMNS))}
         unknown = [name for name in parameters if name not in known]
         if unknown:
             raise ModelError(f'uncertainty.parameters: there is no {listed(unknown)}')
-        if not _are_same(_inertial_parameters(model), inertial):
-            note = OTHER_ROBOT if len(inertial) else NO_INERTIAL
-            return replace(model, warnings=(*model.warnings, note))
+        same = _are_same(_inertial_parameters(model), inertial)
+        if not (same and given.get('bandwidth')):
+            note = NO_BANDWIDTH if same else OTHER_ROBOT if len(inertial) else NO_INERTIAL
+            return replace(result if same else model, warnings=(*model.warnings, note))
     return result
 
 

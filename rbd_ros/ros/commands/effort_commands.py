@@ -13,6 +13,15 @@ The invariant, for any two consecutive commands:
    gap in the states, and when commands are enabled or activated. A guard of the law, which changes
    commands of joints near or beyond their limits, acts on the blended commands, so that a blend
    from a large effort cannot drive a joint beyond its limits.
+
+   With the remaining times L_0 > L_1 > ... of a blend from u_0 to efforts tau_i, command n is
+
+       u_n = L_n u_0 / L_0 + L_n sum_i (1/L_i - 1/L_(i-1)) tau_i,
+
+   a mean with positive weights whose sum is 1; if 3. or 4. clamps it, with other weights. So its
+   power on a joint is at most the largest that u_0 or one of the tau_i has at the velocity of the
+   joint. A blend lags behind the law and may therefore add energy, but no more than the distance
+   that the joint moves times the largest difference among u_0 and the tau_i; it ends after L_0.
 3. With ``effort_rate_limit``, no command differs from the previous one by more than that rate
    allows for the time between them.
 4. With ``limit_efforts``, no command exceeds the limits. This is applied last: if a limit is
@@ -226,7 +235,8 @@ class EffortCommands(Part):
         beyond = np.abs(measured) > BELIEVED * self._limits
         for wrong, reason in (
                 (np.isnan(measured), 'the efforts of {} at which commands must start are not '
-                 'measured; blend_time and effort_rate_limit of 0 start at the full size'),
+                 'measured: publish them, or start at the full size with blend_time: 0 and '
+                 'effort_rate_limit: 0'),
                 (beyond, 'commands cannot start at the measured efforts, which are far beyond '
                  'the limits of {}: check effort_convention')):
             if wrong.any():

@@ -69,13 +69,14 @@ class CompensationSettings(NamedTuple):
 
     friction: Annotated[bool, Setting(
         False, 'Whether ~/effort_commands compensate friction and effort offsets, too; only '
-        'offsets without velocities.', changeable=True)]
+        'offsets of joints without velocities.', changeable=True)]
     friction_dead_band: Annotated[float, Setting(
         0.02, 'Largest velocity error for which friction compensation never drives a joint; '
         'slower joints are not compensated.', 'rad/s or m/s', 0.0, 10.0, changeable=True)]
     springs: Annotated[bool, Setting(
         False, 'Whether ~/effort_commands and ~/gravity_torques include the torques that hold the '
         'springs of the joints; M, C and g do not.', changeable=True)]
+    missing_velocity: str
     effort_convention: EffortConvention
 
 
@@ -84,7 +85,7 @@ class Compensation(Law):
 
     def __init__(self, settings: CompensationSettings, commands: EffortCommands) -> None:
         self._settings, self._commands = settings, commands
-        self._with_friction = False
+        self._moving = b''     # joints whose friction was compensated
 
     def configure(self, settings: CompensationSettings) -> None:
         """Replace the settings."""
@@ -94,16 +95,17 @@ class Compensation(Law):
                 reset: bool) -> np.ndarray | str:
         """Return torques of gravity, friction and springs; see `Law`."""
         settings, efforts = self._settings, terms.g
-        friction = settings.friction and v is not None
-        if friction != self._with_friction:
-            # Friction starts or ends with velocities; gravity and offsets do not need them.
-            self._with_friction = friction
-            self._commands.disturb()
+        moving = b''
         if settings.friction:
             # At zero velocity, the compensation is the effort offset.
+            v = robot.known_velocity(settings.missing_velocity)
+            moving = np.isfinite(v).tobytes()
             efforts = efforts + friction_compensation(
-                robot.model, np.zeros(robot.model.nv) if v is None else v,
-                dead_band=settings.friction_dead_band, q=robot.states.q)
+                robot.model, np.nan_to_num(v), dead_band=settings.friction_dead_band,
+                q=robot.states.q)
+        if moving != self._moving:
+            self._moving = moving
+            self._commands.disturb()    # friction starts or ends with velocities
         if settings.springs:
             efforts = efforts + spring_torques(robot.model, robot.states.q)
         # These efforts contain no Coriolis torques, so none are subtracted.

@@ -20,6 +20,7 @@ The invariant, after any sequence of calls:
 
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -50,6 +51,7 @@ from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.report import ERROR, Log, OK, Report, WARN
 from rbd_ros.workspace.results import DynamicsTerms
 
+AGES = 100      # Number of states whose ages are known
 ENOUGH = 0.5    # of the rate of the guard, below which a warning says that states are too late
 # Why motions end when the law is reset.
 LOST = ('the robot is held where it is: states are missing, commands are off, or the robot has '
@@ -69,9 +71,10 @@ class ControlModes(ReferenceReceiver, Law):
                  commands: EffortCommands, report: Report, log: Log,
                  publish: Callable[[ReferenceStatus], object] = lambda status: None) -> None:
         super().__init__(settings, control, clocks, commands, report, log, publish)
-        self._notes: list[str] = []
+        self._note = ''
         self._warned_of_damping = False
-        self._state_age = 0.0       # s: age of the state of the last efforts
+        # s: ages of the states that the last efforts were computed from, by joint.
+        self._ages: deque[dict[str, float]] = deque([{}] * AGES, maxlen=AGES)
         self._drop_law('')
 
     def _drop_law(self, why_not: str) -> None:
@@ -91,13 +94,13 @@ class ControlModes(ReferenceReceiver, Law):
         self._warned_of_damping = False
         self._abort('mode or parameters have changed: the robot is held where it is')
 
-    def check(self, control: ControlSettings, robot: Robot, task_link: str) -> None:
+    def check(self, control: ControlSettings, robot: Robot) -> None:
         """Raise BadParameter, RbdError or KernelNotReady if a law cannot start."""
         model, q = robot.model, neutral(robot.model)
-        law = self._make(control, model, task_link, q)
+        law = self._make(control, model, control.task_link, q)
         try:
             law.update(0.0, q, np.zeros(model.nv),
-                       self._resting_reference(law, robot, task_link, q))
+                       self._resting_reference(law, robot, control.task_link, q))
             mass_matrix(model, q)       # compiled for `damping_warning`
         except KernelNotReady:
             raise
@@ -107,7 +110,7 @@ class ControlModes(ReferenceReceiver, Law):
     def prepare(self, robot: Robot) -> None:
         """Compile the kernels of the current law; errors are reported at its first reset."""
         with suppress(Exception):
-            self.check(self._control, robot, robot.task_link)
+            self.check(self._control, robot)
 
     def _make(self, control: ControlSettings, model: Model, task_link: str, q: np.ndarray,
               friction: bool | None = None) -> Controller:
@@ -142,7 +145,7 @@ class ControlModes(ReferenceReceiver, Law):
                 return self.efforts(robot, v, terms, now, True)
             np.maximum(self._errors, errors, out=self._errors)
         self._q, self._reference = q.copy(), reference
-        self._state_age = max(robot.ages(now).values(), default=0.0)
+        self._ages.append({name: age for name, age in robot.ages(now).items() if age < inf})
         tau = self._controller.update(now, q, v, reference)
         if not np.all(np.isfinite(tau)):
             return 'the efforts of the law are not finite'
@@ -168,7 +171,7 @@ class ControlModes(ReferenceReceiver, Law):
 
     def _largest_age(self) -> float:
         """Return the largest age of a state while a command computed from it acts, s."""
-        return self._state_age + self._commands.longest_hold()
+        return max(self._ages[-1].values(), default=0.0) + self._commands.longest_hold()
 
     def _guard_share(self) -> float:
         """Return the share of the rate of the guard that the age of states allows; 1: unused."""
@@ -181,7 +184,7 @@ class ControlModes(ReferenceReceiver, Law):
         """Replace the law by a new one whose reference is the configuration of the robot."""
         self._drop_law('')
         if robot is not self._robot:
-            self._robot, self._notes, self._warned_of_damping = robot, [], False
+            self._robot, self._note, self._warned_of_damping = robot, '', False
         control, model = self._control, robot.model
         try:
             controller = self._make(control, model, robot.task_link, q)
@@ -200,7 +203,7 @@ class ControlModes(ReferenceReceiver, Law):
             self._following = Following(
                 reference, tolerances(control, controller, robot.task_link), self._publish_status)
             self._errors = np.zeros(len(self._labels))
-        self._warn_of_missing_limits()
+        self._warn_of_missing_limits(model)
 
     def _resting_reference(self, law: Controller, robot: Robot, task_link: str,
                            q: np.ndarray) -> JointReference | PoseReference | None:
@@ -219,25 +222,26 @@ class ControlModes(ReferenceReceiver, Law):
         self._abort(reason)
         self._commands.disturb()
 
-    def _warn_of_missing_limits(self) -> None:
+    def _warn_of_missing_limits(self, model: Model) -> None:
         """Log once per robot and mode the joints that have springs but no effort limit."""
-        notes = []
-        if self._robot is not None and self._following is not None and (
-                names := unlimited_efforts(self._robot.model)):
-            notes = [f'mode {self._control.mode} has springs, but the description has no effort '
-                     f'limit of {listed(names)}: their efforts are not clamped']
-        if notes and notes != self._notes:
-            self._log.warning(notes[0])
-        self._notes = notes
+        before, self._note = self._note, ''
+        if self._following is not None and (names := unlimited_efforts(model)):
+            self._note = (f'mode {self._control.mode} has springs, but the description has no '
+                          f'effort limit of {listed(names)}: their efforts are not clamped')
+            if self._note != before:
+                self._log.warning(self._note)
 
     def _damping_warning(self) -> str:
-        """Return a warning if gains are too high for the rate of the states; log it once."""
+        """Return a warning if gains are too high for the rate and age of states; log it once."""
         robot, period = self._robot, self._commands.period()
         if robot is None or self._q is None or not period:
             return ''
+        # Medians of many: single states are late on every busy machine.
+        ages = np.median([[one.get(name, 0.0) for name in robot.model.velocity_names]
+                          for one in self._ages], axis=0)
         try:
             law = self._make(self._control, robot.model, robot.task_link, self._posture, False)
-            text = damping_warning(law, self._control, self._q, self._reference, period)
+            text = damping_warning(law, self._control, self._q, self._reference, period, ages)
         except (BadParameter, RbdError, LinAlgError):
             return ''           # there is no such law, or a joint moves no inertia
         if text and not self._warned_of_damping:
@@ -277,7 +281,7 @@ class ControlModes(ReferenceReceiver, Law):
             yield WARN, f"references were refused ({recent('references refused')})"
         if recent('motions aborted'):
             yield WARN, f"motions were aborted ({recent('motions aborted')}): see last error"
-        for text in (*self._notes, self._damping_warning()):
+        for text in (self._note, self._damping_warning()):
             if text:
                 yield WARN, text
         if self._controller is None or self._robot is None:

@@ -7,8 +7,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from rbd_ros._internal.setting import Group, Setting
+from rbd_ros.control import PoseReference
 from rbd_ros.control.laws import control_laws
 from rbd_ros.model.model import Model
+from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.robot.read_model import per_velocity
 
 LAWS = control_laws()
@@ -38,6 +40,7 @@ class ControlSettings(NamedTuple):
 
     mode: Annotated[str, Setting('gravity', 'Control mode; ~/set_mode sets it, too.',
                                  choices=tuple(LAWS), changeable=True)]
+    task_link: str
     control_joints: Annotated[tuple[str, ...], Setting(
         (), 'All joints of the robot, in the order of gains with several entries.',
         entry=str, changeable=True)]
@@ -69,6 +72,12 @@ class ControlSettings(NamedTuple):
     velocity_guard: Annotated[float, Setting(
         1.0, 'Multiple of the velocity limits beyond which joints are braked; 0: never.',
         'times the limit', 0.0, 1e3, changeable=True)]
+
+    def check(self) -> None:
+        """Raise if the mode moves the task link and there is none."""
+        if LAWS[self.mode].reference_type is PoseReference and not self.task_link:
+            raise BadParameter(f'mode {self.mode} needs the parameter task_link: the link that it '
+                               'moves')
 
     def per_velocity(self, model: Model, numbers: Sequence[float]) -> np.ndarray:
         """Return one number per velocity, from those of control_joints or one for all joints."""

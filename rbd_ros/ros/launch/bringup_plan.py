@@ -11,6 +11,7 @@ is used: its controllers must have the parameters in the file of controllers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from rbd_ros.ros.launch.launch_files import (
     description, existing_file, LaunchError, read_parameters, robot_of, values_for)
 from rbd_ros.ros.launch.launch_plan import (
     already_described, check_installed, check_link, complete, DEMO_POSITIONS, Finder, full_name,
-    Hearer, NONE, own_node, Process, truth)
+    Hearer, NONE, own_node, Process, truth, tuned_files)
 from rbd_ros.ros.nodes.simulated_robot import rest_position
 from rbd_ros.ros.runtime.share_directory import share
 import yaml
@@ -45,6 +46,8 @@ BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 MIN_PATIENCE = 0.5    # s without commands, after which the controller is stopped
 # Packages of the controllers, which are plugins.
 PLUGINS = 'joint_state_broadcaster', 'forward_command_controller'
+UNMEASURED = (': commands start at the measured efforts, unless params has blend_time: 0 and '
+              'effort_rate_limit: 0, and the controller is not active yet')
 # s within which a controller manager must have appeared
 MANAGER_TIMEOUT = 60
 INTERFACES = 'position', 'velocity', 'effort'
@@ -101,16 +104,18 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
     given, manager = (values_for([path], full_name(values, name)) for name in (EFFORTS, MANAGER))
     given['type'] = manager.get(f'{EFFORTS}.type', given.get('type'))
     joints = commanded_joints(given, robot, path)
-    if loaded is None and parse(text).find('ros2_control') is None:
-        text = with_mock_hardware(text, None if values['model'] else DEMO_POSITIONS)
     loading, active = check_loaded(loaded or {}, call, given)
-    # Beneath an active controller commands start at the measured efforts.
-    check_interfaces(text, joints, INTERFACES if active else INTERFACES[:2])
-
     common = {'use_sim_time': truth(values, 'use_sim_time')}
+    is_demo = not (values['model'] or heard)
     node, used = own_node(values, {**common, 'command_joints': joints},
                           (('~/effort_commands', f'{EFFORTS}/commands'),),
-                          (share('config', 'ros2_control', 'commands.param.yaml'),), robot)
+                          (*(tuned_files(values, text, True, folder) if is_demo else ()),
+                           share('config', 'ros2_control', 'commands.param.yaml')), robot)
+    if loaded is None and parse(text).find('ros2_control') is None:
+        text = with_mock_hardware(text, DEMO_POSITIONS if is_demo else None)
+    # Commands start at the measured efforts, at once if a controller acts on them already.
+    starts_measured = used.blend_time > 0.0 or used.effort_rate_limit > 0.0
+    check_interfaces(text, joints, INTERFACES if active or starts_measured else INTERFACES[:2])
     patience = MIN_PATIENCE + used.state_timeout + (
         2.0 / used.publish_rate if used.publish_rate else 0.0)
     publisher = Process('robot_state_publisher', 'robot_state_publisher', None,
@@ -207,7 +212,8 @@ def check_interfaces(text: str, joints: list[str], states: Sequence[str]) -> Non
             raise LaunchError('the element ros2_control of the URDF has no command_interface '
                               f"'effort' for the joint '{name}': this hardware cannot be driven "
                               'by torques')
-        for interface in states:
-            if found[name].find(f'state_interface[@name="{interface}"]') is None:
-                raise LaunchError('the element ros2_control of the URDF has no state_interface '
-                                  f"'{interface}' for the joint '{name}'")
+    for name, interface in product(joints, states):
+        if found[name].find(f'state_interface[@name="{interface}"]') is None:
+            raise LaunchError('the element ros2_control of the URDF has no state_interface '
+                              f"'{interface}' for the joint '{name}'" + (
+                                  UNMEASURED if interface == 'effort' else ''))

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from rbd_ros._internal.text import did_you_mean, listed
-from rbd_ros.control import PoseReference
 from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import RbdError
 from rbd_ros.model.files.mjcf import is_mjcf
@@ -137,10 +136,8 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
                           'and view:=true show the robot')
     publishes = displayed is not None and bool(given) and not mjcf      # the description
     start: dict[str, Any] = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
-    tuned: tuple[Path, ...] = ()
-    if simulated and values['mode']:
-        with refusing('the robot cannot be simulated', RbdError, np.linalg.LinAlgError):
-            tuned = write(text, start.get('initial_positions'), folder)
+    tuned = tuned_files(values, text, is_demo, folder) if simulated else ()
+    if tuned:
         start.update(ROBOT, drives=str(tuned[0]))
 
     own = {**common, **({} if publishes else given), **(prefix if values['frame_prefix'] else {})}
@@ -191,6 +188,15 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
             required=False))
     check_installed(processes, find)
     return processes
+
+
+def tuned_files(values: Mapping[str, str], text: str, is_demo: bool, folder: Path
+                ) -> tuple[Path, ...]:
+    """Return parameter files with the drives and gains of a simulated robot in a mode, if any."""
+    if not values['mode']:
+        return ()
+    with refusing('the robot cannot be simulated', RbdError, np.linalg.LinAlgError):
+        return write(text, list(DEMO_POSITIONS) if is_demo else None, folder)
 
 
 def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:
@@ -255,6 +261,7 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
 
     """
     # Imported lazily: ROS is slow to import.
+    from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
     from rbd_ros.ros.nodes.torque_controller import TorqueController
     from rbd_ros.ros.parameters.parameter_checks import BadParameter
     from rbd_ros.ros.parameters.parameters import check, check_values
@@ -268,13 +275,11 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
     full = full_name(values, name)
     process = Process('rbd_ros', executable, name, (
         *parameter_files(values, full, defaults), given), remappings)
-    settings, given = TorqueController.settings, values_for(process.parameters, full)
+    kind, given = TorqueController if values['mode'] else DynamicsNode, values_for(
+        process.parameters, full)
     with refusing('params', BadParameter):
-        used = check(TorqueController.kinds, check_values(settings, {
-            label: given.get(label, one.default) for label, one in settings.items()}))
-    if (values['mode'] and not used.task_link
-            and control_laws()[used.mode].reference_type is PoseReference):
-        raise LaunchError(f'mode {used.mode} needs the parameter task_link: task_link:=LINK')
+        used = check(kind.kinds, check_values(kind.settings, {
+            label: given.get(label, one.default) for label, one in kind.settings.items()}))
     if robot is not None:
         check_link(used.task_link, robot)
     return process, used

@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from rbd_msgs.srv import IdentifyPayload
 from rbd_ros._internal.setting import Setting, settings_of
-from rbd_ros.errors import ModelError
+from rbd_ros.errors import ModelError, RbdError
 from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.control.compensation import Compensation, CompensationSettings, Law
 from rbd_ros.ros.messages.topics import COMMANDS
@@ -28,7 +28,7 @@ from rbd_ros.ros.outputs.publishing import Publishing, PublishingSettings
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import (
     declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
-from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot
+from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot, read_robot
 from rbd_ros.ros.robot.effort_check import EffortCheck
 from rbd_ros.ros.robot.read_model import check_task_link, require_stated_efforts
 from rbd_ros.ros.robot.robot import Robot
@@ -179,9 +179,13 @@ class DynamicsNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, compile the kernels and create all topics and services."""
         self._end_refusal()
+        robot = None
         try:
             self.parameters = self._read()
-        except BadParameter as error:
+            if text := self.parameters.robot_description:
+                robot = read_robot(text, self.parameters.select(RobotSettings),
+                                   self.parameters.limit_efforts)
+        except (BadParameter, RbdError) as error:
             self.report.fail('errors', f'not configured: {error}')
             self._log.error(f'not configured: {error}')
             return self._refuse()
@@ -189,8 +193,8 @@ class DynamicsNode(LifecycleNode):
                                          analysis=False), self.context.ok):
             return self._refuse()
         self._make_parts()
-        if self.parameters.robot_description:
-            self.current.describe(self.parameters.robot_description)
+        if robot is not None:
+            self.current.describe(text, robot)
         else:
             self._log.info('ready: waiting for a robot description')
         self.kernels.never_wait()

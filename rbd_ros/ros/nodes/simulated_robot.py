@@ -10,7 +10,8 @@ if __name__ == '__main__':
     main()          # before the slow imports; see dynamics_node
     sys.exit()
 
-from dataclasses import replace    # noqa: I100
+from contextlib import suppress    # noqa: I100
+from dataclasses import replace
 from math import isfinite
 from time import monotonic
 from typing import Any, ClassVar
@@ -33,6 +34,7 @@ from rbd_ros.simulation.mujoco_robot import MujocoRobot
 from rbd_ros.simulation.simulator import Simulator
 from rbd_ros.workspace import Workspace
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidHandle
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
@@ -126,12 +128,13 @@ class SimulatedRobot(PlainNode):
 
     def _describe(self) -> None:
         """Publish the robot description if no other node does."""
-        self.destroy_timer(self._discovery)
-        if self._describes and self.count_publishers('robot_description') == 0:
-            self._description_publisher = self.create_publisher(
-                String, 'robot_description', DESCRIPTION_QOS)
-            self._description_publisher.publish(String(data=self._text))
-            self._log.info('publishing the robot description')
+        with suppress(InvalidHandle):       # ROS was shut down meanwhile
+            self.destroy_timer(self._discovery)
+            if self._describes and self.count_publishers('robot_description') == 0:
+                self._description_publisher = self.create_publisher(
+                    String, 'robot_description', DESCRIPTION_QOS)
+                self._description_publisher.publish(String(data=self._text))
+                self._log.info('publishing the robot description')
 
     def _on_command(self, message: Float64MultiArray) -> None:
         """Apply efforts; ignore them if they are not finite, or not one per joint."""
@@ -158,10 +161,11 @@ class SimulatedRobot(PlainNode):
                 engine.brake()
                 self._tau = None
         state, measured = self._state, engine.measure()
-        state.header.stamp = self.get_clock().now().to_msg()
         state.position, state.velocity, state.effort = (
             measured.q[self._measured].tolist(), measured.v.tolist(), measured.tau.tolist())
-        self._publisher.publish(state)
+        with suppress(InvalidHandle):       # ROS was shut down meanwhile
+            state.header.stamp = self.get_clock().now().to_msg()
+            self._publisher.publish(state)
 
 
 def rest_position(model: Model) -> np.ndarray:

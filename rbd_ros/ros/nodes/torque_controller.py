@@ -80,11 +80,9 @@ class TorqueController(DynamicsNode):
         if not result.successful or self.robot is None:
             return result
         try:
-            new = self._read(changes)
-            control = new.select(ControlSettings)
-            if ((control, new.task_link)
-                    != (self.parameters.select(ControlSettings), self.robot.task_link)):
-                self.modes.check(control, self.robot, new.task_link)
+            control = self._read(changes).select(ControlSettings)
+            if control != self.parameters.select(ControlSettings):
+                self.modes.check(control, self.robot)
         except (BadParameter, RbdError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         return result

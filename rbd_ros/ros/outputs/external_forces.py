@@ -17,6 +17,7 @@ The observer receives states only while a topic has subscribers, or during a cal
 
 """
 
+from math import isfinite
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -90,7 +91,6 @@ class ExternalForces(Part):
         self._scale = np.zeros(0)     # Units of the thresholds: N m and N, or deviations
         self._origin: int | None = None
         self._time: float | None = None
-        self._lacking: tuple[Sequence[str], bytes] | None = None
         # Why there are no estimates; empty: there are.
         self.why_not = ''
         self._start_again(SETTLING)
@@ -171,7 +171,8 @@ class ExternalForces(Part):
         if robot.base_joint is not None:
             torques[:robot.base_joint.nv] = 0.0
         if not all_within(torques, np.inf):
-            self._leave_out(robot, self._without(robot, torques))
+            self._leave_out(robot, 'joint states have no efforts of ' + listed(
+                name for name, x in zip(robot.model.velocity_names, torques) if not isfinite(x)))
             return
         self._observe(self._seconds(robot.time_stamp), robot.states.q, v, torques)
 
@@ -180,15 +181,6 @@ class ExternalForces(Part):
         self._is_current = False
         if self._time is None or abs(self._seconds(robot.time_stamp) - self._time) > LONGEST_GAP:
             self._start_again(why_not)
-
-    def _without(self, robot: Robot, torques: np.ndarray) -> str:
-        """Return a sentence about the joints without torques; it is cached."""
-        names, known = robot.model.velocity_names, np.isfinite(torques).tobytes()
-        if (names, known) != self._lacking:
-            self._lacking = names, known
-            self._lack = 'joint states have no efforts of ' + listed(
-                [name for name, one in zip(names, known) if not one])
-        return self._lack
 
     def _seconds(self, stamp: Stamp) -> float:
         """Return the time of a state, s, from an origin that keeps its nanoseconds significant."""

@@ -3,6 +3,7 @@
 """The outputs of the dynamics node: the dynamics of each state, and effort commands."""
 
 from collections.abc import Callable, Iterator, Sequence
+from math import isfinite
 from time import perf_counter, sleep
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
@@ -268,9 +269,11 @@ class Publishing(Part):
                          f'{listed(still)}: is the controller active? ros2_control clamps '
                          'commands, and zeroes those that point outwards at a limit '
                          '(enforce_command_limits)')
-        if (settings.friction and robot is not None
-                and robot.velocity(settings.missing_velocity) is None):
-            yield WARN, 'commands do not compensate friction: velocities are unknown'
+        if settings.friction and robot is not None and (names := [
+                name for name, x in zip(robot.model.velocity_names, robot.known_velocity(
+                    settings.missing_velocity)) if not isfinite(x)]):
+            yield WARN, (f'commands do not compensate friction of {listed(names)}: velocities are '
+                         'unknown')
         yield from self._law.findings()
         if beyond := commands.beyond_limits():
             yield WARN, ('efforts beyond the limits of the URDF, '
@@ -344,9 +347,11 @@ class Publishing(Part):
         """Log once why a topic with subscribers is withheld."""
         if why_not == self._withheld.get(topic):
             return
+        is_normal = topic not in self._command_publishers or why_not == NOT_CONFIRMED
         if why_not is None:
             del self._withheld[topic]
-        elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
+        elif (self._log.info if is_normal else self._log.warning)(
+                f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
     # Each of the next methods returns the terms of some topics, or why there are none.

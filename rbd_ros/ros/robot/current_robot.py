@@ -34,6 +34,14 @@ class ChangeSettings(NamedTuple):
     limit_efforts: bool
 
 
+def read_robot(text: str, settings: RobotSettings, limit_efforts: bool) -> Robot:
+    """Return the robot of a description, or raise RbdError if the node cannot use it."""
+    robot = Robot(text, read_model(text, settings), settings)
+    if limit_efforts:
+        require_stated_efforts(robot.model, robot.possible_commands)
+    return robot
+
+
 class CurrentRobot(Part):
     """Holds the current robot; it stays in use while the worker builds the next one."""
 
@@ -56,8 +64,8 @@ class CurrentRobot(Part):
         """Replace the settings; `follow_settings` applies them to the robot."""
         self._settings, self._robot_settings = settings, robot_settings
 
-    def describe(self, text: str) -> None:
-        """Replace the robot by that of a URDF; keep it if the URDF is invalid or not accepted."""
+    def describe(self, text: str, robot: Robot | None = None) -> None:
+        """Replace the robot by that of a URDF (`robot`, if it is read), unless it is refused."""
         if text == self._newest:
             return
         if self.robot is not None and text == self.robot.text:
@@ -66,7 +74,8 @@ class CurrentRobot(Part):
         if self._is_unwanted():
             return
         self._newest = text
-        self._worker.submit(lambda: self._make(text), lambda made: self._take(text, made))
+        self._worker.submit(lambda: self._make(text, robot),
+                            lambda made: self._take(text, made))
 
     def _is_unwanted(self) -> bool:
         """Return whether another description is rejected now, and report it."""
@@ -86,20 +95,17 @@ class CurrentRobot(Part):
         else:
             self._log.warning(f"{text}; '{self.robot.model.name}' stays in use")
 
-    def _make(self, text: str) -> Robot | str | None:
+    def _make(self, text: str, robot: Robot | None) -> Robot | str | None:
         """Return the robot of a description, an error message, or None if it is outdated."""
         if text != self._newest:
             return None
-        settings = self._robot_settings
         try:
-            model = read_model(text, settings)
-            robot = Robot(text, model, settings)
-            if self._settings.limit_efforts:
-                require_stated_efforts(model, robot.possible_commands)
+            robot = robot or read_robot(text, self._robot_settings, self._settings.limit_efforts)
             # Compile now what every state needs.
             with suppress(SingularError):       # the robot may be in another configuration
-                robot.workspace.all_terms(neutral(model), np.zeros(model.nv))
-                robot.workspace.configuration_terms(neutral(model))
+                q = neutral(robot.model)
+                robot.workspace.all_terms(q, np.zeros(robot.model.nv))
+                robot.workspace.configuration_terms(q)
         except RbdError as error:
             return f'robot description refused: {error}'
         self._prepare(robot)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from rbd_ros import spring_torques
+from rbd_ros._internal.text import listed
 from rbd_ros.control.effort_convention import convention_mismatch
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log, WARN
-from rbd_ros.ros.state.joint_states import all_within
 
 REST_SPEED = 0.01    # rad/s or m/s: slower joints are at rest
 # Efforts are averaged over at least this time, s, and this number of states.
@@ -23,7 +23,7 @@ class EffortCheck(Part):
     Compares the efforts of each robot with its gravity torques, once, at rest.
 
     Invariant: the mean is over consecutive states of one robot, all at rest; the finding is about
-    the current robot.
+    the current robot. Joints whose efforts or velocities are not measured are left out.
 
     """
 
@@ -52,23 +52,27 @@ class EffortCheck(Part):
         if self._done or robot.base_joint is not None:
             return
         states = robot.states
-        if not (all_within(states.effort, np.inf) and states.effort.any()
-                and np.abs(states.v).max(initial=0.0) <= REST_SPEED):
+        known = np.isfinite(states.effort) & np.isfinite(states.v)
+        if not (states.effort[known].any()
+                and np.abs(states.v[known]).max(initial=0.0) <= REST_SPEED):
             # It moves, or no effort is measured: efforts are zero while brakes hold a robot.
             self.reset()
             return
         stamp = convert.seconds(robot.time_stamp)
-        if self._first is None or stamp < self._first:
+        if self._first is None or stamp < self._first or (known != self._known).any():
             self.reset()
-            self._first = stamp
+            self._first, self._known = stamp, known
         self._count, self._sum = self._count + 1, self._sum + states.effort
         if self._count >= MIN_STATES and stamp - self._first >= REST_TIME:
-            names = robot.model.velocity_names
+            names = np.array(robot.model.velocity_names)
             constants = robot.convention.constants_of_states(names)
+            torques = constants * self._sum / self._count - spring_torques(robot.model, states.q)
             self.finding = convention_mismatch(
-                robot.convention, names,
-                constants * self._sum / self._count - spring_torques(robot.model, states.q),
-                robot.workspace.gravity_torques(states.q))
+                robot.convention, names[known], torques[known],
+                robot.workspace.gravity_torques(states.q)[known])
             self._done = True
+            if not known.all():
+                self._log.info('efforts at rest were compared without those of '
+                               f'{listed(names[~known])}, which are not measured')
             if self.finding:
                 self._log.warning(self.finding)

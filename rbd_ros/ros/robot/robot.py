@@ -162,16 +162,19 @@ class Robot:
         base = {self.base_joint.name: now - self._base_received} if self.base_joint else {}
         return {**base, **self.states.ages(now)}
 
-    def velocity(self, missing_velocity: str) -> np.ndarray | None:
-        """Return the velocity, None if unknown; parameter `missing_velocity` fills gaps."""
+    def known_velocity(self, missing_velocity: str) -> np.ndarray:
+        """Return the velocity, NaN where unknown; parameter `missing_velocity` fills gaps."""
         if not self.states.missing_velocities():
             return self.states.v
-        if missing_velocity == 'zero':
-            return self.states.velocity_or(0.0)
-        if missing_velocity == 'differentiate':
-            v = self.states.velocity_or(None)
-            return v if isfinite(v.sum()) else None
-        return None
+        v = self.states.velocity_or({'zero': 0.0, 'differentiate': None}.get(
+            missing_velocity, np.nan))
+        # Passive joints of closed loops depend on all velocities.
+        return v if self.model.loops is None else v + 0.0 * v.sum()
+
+    def velocity(self, missing_velocity: str) -> np.ndarray | None:
+        """Return `known_velocity`, or None if one is unknown."""
+        v = self.known_velocity(missing_velocity)
+        return v if isfinite(v.sum()) else None
 
     def all_joints(self, v: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return the positions of all joints, mimics included, and velocities if v is known."""
