@@ -17,8 +17,8 @@ The observer receives states only while a topic has subscribers, or during a cal
 
 """
 
-from math import isfinite
 from collections.abc import Sequence
+from math import isfinite
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
