@@ -82,7 +82,7 @@ def messages(folder='rbd_ros', functions=None):
         tree = ast.parse(path.read_text())
         for part in [tree] if functions is None else ast.walk(tree):
             if functions is None or (isinstance(part, ast.FunctionDef)
-                                and part.name.lstrip('_').startswith(functions)):
+                                     and part.name.lstrip('_').startswith(functions)):
                 found += texts(part)
     return found
 
