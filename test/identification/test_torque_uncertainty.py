@@ -176,6 +176,20 @@ def test_noise_of_each_bandwidth_is_what_its_filter_passes(arm, gaps):
     assert np.allclose(raw, high) and np.array_equal(narrow, low)
 
 
+def test_friction_is_filtered_as_the_torques_are(arm):
+    # Its steps at reversals are twenty times as large as the noise.
+    rng = np.random.default_rng(9)
+    t, q, v, a = measured.swing(arm, rng, 60.0, 100.0)
+    tau = measured.efforts(arm, q, v, a) + 0.02 * white(rng, v)
+    samples = identification.prepare(arm, identification.Recording(
+        'motion', arm.velocity_names, t, q, v, tau), cutoff=4.0, delay=0.0)
+    part = identification.partial(arm, samples, threads=1)
+    known = identification.with_uncertainty(
+        identification.fit(arm, part), part, samples).uncertainty
+    print(known.noise[2] / (0.02 * np.array([[1.0], [0.5], [0.2]])))
+    assert np.all(np.abs(known.noise[2] / (0.02 * np.array([[1.0], [0.5], [0.2]])) - 1.0) < 0.25)
+
+
 def test_few_samples_have_one_noise_for_all_speeds(arm):
     robot, _, _ = identified(arm, arm, 0, 12.0, lambda rng, v: 0.3 * measured.coloured(
         rng, *v.shape, 10.0))
@@ -194,6 +208,10 @@ def test_the_fewer_residuals_are_independent_the_more_are_held(arm, each, level)
     # Between 0 and 1, evenly: the quantile of a share is the share.
     left = [[[Residuals(np.ones(101), np.linspace(0.0, 1.0, 101))] * arm.nv]]
     assert np.allclose(torque_uncertainty(found, left, np.zeros(1)).noise ** 2, level)
+    # Of noise filtered at 1 Hz and sampled at 100 Hz, 50 samples count as one; at 4 Hz 12.5.
+    noise = torque_uncertainty(found, [3 * left[0]], np.array([1.0, 4.0, 50.0])).noise
+    levels = [np.minimum(0.9 * (1.0 + max(each, few) / 101), 1.0) for few in (50.0, 12.5, 1.0)]
+    assert np.allclose(noise ** 2, np.reshape(levels, (3, 1, 1)))
 
 
 def test_a_joint_that_stands_is_as_uncertain_as_its_torque(arm):
