@@ -186,7 +186,6 @@ def test_friction_is_filtered_as_the_torques_are(arm):
     part = identification.partial(arm, samples, threads=1)
     known = identification.with_uncertainty(
         identification.fit(arm, part), part, samples).uncertainty
-    print(known.noise[2] / (0.02 * np.array([[1.0], [0.5], [0.2]])))
     assert np.all(np.abs(known.noise[2] / (0.02 * np.array([[1.0], [0.5], [0.2]])) - 1.0) < 0.25)
 
 
