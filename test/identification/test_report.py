@@ -136,6 +136,8 @@ def test_no_label_is_cut_or_lies_upon_another(figures, comparison, names, size):
         # Every name is there, as it is.
         shown = [axes.get_title(loc='left') for axes in one.axes]
         assert list(dict.fromkeys(shown)) == names
+        assert all(axes._left_title.get_fontsize() > 6.0 for axes in one.axes
+                   if len(axes.get_title(loc='left')) < 100)
         for k, (text, box) in enumerate(zip(drawn, boxes)):
             assert box.x0 >= 0.0 and box.y0 >= 0.0, text
             assert box.x1 <= one.bbox.width and box.y1 <= one.bbox.height, text
