@@ -21,16 +21,14 @@ from rbd_ros.kernels.closed_loop_arrays import (
 from rbd_ros.kernels.closed_loop_changes import write_rate
 from rbd_ros.kernels.closed_loops import find_motion, parts, report, write_acceleration, ZERO6
 from rbd_ros.kernels.composite_bodies import composite_bodies, write_mass_matrix
-from rbd_ros.kernels.coupled_dynamics import complete, F_, store_force
 from rbd_ros.kernels.coordinates import coordinate
+from rbd_ros.kernels.coupled_dynamics import complete, F_, store_force
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.layout import (
     ARMATURE, BLOCK, constant, count, end, GROUND, LANES, load3, load33, load6, parent, R_, r_,
     slot, store6)
-from rbd_ros.kernels.traversal import (
-    A_, accumulate_to_root, G_, S_, SDOT_, world_joint_motion)
-from rbd_ros.kernels.vectors import (
-    add6, dot6)
+from rbd_ros.kernels.traversal import A_, accumulate_to_root, G_, S_, SDOT_, world_joint_motion
+from rbd_ros.kernels.vectors import add6, dot6
 
 
 # -- Maps of results. ---------------------------------------------------------------------------
