@@ -3,20 +3,24 @@
 """Joints that mimic others: sums in the kernels against products with G, as it is written."""
 
 from dataclasses import replace
-from inspect import isfunction
+from inspect import isfunction, signature
 
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros import batch
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
+from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.coupled import CoupledMethods
-from rbd_ros.workspace.quantity import QUANTITIES
+from rbd_ros.workspace.quantity import DECLARATIONS, parts
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
 
 # The same sums in another order.
 ROUNDING = 1e-12
 SEEDS = range(8)
+MAPPED = {name: DECLARATIONS[one.method].maps for name, one in QUANTITIES.items()
+          if DECLARATIONS[one.method].maps}
 
 
 def mimics_and_tree(seed):
@@ -44,6 +48,34 @@ def test_only_methods_that_solve_are_not_those_of_the_tree():
     assert methods == {name for name in QUANTITIES
                        if name.startswith(('forward_dynamics', 'hybrid_dynamics'))} - {
                            'forward_dynamics_derivative'}     # calls that of hybrid dynamics
+
+
+def arguments_of(method, link, **vectors):
+    """Return the arguments of a method, in order, without options."""
+    known = {**vectors, 'v_r': vectors['a'], 'a_r': 2.0 * vectors['v'], 'link': link}
+    return [known[name] for name in signature(method).parameters if name in known]
+
+
+@pytest.mark.parametrize('seed', SEEDS[:3])
+@pytest.mark.parametrize('name', MAPPED)
+def test_each_quantity_is_that_of_the_tree_mapped_by_g(name, seed):
+    model, (q, v, a), tree, (q_t, v_t, a_t), G = mimics_and_tree(seed)
+    w, t, link = rbd_ros.Workspace(model), rbd_ros.Workspace(tree), model.link_names[-1]
+    method, maps = QUANTITIES[name].method, MAPPED[name]
+    # The second time, nothing of the first state may be left.
+    for factor in (1.0, -0.5):
+        found, of_tree = (parts(getattr(one, name)(*arguments_of(
+            method, link, q=x, v=factor * y, a=factor * z)), None)
+            for one, x, y, z in ((w, q, v, a), (t, q_t, v_t, a_t)))
+        assert_all_equal(found, [to_robot(G, x) for to_robot, x in zip(maps, of_tree)])
+    if QUANTITIES[name].task is not None:
+        factors = np.linspace(-1.0, 1.0, 9)
+        many = parts(getattr(batch, name)(model, *arguments_of(
+            method, link, q=np.tile(q, (9, 1)), v=np.outer(factors, v), a=np.outer(factors, a))),
+            None)
+        one_by_one = [parts(QUANTITIES[name].function(model, *arguments_of(
+            method, link, q=q, v=factor * v, a=factor * a)), None) for factor in factors]
+        assert_all_equal(many, [np.stack(x) for x in zip(*one_by_one)])
 
 
 @pytest.mark.parametrize('seed', SEEDS)
