@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Maps of results from tree to robot coordinates, v_tree = G v; axes in front are of states."""
+"""Maps of results of the tree to the coordinates of closed loops, v_tree = G v."""
 
 from collections.abc import Callable
 from typing import TypeAlias
