@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import batch_dynamics, newton_euler_derivatives
-from rbd_ros.kernels.closed_loop_states import closed_inverse_derivatives_states
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
@@ -35,7 +34,7 @@ class DerivativeMethods(RobotArrays):
     @quantity(matrix, matrix, matrix,
               states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
                             [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make,
-                            closed=Closed(closed_inverse_derivatives_states,
+                            closed=Closed('closed_inverse_derivatives_states',
                                           lambda w: (*w._table, *w._buffers.derivatives))))
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:

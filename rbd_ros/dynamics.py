@@ -21,8 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
-from rbd_ros.kernels import batch_dynamics, closed_loop_states
+from rbd_ros.kernels import articulated_bodies, batch_dynamics, composite_bodies, newton_euler
 from rbd_ros.model.arguments import (
     number, one_or_rows, real_array, rows, split_motion, Wrenches)
 from rbd_ros.model.configurations import checked
@@ -47,7 +46,7 @@ class DynamicsMethods(RobotArrays):
 
     @quantity(torques, kept=True, states=States(
         batch_dynamics.inverse_dynamics_states, shape(-1),
-        closed=Closed(closed_loop_states.closed_inverse_states, lambda w: w._table)))
+        closed=Closed('closed_inverse_states', lambda w: w._table)))
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
         """
@@ -195,7 +194,7 @@ class DynamicsMethods(RobotArrays):
 
     @quantity(matrix, matrix, torques, torques, columns, same, states=States(
         batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
-        DynamicsTerms._make, closed=Closed(closed_loop_states.closed_terms_states,
+        DynamicsTerms._make, closed=Closed('closed_terms_states',
                                            lambda w: (*w._table, *w._buffers.terms))))
     def all_terms(self, q: ArrayLike, v: ArrayLike,
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:

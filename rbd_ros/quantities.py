@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rbd_ros._internal.lazy_exports import LazyModule
 from rbd_ros.analysis.centroidal import CentroidalMethods
 from rbd_ros.analysis.constraint_forces import ConstraintForceMethods
 from rbd_ros.analysis.contacts import ContactMethods
@@ -19,11 +20,11 @@ from rbd_ros.dynamics import DynamicsMethods
 from rbd_ros.kinematics import KinematicsMethods
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.closed_loops import ClosedMethods
-from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.quantity import QUANTITIES
 
-__all__ = ['ClosedWorkspace', 'QUANTITIES', 'Workspace']
+__all__ = ['QUANTITIES', 'Workspace']
+# Most robots are trees, and kernels for closed loops are slow to import.
+coupled_workspaces = LazyModule('rbd_ros.coupled_workspaces')
 
 
 class Workspace(ContactMethods, TaskSpaceMethods, MatrixDerivativeMethods,
@@ -47,16 +48,7 @@ class Workspace(ContactMethods, TaskSpaceMethods, MatrixDerivativeMethods,
     def __new__(cls, model: Model, **options: Any) -> Workspace:
         check_model(model)
         if model.loops is not None:
-            return object.__new__(ClosedWorkspace)
-        return object.__new__(cls if model.coordinates.is_identity else CoupledWorkspace)
-
-
-class CoupledWorkspace(CoupledMethods, Workspace):
-    """A workspace of a robot whose joints share coordinates."""
-
-
-class ClosedWorkspace(ClosedMethods, Workspace):
-    """A workspace of a robot with closed loops."""
-
-    def __init__(self, model: Model, *, fresh: bool = False) -> None:
-        ClosedMethods.__init__(self, model, Workspace(model.unconstrained), fresh=fresh)
+            cls = coupled_workspaces.ClosedWorkspace
+        elif not model.coordinates.is_identity:
+            cls = coupled_workspaces.CoupledWorkspace
+        return object.__new__(cls)

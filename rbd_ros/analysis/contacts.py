@@ -31,7 +31,6 @@ from rbd_ros.model.model import Model
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.contacts import (ConstrainedDynamics, ConstrainedInverseDynamics, Contact,
                                         ContactBuffers, ContactCheck, LastContacts)
-from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.workspace import workspace_of
 
@@ -47,7 +46,7 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
 
     def _write_frames(self, q: ArrayLike, v: ArrayLike, found: ContactBuffers) -> None:
         """Write the Jacobian, Jdot v and the pose of each contact's link."""
-        if not isinstance(self, JointMotion):
+        if self.model.loops is None:
             if not jacobians_and_biases(self.robot, self._screws, q, v, found.link_rows,
                                         found.frames):
                 self._explain(q=q, v=v)

@@ -16,8 +16,6 @@ from rbd_ros.derivatives import shape_of_derivatives
 from rbd_ros.kernels.batch_dynamics import (
     coupled_derivatives_states, coupled_forward_states, coupled_hybrid_states,
     forward_derivatives_states, forward_dynamics_states, hybrid_dynamics_states)
-from rbd_ros.kernels.closed_loop_states import (
-    closed_forward_derivatives_states, closed_forward_states)
 from rbd_ros.model.arguments import check_model, masks, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
@@ -40,7 +38,7 @@ FORWARD = Task(
     forward_dynamics_states, ('Q', 'V', 'Tau'), Outputs(shape(-1), as_written),
     scratch_buffers(ALL),
     lambda w, *state, **options: [w.forward_dynamics(*state, **options)], True,
-    closed=Closed(closed_forward_states, lambda w: w._solver))
+    closed=Closed('closed_forward_states', lambda w: w._solver))
 HYBRID = Task(
     hybrid_dynamics_states, ALL,
     Outputs(lambda model, n: [(n,), (n,)], as_written), scratch_buffers(ALL),
@@ -51,7 +49,7 @@ DERIVATIVES = Task(
     scratch_buffers(ALL, lanes_of(shape_of_derivatives), lanes_of(shape(-1, -1)), _path,
                     lanes_of(shape_of_derivatives)),
     lambda w, *state, **options: w.forward_dynamics_derivatives(*state, **options), True,
-    closed=Closed(closed_forward_derivatives_states, lambda w: w._derivative_arrays()))
+    closed=Closed('closed_forward_derivatives_states', lambda w: w._derivative_arrays()))
 
 
 def _of_terms(part: int, one: Callable[..., np.ndarray]) -> Task:

@@ -16,7 +16,6 @@ from rbd_ros.kernels.lanes.lanes import zeros_for_lanes
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns
 from rbd_ros.model.arguments import choice, finite_array
 from rbd_ros.model.se3 import pose
-from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.robot_arrays import RobotArrays
 
 CONTACT_KINDS = ('point', 'surface')
@@ -137,7 +136,7 @@ class ContactBuffers:
                                for contact in contacts]).reshape(-1, 4)
         self.frames = np.zeros((len(contacts), FRAME_ROWS, max(n, 6)))
         # As kernels for trees read them; closed loops have none.
-        self.link_rows = np.array([] if isinstance(w, JointMotion) else [
+        self.link_rows = np.array([] if model.loops is not None else [
             w._link_row(contact.link)[0] for contact in contacts]).reshape(-1, 14)
         # Links, and where their Jacobian, Jdot v and pose are written.
         self.places = [(contact.link, block[:BIAS, :n], block[BIAS, :6], block[POSE:, :4])

@@ -95,7 +95,7 @@ class Outputs(NamedTuple):
 class Closed(NamedTuple):
     """A kernel for many states of robots with closed loops, which are computed one by one."""
 
-    kernel: Callable[..., Any]
+    kernel: str     # its name in `rbd_ros.kernels.closed_loop_states`, which is slow to import
     # Its arguments before the states, from the workspace of the robot.
     arrays: Callable[[Any], tuple[np.ndarray, ...]]
 

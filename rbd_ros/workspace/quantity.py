@@ -19,8 +19,6 @@ from typing import Any, Concatenate, NamedTuple, overload, ParamSpec, TypeVar
 
 import numpy as np
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.closed_loops import ClosedMethods
-from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.documentation import form_doc
 from rbd_ros.workspace.lanes import Outputs, States, Task
 from rbd_ros.workspace.maps import Map
@@ -77,14 +75,9 @@ def quantity(*maps: Map, part: int | None = None, returns: str | None = None, ke
 
     """
     def declare(method: Declared) -> Declared:
-        name, doc = method.__name__, method.__doc__ or ''
+        doc = method.__doc__ or ''
         DECLARATIONS[method] = Declaration(doc, maps, part, kept, states, check)
         method.__doc__ = form_doc(doc, list(signature(method).parameters)[1:], returns=returns)
-        for methods in (CoupledMethods, ClosedMethods):
-            if name in vars(methods):
-                getattr(methods, name).__doc__ = method.__doc__
-        if maps and name not in vars(ClosedMethods):
-            ClosedMethods.add_mapped(name, method, maps)
         return method
     return declare
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import batch
+import rbd_ros.coupled_workspaces
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
 from rbd_ros.quantities import QUANTITIES

@@ -13,6 +13,7 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, batch, Workspace
 from rbd_ros.batch import functions
+import rbd_ros.coupled_workspaces   # gives the classes below their methods
 from rbd_ros.kernels import batch_kinematics, centroidal
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace import scratch
@@ -20,7 +21,7 @@ from rbd_ros.workspace.closed_loops import ClosedMethods
 from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.lanes import lanes_of, shape, States
 from rbd_ros.workspace.maps import same
-from rbd_ros.workspace.quantity import plain, quantity
+from rbd_ros.workspace.quantity import DECLARATIONS, map_all, plain, quantity
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from robots import random_tree, with_mimics
 
@@ -110,9 +111,11 @@ def declared():
             return com
     bases = Workspace.__bases__
     Workspace.__bases__ = MoreMethods, *bases
+    for methods in (CoupledMethods, ClosedMethods):
+        map_all(methods)
     yield plain(MoreMethods.com_again)
     Workspace.__bases__ = bases
-    del QUANTITIES['com_again']
+    del QUANTITIES['com_again'], DECLARATIONS[MoreMethods.com_again]
     del ClosedMethods.com_again
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from rbd_ros.model.arguments import number
 from rbd_ros.model.inertial import (inertial_parameters, moving_bodies,
                                     parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.model import Model
-from rbd_ros.quantities import ClosedWorkspace
 
 # Derivatives of a pseudo-inertia with respect to the ten parameters, and the matrices L_i with
 # tr(L_i dP/dpi_k) = 1 for i = k, and 0 otherwise.
@@ -144,9 +143,9 @@ class SlotineLi(Controller):
     def _rotors(self, q: np.ndarray, v: np.ndarray, v_ref: np.ndarray,
                 a_ref: np.ndarray) -> np.ndarray:
         """Return the torques of rotors, M a_ref + C v_ref of theirs."""
-        workspace = self._workspace
-        if not isinstance(workspace, ClosedWorkspace):
+        if self.model.loops is None:
             return self.model.armature * a_ref
+        workspace: Any = self._workspace
         of_joints = np.asarray(workspace._in_tree(q, v=v, v_r=v_ref, a_r=a_ref)[-1])
         return workspace._torques(self.model.unconstrained.armature * of_joints)
 

@@ -1,0 +1,32 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workspaces of robots whose coordinates are not those of their tree."""
+
+from rbd_ros.model.model import Model
+from rbd_ros.quantities import QUANTITIES, Workspace
+from rbd_ros.workspace.closed_loops import ClosedMethods
+from rbd_ros.workspace.coupled import CoupledMethods
+
+
+class CoupledWorkspace(CoupledMethods, Workspace):
+    """A workspace of a robot whose joints share coordinates."""
+
+
+class ClosedWorkspace(ClosedMethods, Workspace):
+    """A workspace of a robot with closed loops."""
+
+    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+        ClosedMethods.__init__(self, model, Workspace(model.unconstrained), fresh=fresh)
+
+
+def map_all() -> None:
+    """Map the results of declared methods that are not written out for closed loops."""
+    for name, one in QUANTITIES.items():
+        for methods in (CoupledMethods, ClosedMethods):
+            if name in vars(methods):
+                getattr(methods, name).__doc__ = one.method.__doc__
+        if one.maps and name not in vars(ClosedMethods):
+            ClosedMethods.add_mapped(name, one.method, one.maps)
+
+
+map_all()
