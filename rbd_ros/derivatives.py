@@ -107,7 +107,6 @@ class DerivativeMethods(RobotArrays):
         return derivatives, *found
 
 
-# The plain functions.
 inverse_dynamics_derivatives = plain(DerivativeMethods.inverse_dynamics_derivatives)
 forward_dynamics_derivatives = plain(DerivativeMethods.forward_dynamics_derivatives)
 hybrid_dynamics_derivatives = plain(DerivativeMethods.hybrid_dynamics_derivatives, Derivatives)

@@ -219,7 +219,6 @@ class DynamicsMethods(RobotArrays):
         return terms
 
 
-# The plain functions.
 inverse_dynamics = plain(DynamicsMethods.inverse_dynamics)
 bias_torques = plain(DynamicsMethods.bias_torques)
 gravity_torques = plain(DynamicsMethods.gravity_torques)

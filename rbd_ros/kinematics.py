@@ -135,7 +135,6 @@ class KinematicsMethods(RobotArrays):
         return self._com_and_jacobian(q)[0]
 
 
-# The plain functions.
 forward_kinematics = plain(KinematicsMethods.forward_kinematics)
 world_jacobian = plain(KinematicsMethods.world_jacobian, np.ndarray)
 body_jacobian = plain(KinematicsMethods.body_jacobian, np.ndarray)

@@ -79,7 +79,6 @@ class CentroidalMethods(RobotArrays):
         return rate[3:] / mass if mass else np.zeros((3, self._nv))
 
 
-# The plain functions.
 centroidal_momentum_matrix = plain(CentroidalMethods.centroidal_momentum_matrix)
 centroidal_momentum_matrix_dot = plain(
     CentroidalMethods.centroidal_momentum_matrix_dot, np.ndarray)

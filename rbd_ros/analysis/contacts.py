@@ -165,7 +165,6 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
         return ConstrainedInverseDynamics(tau, wrenches, checks)
 
 
-# The plain functions.
 constrained_dynamics = plain(ContactMethods.constrained_dynamics)
 constrained_inverse_dynamics = plain(ContactMethods.constrained_inverse_dynamics)
 

@@ -120,7 +120,6 @@ class DirectionalDerivativeMethods(RobotArrays):
         return self._hybrid_derivative(q, v, a, tau, prescribed, variation, None)
 
 
-# The plain functions.
 inverse_dynamics_derivative = plain(DirectionalDerivativeMethods.inverse_dynamics_derivative)
 forward_dynamics_derivative = plain(DirectionalDerivativeMethods.forward_dynamics_derivative)
 hybrid_dynamics_derivative = plain(DirectionalDerivativeMethods.hybrid_dynamics_derivative)

@@ -159,7 +159,6 @@ class JacobianMethods(RobotArrays):
         return of_rate.transpose(1, 2, 0), of_J.transpose(1, 2, 0)
 
 
-# The plain functions.
 jacobian_dot = plain(JacobianMethods.jacobian_dot, np.ndarray)
 world_jacobian_dot = plain(JacobianMethods.world_jacobian_dot, np.ndarray)
 jacobian_ddot = plain(JacobianMethods.jacobian_ddot, np.ndarray)

@@ -151,7 +151,6 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         return -np.linalg.solve(self.mass_matrix(q), Y)
 
 
-# The plain functions.
 mass_matrix_derivatives = plain(MatrixDerivativeMethods.mass_matrix_derivatives)
 coriolis_matrix_derivatives = plain(MatrixDerivativeMethods.coriolis_matrix_derivatives)
 gravity_torques_derivatives = plain(MatrixDerivativeMethods.gravity_torques_derivatives)

@@ -122,7 +122,6 @@ class RegressorMethods(RobotArrays):
         return Y
 
 
-# The plain functions.
 torque_regressor = plain(RegressorMethods.torque_regressor)
 slotine_li_regressor = plain(RegressorMethods.slotine_li_regressor)
 momentum_regressor = plain(RegressorMethods.momentum_regressor)

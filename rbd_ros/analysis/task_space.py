@@ -125,5 +125,4 @@ class TaskSpaceMethods(DynamicsMethods, JacobianMethods):
         return out[:6], float(out[7, 0])
 
 
-# The plain functions.
 task_space_dynamics = plain(TaskSpaceMethods.task_space_dynamics)

@@ -8,10 +8,8 @@ modules. The stub of the package, which `make stubs` writes, has the types.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from inspect import Parameter, Signature, signature
+from inspect import signature
 from typing import Any
 
 from rbd_ros.batch.tasks import Given, solve
@@ -31,27 +29,22 @@ def _given_link(model: Model, task: Task, link: str) -> Given:
 
 
 def _make(name: str) -> Callable[..., Any]:
-    task, link, more, plain = task_of(name), {}, '', QUANTITIES[name].function
-    returns = signature(plain).return_annotation
-    # As they are shown.
-    options = {'out': f'{returns} | None', 'threads': 'int | None', 'progress': 'Progress | None'}
-    if task.wrenched:
-        options = {'external_wrenches': 'Wrenches | None', **options}
-        more = ', external_wrenches=external_wrenches'
-    if task.of_link is not None:
-        link, more = {'link': 'str'}, ', given=given_link(model, task, link)'
-    states = dict.fromkeys(task.labels, 'ArrayLike')
-    form = Signature([
-        *(Parameter(one, Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
-          for one, kind in ({'model': 'Model'} | states | link).items()),
-        *(Parameter(one, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-          for one, kind in options.items())], return_annotation=returns)
+    task, plain = task_of(name), QUANTITIES[name].function
+    of_link, returns = task.of_link is not None, signature(plain).return_annotation
+    form = ', '.join([
+        "model: 'Model'", *(f"{one}: 'ArrayLike'" for one in task.labels),
+        *["link: 'str'"] * of_link, '*',
+        *["external_wrenches: 'Wrenches | None' = None"] * task.wrenched,
+        f"out: '{returns} | None' = None", "threads: 'int | None' = None",
+        "progress: 'Progress | None' = None"])
+    more = (', given=given_link(model, task, link)' * of_link
+            + ', external_wrenches=external_wrenches' * task.wrenched)
     function: Callable[..., Any] = function_of(
-        name, form, f'result(solve(model, task, ({", ".join(states)},), out, threads, progress'
-        f'{more}))', {'result': task.result, 'solve': solve, 'task': task,
-                      'given_link': _given_link})
+        name, f'({form}) -> {returns!r}',
+        f'result(solve(model, task, ({", ".join(task.labels)},), out, threads, progress{more}))',
+        {'result': task.result, 'solve': solve, 'task': task, 'given_link': _given_link})
     function.__module__ = __name__
-    function.__doc__ = states_doc(plain.__doc__ or '', form.parameters)
+    function.__doc__ = states_doc(plain.__doc__ or '', signature(function).parameters)
     return function
 
 
@@ -62,4 +55,4 @@ def __getattr__(name: str) -> Callable[..., Any]:
     return function
 
 
-__all__ = [name for name, quantity in QUANTITIES.items() if quantity.task is not None]
+__all__ = [name for name, quantity in QUANTITIES.items() if quantity.states is not None]

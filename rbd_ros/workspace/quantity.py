@@ -10,10 +10,9 @@ from it, without overhead in calls.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, Signature, signature
+from functools import cache
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, Concatenate, NamedTuple, overload, ParamSpec, TypeVar
 
@@ -30,26 +29,19 @@ Declared = TypeVar('Declared', bound=Callable[..., Any])
 Check = Mapping[str, Callable[[object], None]]
 
 
-class Declaration(NamedTuple):
-    """What `quantity` states of a method."""
+class Quantity(NamedTuple):
+    """A declared quantity."""
 
-    doc: str                # as it is written
+    method: Callable[..., Any]      # of `Workspace`, for trees
+    doc: str                        # of the declaration, as it is written
     maps: Sequence[Map]
     part: int | None
     kept: bool
     states: States | None
     check: Check
+    function: Any = None            # of a robot, if there is one
 
 
-class Quantity(NamedTuple):
-    """A quantity that has a plain function."""
-
-    function: Callable[..., Any]    # of a robot
-    method: Callable[..., Any]      # of `Workspace`, for trees
-    task: Task | None               # for many states
-
-
-DECLARATIONS: dict[Callable[..., Any], Declaration] = {}    # by method
 QUANTITIES: dict[str, Quantity] = {}    # by name; those of imported modules
 
 
@@ -76,7 +68,7 @@ def quantity(*maps: Map, part: int | None = None, returns: str | None = None, ke
     """
     def declare(method: Declared) -> Declared:
         doc = method.__doc__ or ''
-        DECLARATIONS[method] = Declaration(doc, maps, part, kept, states, check)
+        QUANTITIES[method.__name__] = Quantity(method, doc, maps, part, kept, states, check)
         method.__doc__ = form_doc(doc, list(signature(method).parameters)[1:], returns=returns)
         return method
     return declare
@@ -93,39 +85,29 @@ def plain(method: Callable[Concatenate[Any, P], Any],
 
 def plain(method: Any, kind: type | None = None) -> Any:
     """Return the function of a robot that calls a method; ``kind`` of the part that it returns."""
-    form, name, declared = signature(method), method.__name__, DECLARATIONS[method]
-    part, states = declared.part, declared.states
-    assert (part is None) == (kind is None)
+    form, name = signature(method), method.__name__
+    declared, given = QUANTITIES[name], list(form.parameters.values())[1:]
+    assert (declared.part is None) == (kind is None)
     returns = form.return_annotation if kind is None else (
         'np.ndarray' if kind is np.ndarray else kind.__name__)
-    function = _function(form, name, declared, returns)
-    function.__module__, function.__wrapped__ = method.__module__, method
-    function.__doc__ = form_doc(declared.doc, list(form.parameters)[1:], 'model')
-    task = None
-    if states is not None:
-        task = states.task(method, Outputs(states.shapes, states.cut),
-                           lambda w, *state, **options: parts(
-                               getattr(w, name)(*state, **options), part))
-    QUANTITIES[name] = Quantity(function, method, task)
-    return function
-
-
-def _function(form: Signature, name: str, declared: Declaration, returns: str) -> Any:
-    """Return the function of a robot that calls a method by name; options by keyword."""
-    given = list(form.parameters.values())[1:]
+    options = [str(x) for x in given if x.default is not x.empty]      # by keyword
+    arguments = ["model: 'Model'", *(str(x) for x in given if x.default is x.empty),
+                 *['*'] * bool(options), *options]
     call = ', '.join(f'{x.name}={x.name}' if x.kind is x.KEYWORD_ONLY else x.name for x in given)
     result = (f'workspace_of(model).{name}({call})'
               + ('' if declared.part is None else f'[{declared.part}]'))
     if declared.kept:
         result = f'{result}.copy()' if returns == 'np.ndarray' else f'copied({result})'
-    return function_of(
-        name, Signature([
-            Parameter('model', Parameter.POSITIONAL_OR_KEYWORD, annotation='Model'), *(
-                x if x.default is x.empty else x.replace(kind=x.KEYWORD_ONLY) for x in given)],
-            return_annotation=returns),
+    function = function_of(
+        name, f"({', '.join(arguments)}) -> {returns!r}",
         ''.join(f'check_{x}({x}) or ' for x in declared.check) + result,
         {'workspace_of': workspace_of, 'copied': copied,
          **{f'check_{x}': one for x, one in declared.check.items()}})
+    function.__module__, function.__signature__ = method.__module__, signature(function)
+    function.__wrapped__ = method       # whose source `inspect` shows
+    function.__doc__ = form_doc(declared.doc, [x.name for x in given], 'model')
+    QUANTITIES[name] = declared._replace(function=function)
+    return function
 
 
 def copied(results: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -135,42 +117,37 @@ def copied(results: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(arrays) if kind is tuple else kind(*arrays)
 
 
-def function_of(name: str, form: Signature, result: str, names: dict[str, Any]) -> Any:
+def function_of(name: str, form: str, result: str, names: dict[str, Any]) -> Any:
     """
     Return the function with this signature that returns an expression of names.
 
     It is written as source, as those of data classes are: passing on any arguments takes longer.
 
     """
-    bare = form.replace(return_annotation=Signature.empty, parameters=[
-        x.replace(annotation=x.empty, default=x.empty) for x in form.parameters.values()])
-    exec(f'def {name}{bare}: return {result}', names)
-    function: Any = names[name]
-    function.__signature__, function.__kwdefaults__ = form, {
-        x.name: x.default for x in form.parameters.values() if x.kind is x.KEYWORD_ONLY}
-    return function
+    exec(f'def {name}{form}: return {result}', names)
+    return names[name]
 
 
 def robot_function(module: str, name: str, options: Sequence[str],
                    make: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function of a robot and options that passes these and its name to ``make``."""
-    form = Signature([Parameter(one, Parameter.POSITIONAL_OR_KEYWORD)
-                      for one in ('model', *options)])
     function: Callable[..., Any] = function_of(
-        name, form, f"make({', '.join(['model', repr(name), *options])})", {'make': make})
+        name, f"({', '.join(['model', *options])})",
+        f"make({', '.join(['model', repr(name), *options])})", {'make': make})
     function.__module__ = module
     return function
 
 
+@cache
 def task_of(name: str) -> Task:
     """Return the task of a quantity that has a kernel for many states."""
-    task = QUANTITIES[name].task
-    assert task is not None
-    return task
+    declared = QUANTITIES[name]
+    states, part = declared.states, declared.part
+    assert states is not None
 
-
-def parts(results: Any, part: int | None) -> Sequence[np.ndarray]:
-    """Return the results of a method, or one of them, in a sequence."""
-    if part is not None:
-        return [results[part]]
-    return results if isinstance(results, tuple) else [results]
+    def one(w: Any, *state: Any, **options: Any) -> Sequence[np.ndarray]:
+        found = getattr(w, name)(*state, **options)
+        if part is not None:
+            return [found[part]]
+        return found if isinstance(found, tuple) else [found]
+    return states.task(declared.method, Outputs(states.shapes, states.cut), one)

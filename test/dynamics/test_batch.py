@@ -355,7 +355,7 @@ def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
     model = random_tree(1, 4)
     states = some_states(model, 'inverse_dynamics', batch.CHUNK + 43)
     expected = batch.inverse_dynamics(model, *states)
-    task, seen = functions.QUANTITIES['inverse_dynamics'].task, []
+    task, seen = functions.task_of('inverse_dynamics'), []
 
     def unlucky(*arguments):
         # In the last chunk, the second WIDTH states of what is left fail.

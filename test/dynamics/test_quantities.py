@@ -13,7 +13,7 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, batch, Workspace
 from rbd_ros.batch import functions
-import rbd_ros.coupled_workspaces   # gives the classes below their methods
+from rbd_ros.coupled_workspaces import map_all
 from rbd_ros.kernels import batch_kinematics, centroidal
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace import scratch
@@ -21,10 +21,11 @@ from rbd_ros.workspace.closed_loops import ClosedMethods
 from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.lanes import lanes_of, shape, States
 from rbd_ros.workspace.maps import same
-from rbd_ros.workspace.quantity import DECLARATIONS, map_all, plain, quantity
+from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from robots import random_tree, with_mimics
 
+PLAIN = {name: one for name, one in QUANTITIES.items() if one.function is not None}
 # Calls all quantities that a module declares when no other module is imported by the program.
 ALONE = """
 import importlib, inspect
@@ -45,7 +46,7 @@ values = dict.fromkeys(('q', 'v', 'a', 'tau', 'v_r', 'a_r'), v) | {{
     'model': model, 'link': 'link_1', 'contacts': (), 'prescribed': v < 0.0,
     'variation': Variation()}}
 for name, quantity in list(QUANTITIES.items()):    # a first call imports all others
-    if quantity.function.__module__ == {name!r}:
+    if quantity.function and quantity.function.__module__ == {name!r}:
         quantity.function(**{{label: values[label] for label in
                              inspect.signature(quantity.function).parameters
                              if label in values}})
@@ -61,13 +62,13 @@ def test_a_module_alone_has_all_methods_that_its_functions_call(name, joints):
                           ALONE.format(name=name, joints=joints)],
                          capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
-    assert set(run.stdout.split()) == {label for label, one in QUANTITIES.items()
+    assert set(run.stdout.split()) == {label for label, one in PLAIN.items()
                                        if one.function.__module__ == name}
 
 
-@pytest.mark.parametrize('name', QUANTITIES)
+@pytest.mark.parametrize('name', PLAIN)
 def test_methods_have_the_arguments_and_the_documentation_of_the_function(name):
-    function, method = QUANTITIES[name].function, getattr(Workspace, name)
+    function, method = PLAIN[name].function, getattr(Workspace, name)
     wanted, found = (list(signature(one).parameters)[1:] for one in (function, method))
     assert wanted == found
     assert 'Parameters' in method.__doc__ and 'model' not in method.__doc__.split('---')[1]
@@ -87,7 +88,7 @@ def test_functions_of_many_states_have_their_shapes(name):
 
 
 def test_every_kernel_of_many_states_has_its_function():
-    assert {name for name, one in QUANTITIES.items() if one.task is not None} <= {*batch.__all__}
+    assert {name for name, one in QUANTITIES.items() if one.states is not None} <= {*batch.__all__}
 
 
 @pytest.fixture
@@ -111,11 +112,10 @@ def declared():
             return com
     bases = Workspace.__bases__
     Workspace.__bases__ = MoreMethods, *bases
-    for methods in (CoupledMethods, ClosedMethods):
-        map_all(methods)
+    map_all()
     yield plain(MoreMethods.com_again)
     Workspace.__bases__ = bases
-    del QUANTITIES['com_again'], DECLARATIONS[MoreMethods.com_again]
+    del QUANTITIES['com_again']
     del ClosedMethods.com_again
 
 
