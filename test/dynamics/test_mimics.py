@@ -14,14 +14,12 @@ from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.coupled import CoupledMethods
-from rbd_ros.workspace.quantity import DECLARATIONS, parts
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
 
 # The same sums in another order.
 ROUNDING = 1e-12
 SEEDS = range(8)
-MAPPED = {name: DECLARATIONS[one.method].maps for name, one in QUANTITIES.items()
-          if DECLARATIONS[one.method].maps}
+MAPPED = {name: one.maps for name, one in QUANTITIES.items() if one.maps and one.function}
 
 
 def mimics_and_tree(seed):
@@ -51,6 +49,11 @@ def test_only_methods_that_solve_are_not_those_of_the_tree():
                            'forward_dynamics_derivative'}     # calls that of hybrid dynamics
 
 
+def parts(found):
+    """Return the results of a method in a sequence."""
+    return found if isinstance(found, tuple) else [found]
+
+
 def arguments_of(method, link, **vectors):
     """Return the arguments of a method, in order, without options."""
     known = {**vectors, 'v_r': vectors['a'], 'a_r': 2.0 * vectors['v'], 'link': link}
@@ -66,16 +69,15 @@ def test_each_quantity_is_that_of_the_tree_mapped_by_g(name, seed):
     # The second time, nothing of the first state may be left.
     for factor in (1.0, -0.5):
         found, of_tree = (parts(getattr(one, name)(*arguments_of(
-            method, link, q=x, v=factor * y, a=factor * z)), None)
+            method, link, q=x, v=factor * y, a=factor * z)))
             for one, x, y, z in ((w, q, v, a), (t, q_t, v_t, a_t)))
         assert_all_equal(found, [to_robot(G, x) for to_robot, x in zip(maps, of_tree)])
-    if QUANTITIES[name].task is not None:
+    if QUANTITIES[name].states is not None:
         factors = np.linspace(-1.0, 1.0, 9)
         many = parts(getattr(batch, name)(model, *arguments_of(
-            method, link, q=np.tile(q, (9, 1)), v=np.outer(factors, v), a=np.outer(factors, a))),
-            None)
+            method, link, q=np.tile(q, (9, 1)), v=np.outer(factors, v), a=np.outer(factors, a))))
         one_by_one = [parts(QUANTITIES[name].function(model, *arguments_of(
-            method, link, q=q, v=factor * v, a=factor * a)), None) for factor in factors]
+            method, link, q=q, v=factor * v, a=factor * a))) for factor in factors]
         assert_all_equal(many, [np.stack(x) for x in zip(*one_by_one)])
 
 
