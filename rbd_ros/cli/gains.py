@@ -43,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
             [*options.recordings, *options.loaded], progress=update)]
     found = identify_drive_gains(model, options.payload, options.mass, options.com,
                                  options.inertia, samples[:count], samples[count:])
-    scale, unknown = '', []
+    scale = ''
+    unknown: list[str] = []
     for name, turns, gain, deviation in zip(model.velocity_names, model.angular, found.gains,
                                             found.deviation):
         text = (f'{gain:.4g}, deviation {deviation:.2g}, {"N m" if turns else "N"} per recorded '
@@ -51,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
         if deviation <= MAX_DEVIATION * abs(gain):
             scale += f' {name}={gain:.4g}'
         else:
-            text, unknown = 'not determined', [*unknown, name]
+            text = 'not determined'
+            unknown.append(name)
         print(printable(f'{name:32s} {text}'))
     print(printable(f'apply them with --scale{scale}') if scale else 'no gain is known')
     if unknown:
