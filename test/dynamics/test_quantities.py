@@ -71,6 +71,9 @@ def test_methods_have_the_arguments_and_the_documentation_of_the_function(name):
     function, method = PLAIN[name].function, getattr(Workspace, name)
     wanted, found = (list(signature(one).parameters)[1:] for one in (function, method))
     assert wanted == found
+    # Options of functions are given by keyword.
+    assert all((one.kind is one.KEYWORD_ONLY) == (one.default is not one.empty)
+               for one in signature(function).parameters.values())
     assert 'Parameters' in method.__doc__ and 'model' not in method.__doc__.split('---')[1]
     if name in vars(CoupledMethods):
         coupled = vars(CoupledMethods)[name]
