@@ -3,6 +3,7 @@
 """All forms of a quantity follow from its declaration."""
 
 from inspect import signature
+import re
 import subprocess
 import sys
 
@@ -71,6 +72,10 @@ def test_methods_have_the_arguments_and_the_documentation_of_the_function(name):
     function, method = PLAIN[name].function, getattr(Workspace, name)
     wanted, found = (list(signature(one).parameters)[1:] for one in (function, method))
     assert wanted == found
+    for one, labels in ((function, ['model', *wanted]), (method, found)):
+        parameters = one.__doc__.partition('Parameters\n---')[2].partition('\n---')[0]
+        assert {*labels} <= {*re.findall(r'\w+', ' '.join(re.findall(
+            r'^[\w, ]+', parameters, re.MULTILINE)))}, one
     # Options of functions are given by keyword.
     assert all((one.kind is one.KEYWORD_ONLY) == (one.default is not one.empty)
                for one in signature(function).parameters.values())
