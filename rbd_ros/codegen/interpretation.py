@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.codegen.graph import Symbol, Value
-from rbd_ros.codegen.parameters import replaced
+from rbd_ros.codegen.parameters import add_payload, replaced
 from rbd_ros.kernels import closed_loop_arrays, closed_loops
 from rbd_ros.kernels.lanes import lanes, sines
 from rbd_ros.kernels.layout import LANES, PRESCRIBED, ROTATION, torques, VELOCITY
@@ -160,6 +160,10 @@ class SymbolicRobot:
     def prescribe(self, prescribed: np.ndarray) -> None:
         """Set the mask of given accelerations."""
         self._constants[self._places[1:] + LANES * PRESCRIBED] = prescribed
+
+    def carry(self, link: str, payload: np.ndarray) -> None:
+        """Put a point mass on a link: kg, and its place in the frame of the link, m."""
+        self._constants = add_payload(self.model, self._constants, self._places, link, payload)
 
     def run(self, kernel: Callable[..., Any], *arguments: Any) -> np.ndarray:
         """Run a kernel of the tree; return the torques behind the bodies."""

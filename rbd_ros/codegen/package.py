@@ -248,25 +248,33 @@ def readme(package: Package) -> str:
     functions = '\n'.join(
         f'| `{style.prefix}_{graph.name}` | {"; ".join(map(describe, graph.inputs))} | '
         f'{"; ".join(map(describe, graph.outputs))} |' for graph in package.graphs)
-    joints = '\n'.join(
-        f'| {k} | `{name}` | {"rad, rad/s, rad/s^2, N m" if turns else "m, m/s, m/s^2, N"} |'
-        for k, (name, turns) in enumerate(zip(model.velocity_names, model.angular)))
     positions = '' if model.position_names == model.velocity_names else (
         '\nEntries of `q`: ' + ', '.join(f'`{name}`' for name in model.position_names)
         + '.' + ' Quaternions are (x, y, z, w), of any nonzero length.' * bool(
             quaternion_joints(model.unconstrained)) + '\n')
-    sources = '\n'.join(f'- `{name}`: SHA-256 `{digest}`'
-                        for name, digest in package.sources.items())
     options = ''.join(f'- {name}: {value if isinstance(value, str) else listed(model, value)}\n'
                       for name, value in package.options.items() if value is not None)
     return filled(
         'README.md', robot=model.name, package=package.name, prefix=style.prefix,
-        functions=functions, joints=joints, positions=positions,
+        functions=functions, joints=joint_rows(model), positions=positions,
         closing=texts.CLOSING.format(prefix=style.prefix) if package.has_loops else '',
-        sources=sources or '- a robot built in a program',
+        sources=source_list(package),
         options=options and f'\n\nOptions:\n\n{options}'.rstrip('\n'), version=rbd_ros.__version__,
         gravity=', '.join(f'{x:g}' for x in model.gravity), real=style.real,
         tolerance=f'{TOLERANCES[style.single]:g}')
+
+
+def joint_rows(model: Model) -> str:
+    """Return the rows of a table of the entries of vectors, and of their units."""
+    return '\n'.join(
+        f'| {k} | `{name}` | {"rad, rad/s, rad/s^2, N m" if turns else "m, m/s, m/s^2, N"} |'
+        for k, (name, turns) in enumerate(zip(model.velocity_names, model.angular)))
+
+
+def source_list(package: Package) -> str:
+    """Return a list of the files that the robot comes from."""
+    return '\n'.join(f'- `{name}`: SHA-256 `{digest}`' for name, digest in
+                     package.sources.items()) or '- a robot built in a program'
 
 
 def listed(model: Model, mask: Any) -> str:

@@ -56,3 +56,18 @@ def replaced(model: Model, constants: np.ndarray, places: np.ndarray,
             put(first, POSITION, T[:3, :3] @ values['positions'][3 * k:3 * k + 3]
                 + (T[:3, 3] + slid))
     return constants
+
+
+def add_payload(model: Model, constants: np.ndarray, places: np.ndarray, link: str,
+                payload: np.ndarray) -> np.ndarray:
+    """Return the constants of a robot whose link carries a point mass: kg, and its place, m."""
+    constants, tree, index = constants.astype(object), model.tree, model.link_index(link)
+    row, T = tree.link_body[index], tree.link_pose[index]
+    if row == 0:
+        raise ModelError(f"link '{link}' is part of the root: no joint moves a payload there")
+    m, c = payload[0], T[:3, :3] @ payload[1:] + T[:3, 3]
+    h = [m * x for x in c]
+    added = [*(h[i] * c[j] for i, j in zip((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))), *h, m]
+    where = places[row] + LANES * np.arange(INERTIA, INERTIA + len(added))
+    constants[where] += np.array(added, object)
+    return constants
