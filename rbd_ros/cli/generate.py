@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros generate``: write the functions of a robot in C."""
+"""``rbd_ros generate``: write the functions of a robot in C, or a controller around them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros._internal.text import listed
 from rbd_ros.cli.options import add_list, add_robot, load_robot
 from rbd_ros.cli.parser import UsageError
+from rbd_ros.codegen.controller import controller_files
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.package import package_files
 from rbd_ros.model.model import Model
@@ -30,15 +31,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--float', action='store_true', help='float instead of double')
     add_list(parser, '--prescribed', metavar='JOINT',
              help='joints whose acceleration is given in hybrid_dynamics')
-    parser.add_argument('--link', help='link of Jacobians and of task_space_dynamics')
+    parser.add_argument('--controller', action='store_true',
+                        help='write a controller for ros2_control instead of functions')
+    parser.add_argument('--link', help='link of Jacobians and of task_space_dynamics; with '
+                                       '--controller, of the payload (default: the last one)')
     parser.add_argument('--prefix', help='beginning of all names (default: name of the robot)')
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the package."""
-    model, functions = load_robot(options), options.functions or DEFAULT
-    files = package_files(model, functions, prefix=options.prefix, single=options.float,
-                          sources=digests(options), **function_options(model, options, functions))
+    if options.controller:
+        if options.functions or options.float or options.prescribed:
+            raise UsageError('--controller has its own functions, in double: leave out '
+                             '--functions, --float and --prescribed')
+        files = controller_files(load_robot(options), tool=options.link, prefix=options.prefix,
+                                 sources=digests(options))
+    else:
+        model, functions = load_robot(options), options.functions or DEFAULT
+        files = package_files(
+            model, functions, prefix=options.prefix, single=options.float,
+            sources=digests(options), **function_options(model, options, functions))
     folder = Path(options.output)
     with whole_files(*(folder / name for name in files)) as drafts:
         for draft, text in zip(drafts, files.values()):

@@ -140,7 +140,8 @@ def tables(package: Package, tool: str) -> dict[str, Any]:
             f'    {{"{mode}.{gain}", {value(defaults[mode, gain])}, {one.high!r}}}'
             for (mode, gain), one in gains.items()),
         'gain_rows': '\n'.join(
-            f'| `{mode}.{gain}` | {shown(defaults[mode, gain])} | {one.meaning} {one.unit} |'
+            f'| `{mode}.{gain}` | {shown(defaults[mode, gain])} | {one.meaning}'
+            f'{one.unit and f" In {one.unit}."} |'
             for (mode, gain), one in gains.items()),
         'joints': '\n'.join(f'      - {one}' for one in joints),
         'references': '\n'.join(f'      - {texts.quoted(f"{name}/{one}")}'

@@ -7,10 +7,12 @@ from pathlib import Path
 import re
 import shutil
 import subprocess
+from xml.etree import ElementTree
 
 from command_line import ARM, code_of, one_line, ROOT
 import pytest
 from rbd_ros.codegen import FUNCTIONS
+import yaml
 
 
 def test_a_package_says_where_it_comes_from(tmp_path, capsys):
@@ -43,7 +45,10 @@ def test_a_package_says_where_it_comes_from(tmp_path, capsys):
     (['--functions', 'hybrid_dynamics', '--prescribed', 'knee'], "no coordinate 'knee'"),
     (['--functions', 'jacobian', '--link', 'hand'], "has no link 'hand'"),
     (['--functions', 'simulate'], "'simulate'"),
-    (['--functions', 'task_space_dynamics', '--link', 'elbow_link'], 'too few joints')])
+    (['--functions', 'task_space_dynamics', '--link', 'elbow_link'], 'too few joints'),
+    (['--controller', '--float'], '--controller has its own functions'),
+    (['--controller', '--link', 'hand'], "has no link 'hand'"),
+    (['--controller', '--floating-base'], "joint 'base' is free")])
 def test_wrong_options_are_refused(words, message, tmp_path, capsys):
     folder = tmp_path / 'package'
     assert code_of('generate', ARM, '-o', str(folder), *words) == 1
@@ -55,6 +60,47 @@ def test_a_robot_with_closed_loops(tmp_path, capsys):
     assert code_of('generate', str(ROOT / 'urdf/four_bar.urdf'), '-o', str(tmp_path / 'x')) == 0
     assert 'int four_bar_close_loops(double *q);' in (
         tmp_path / 'x/four_bar_dynamics.h').read_text()
+
+
+def test_a_controller_is_a_package_that_says_where_it_comes_from(tmp_path, capsys):
+    folder = tmp_path / 'arm'
+    assert code_of('generate', ARM, '--controller', '-o', str(folder), '--link', 'tool') == 0
+    assert 'demo_arm_dynamics.h, demo_arm_dynamics.c, robot.hpp' in capsys.readouterr().out
+    files = {path.name: path.read_text() for path in folder.iterdir()}
+    assert set(files) == {
+        'demo_arm_dynamics.h', 'demo_arm_dynamics.c', 'robot.hpp', 'law.hpp', 'controller.cpp',
+        'test_law.cpp', 'controller.xml', 'controllers.yaml', 'CMakeLists.txt', 'package.xml',
+        'README.md'}
+    assert all('SPDX-License-Identifier: 0BSD' in text for text in files.values())
+    assert not any(re.search('@[a-zA-Z_]+@', text) for text in files.values())
+    assert f'SHA-256 `{sha256(Path(ARM).read_bytes()).hexdigest()}`' in files['README.md']
+    assert "centre in the frame of 'tool', m" in files['demo_arm_dynamics.h']
+    # The plugin of the library, by the names that pluginlib looks for.
+    library = ElementTree.fromstring(files['controller.xml'])
+    assert library.attrib == {'path': 'demo_arm_controller'}
+    assert library[0].attrib == {
+        'name': 'demo_arm_controller/Controller', 'type': 'demo_arm_controller::Controller',
+        'base_class_type': 'controller_interface::ChainableControllerInterface'}
+    assert ElementTree.fromstring(files['package.xml']).find('name').text == 'demo_arm_controller'
+    found = yaml.safe_load(files['controllers.yaml'])
+    manager = found['/**/controller_manager']['ros__parameters']
+    assert manager['demo_arm_controller'] == {'type': 'demo_arm_controller/Controller'}
+    joints = ['shoulder_pan', 'shoulder_lift', 'upper_arm_roll', 'elbow', 'forearm_roll',
+              'wrist_pitch', 'flange_roll']
+    upper = found['/**/joint_trajectory_controller']['ros__parameters']
+    assert upper['joints'] == joints
+    assert upper['command_joints'] == [f'demo_arm_controller/{name}' for name in joints]
+
+
+def test_parameters_of_the_readme_are_those_of_the_controller(tmp_path):
+    assert code_of('generate', ARM, '--controller', '-o', str(tmp_path)) == 0
+    readme, source, robot = ((tmp_path / name).read_text() for name in (
+        'README.md', 'controller.cpp', 'robot.hpp'))
+    listed = set(re.findall(r'^\| `([a-z_.]+)` \|', readme, re.MULTILINE))
+    numbers = source[:source.index('const Names STATES')]
+    assert listed == {*re.findall(r'\{"([a-z_.]+)", [^"]', numbers),
+                      *re.findall(r'auto_declare<[A-Za-z]+>\("([a-z_.]+)"', source),
+                      *re.findall(r'^    \{"([a-z_.]+)"', robot, re.MULTILINE)}
 
 
 def test_the_program_of_the_page_holds_the_arm(tmp_path):

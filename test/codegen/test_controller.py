@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.codegen.controller import controller_files, default_law, MODES
-from rbd_ros.control import JointReference, MomentumObserver, MotionGuard
+from rbd_ros import friction_torques, gravity_torques, spring_torques, with_payload
+from rbd_ros.control import (ComputedTorque, JointReference, MomentumObserver, MotionGuard,
+                             PdGravity)
 from rbd_ros.model.constraints import rebuild
+from rbd_ros.model.steps import turning
 from robots import load_quietly, random_tree, relative_error, with_mimics
 
 TOLERANCE = 1e-12   # of the largest entry: another order of operations
 TOOL = 'tool'
-FREE = {'soft_stop_zone': 0.0, 'velocity_guard': 0.0, 'blend_time': 0.0}   # the law alone
+FREE = {'soft_stop_zone': 0.0, 'velocity_guard': 0.0, 'blend_time': 0.0}
+LAW = {'friction': True, 'springs': True, 'effort_limits': [1e4], **FREE}    # the law alone
 MIN_BLEND = 0.25    # s
 
 
@@ -42,7 +46,7 @@ def rig(tmp_path_factory):
 
 def motion(model, rng):
     """Return q, v, a and tau of a random motion within the limits of the joints."""
-    q = rng.uniform(0.6, 0.6, model.nv) * rng.uniform(model.lower, model.upper)
+    q = 0.6 * rng.uniform(model.lower, model.upper)
     return q, *rng.normal(size=(3, model.nv))
 
 
@@ -88,14 +92,476 @@ def test_update_neither_allocates_nor_locks_nor_logs(tmp_path):
 @pytest.mark.parametrize('mode', MODES)
 def test_each_mode_equals_the_law_of_the_library(rig, mode):
     model, rng = rig.model, np.random.default_rng(3)
-    assert rig.start(np.zeros(7), np.zeros(7), chained=True, mode=mode, friction=True,
-                     springs=True, effort_limits=[1e4], **FREE)
     for _ in range(20):
         q, v, *_ = motion(model, rng)
         r = motion(model, rng)
-        rig.refer(*r)
-        # The jump to this state is not judged: positions of two samples, then one.
-        rig.start(q, v, chained=True, mode=mode, friction=True, springs=True,
-                  effort_limits=[1e4], **FREE)
+        assert rig.start(q, v, chained=True, mode=mode, **LAW)
         rig.refer(*r)
         assert relative_error(rig.step(q, v), law_torques(model, mode, q, v, r)) < TOLERANCE
+
+
+def test_gains_are_those_of_the_parameters(rig):
+    model, rng = rig.model, np.random.default_rng(4)
+    (q, v, *_), r = motion(model, rng), motion(model, rng)
+    gains = {'stiffness': rng.uniform(10.0, 90.0, 7), 'damping': rng.uniform(1.0, 9.0, 7)}
+    assert rig.start(q, v, chained=True, mode='pd_gravity', effort_limits=[1e4], **FREE,
+                     **{f'pd_gravity__{name}': x for name, x in gains.items()})
+    rig.refer(*r)
+    tau = PdGravity(model, **gains, friction_speed=None).update(0.0, q, v, JointReference(
+        model, *r[:3])) + r[3]
+    assert relative_error(rig.step(q, v), tau) < TOLERANCE
+    kd = rng.uniform(1.0, 9.0, 7)
+    assert rig.start(q, v, chained=True, effort_limits=[1e4], **FREE, computed_torque__kp=[30.0],
+                     computed_torque__kd=kd)
+    rig.refer(*r)
+    tau = ComputedTorque(model, 30.0, kd, friction_speed=None).update(0.0, q, v, JointReference(
+        model, *r[:3])) + r[3]
+    assert relative_error(rig.step(q, v), tau) < TOLERANCE
+
+
+def test_mimics_follow_and_continuous_joints_take_the_shortest_way(tmp_path):
+    model = with_mimics(random_tree(1, 9, ('revolute', 'continuous', 'prismatic')), 4)
+    rig, rng = Rig(model, tmp_path), np.random.default_rng(5)
+    turns = turning(model)
+    assert turns.any() and model.nv == 5 and rig.configure(effort_limits=[1e6])
+    assert rig.names('c') == [f'{name}/effort' for name in model.velocity_names]
+    q, v, *_ = rng.normal(size=(4, model.nv))
+    r = rng.normal(size=(4, model.nv))
+    r[0] = q + np.where(turns, 2.0, 0.3) * np.pi
+    for mode in MODES:
+        assert rig.start(q, v, chained=True, mode=mode, friction=True, effort_limits=[1e6], **FREE)
+        rig.refer(*r)
+        assert relative_error(rig.step(q, v), law_torques(model, mode, q, v, r)) < TOLERANCE
+
+
+@pytest.mark.parametrize('mode', MODES)
+def test_it_answers_each_state_of_a_simulated_robot_as_the_library_does(rig, mode):
+    model, q, v = rig.model, np.array([0.1, 0.3, 0.0, 0.8, 0.0, 0.4, 0.0]), np.zeros(7)
+    assert rig.start(q, v, chained=True, mode=mode, friction=True, springs=True, blend_time=0.0)
+    law, guard, start = default_law(model, mode), MotionGuard(model), q
+    for k in range(1000):
+        t = k * PERIOD
+        r = (start + 0.4 * np.sin(3.0 * t), np.full(7, 1.2 * np.cos(3.0 * t)),
+             np.full(7, -3.6 * np.sin(3.0 * t)))
+        rig.refer(*r)
+        command = rig.step(q, v)
+        reference = None if mode == 'gravity' else JointReference(model, *r)
+        tau = guard.limit(law.update(t, q, v, reference), q, v,
+                          None if reference is None else r[0], age=PERIOD)
+        assert relative_error(command, np.clip(tau, -model.effort_limit, model.effort_limit)
+                              ) < TOLERANCE
+        a = rbd_ros.forward_dynamics(model, q, v, command - friction_torques(model, v)
+                                     - spring_torques(model, q))
+        v = v + PERIOD * a
+        q = q + PERIOD * v
+    if mode != 'gravity':
+        assert np.abs(r[0] - q).max() < (0.6 if mode == 'pd_gravity' else 0.03)
+
+
+# -- References. ----------------------------------------------------------------------------------
+def test_without_a_reference_it_holds_where_it_was_activated(rig):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7), mode='pd_gravity', pd_gravity__stiffness=[10.0], **FREE)
+    moved = q + 0.01
+    expected = gravity_torques(rig.model, moved) - 0.1
+    assert relative_error(rig.step(moved, np.zeros(7)), expected) < TOLERANCE
+
+
+def test_without_a_reference_it_may_float(rig):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7), without_reference='float', **FREE)
+    assert relative_error(rig.step(q + 0.01, np.zeros(7)), gravity_torques(
+        rig.model, q + 0.01)) < TOLERANCE
+
+
+def test_references_begin_at_the_state(rig):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.ones(7), chained=True)
+    assert np.array_equal(rig.references, [q, *np.zeros((3, 7))])
+
+
+def test_names_of_interfaces_are_those_of_the_joints(rig):
+    assert rig.configure(state_interfaces=['velocity', 'position', 'effort'])
+    joints = rig.model.velocity_names
+    assert rig.names('c') == [f'{name}/effort' for name in joints]
+    assert rig.names('s') == [f'{name}/{kind}' for kind in ('position', 'velocity', 'effort')
+                              for name in joints]
+    assert rig.names('r') == [f'arm/{name}/{kind}' for name in joints for kind in (
+        'position', 'velocity', 'acceleration', 'effort')]
+    assert rig.names('o') == [f'arm/{name}/{kind}' for name in joints for kind in (
+        'gravity', 'coriolis', 'external_torque')]
+
+
+# -- Changes. -------------------------------------------------------------------------------------
+def test_modes_are_switched_without_a_step(rig):
+    model, rng = rig.model, np.random.default_rng(6)
+    (q, v, *_), r = motion(model, rng), motion(model, rng)
+    assert rig.start(q, v, chained=True, mode='gravity', friction=True, springs=True,
+                     effort_limits=[1e4], soft_stop_zone=0.0, velocity_guard=0.0)
+    rig.refer(*r)
+    for _ in range(300):
+        last = rig.step(q, v)
+    for mode in ('impedance', 'computed_torque', 'pd_gravity', 'gravity'):
+        assert rig.set('mode', mode)
+        goal = law_torques(model, mode, q, v, r)
+        assert relative_error(rig.step(q, v), last) < TOLERANCE
+        # A straight line in blend_time, 0.5 s, by its shares.
+        for k in range(1, 252):
+            share = max(1.0 - k * PERIOD / 0.5, 0.0)
+            command = rig.step(q, v)
+            assert relative_error(command, goal + share * (last - goal)) < 1e-10
+        last = command
+        assert relative_error(command, goal) < TOLERANCE
+
+
+def test_a_mode_holds_where_it_is_switched_on(rig):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7), mode='gravity', blend_time=0.0)
+    moved = q + 0.05
+    for part in np.linspace(0.0, 1.0, 20):
+        rig.step(q + part * 0.05, np.zeros(7))
+    assert rig.set('mode', 'computed_torque')
+    for _ in range(150):
+        command = rig.step(moved, np.zeros(7))
+    assert relative_error(command, gravity_torques(rig.model, moved)) < TOLERANCE
+
+
+def test_gains_change_without_a_step(rig):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7), mode='pd_gravity', **FREE)
+    last = rig.step(q + 0.01, np.zeros(7))
+    assert rig.set('pd_gravity.stiffness', [500.0])
+    assert relative_error(rig.step(q + 0.01, np.zeros(7)), last) < TOLERANCE
+    commands = np.array([last, *(rig.step(q + 0.01, np.zeros(7)).copy() for _ in range(130))])
+    # 450 N m/rad times 0.01 rad in the shortest blend.
+    assert np.abs(np.diff(commands, axis=0)).max() < 1.001 * 4.5 * PERIOD / MIN_BLEND
+    assert relative_error(commands[-1], gravity_torques(rig.model, q + 0.01) - 5.0) < TOLERANCE
+
+
+def test_a_payload_is_taken_over_by_a_ramp(rig):
+    q = np.array([0.1, 0.6, 0.0, 0.9, 0.0, 0.4, 0.0])
+    assert rig.start(q, np.zeros(7), mode='gravity', **{**FREE, 'blend_time': 0.5})
+    for _ in range(260):
+        last = rig.step(q, np.zeros(7))
+    def carrying(mass, com):
+        return gravity_torques(with_payload(rig.model, TOOL, mass, com), q)
+    center = (0.05, 0.0, 0.1)
+    assert rig.set('payload.center', center) and rig.set('payload.mass', 3.0)
+    for k in range(1, 252):
+        command = rig.step(q, np.zeros(7))
+        share = min(k * PERIOD / 0.5, 1.0)
+        assert relative_error(command, carrying(3.0 * share, center)) < 1e-10
+    assert np.abs(command - last).max() > 10.0
+    assert np.array_equal(rig.results[0], command)
+    # Removing it: its centre remains until it is gone.
+    assert rig.set('payload.mass', 0.0)
+    for _ in range(125):
+        command = rig.step(q, np.zeros(7))
+    assert relative_error(command, carrying(1.5, center)) < 1e-10
+    for _ in range(130):
+        command = rig.step(q, np.zeros(7))
+    assert relative_error(command, last) < TOLERANCE
+
+
+def test_a_payload_of_the_parameters_acts_from_the_start(rig):
+    (q, v, *_), r = (motion(rig.model, np.random.default_rng(k)) for k in (7, 8))
+    assert rig.start(q, v, chained=True, payload__mass=2.0, payload__center=[0.1, 0.0, 0.2], **LAW)
+    rig.refer(*r)
+    model = with_payload(rig.model, TOOL, 2.0, (0.1, 0.0, 0.2))
+    assert relative_error(rig.step(q, v), law_torques(model, 'computed_torque', q, v, r)
+                          ) < TOLERANCE
+
+
+@pytest.mark.parametrize('name, value, words', [
+    ('mode', 'position', "mode is 'position'; choose from gravity pd_gravity computed_torque"),
+    ('pd_gravity.stiffness', [-1.0], 'pd_gravity.stiffness must be from 0'),
+    ('pd_gravity.stiffness', [1.0, 2.0], 'needs one number, or one per joint'),
+    ('payload.mass', np.nan, 'payload.mass must be from 0'),
+    ('payload.center', [0.0, 1.0], 'payload.center (x, y, z)'),
+    ('blend_time', -1.0, 'blend_time must be from'),
+    ('blend_time', 'long', 'another type'),
+    ('without_reference', 'fall', 'choose from hold float')])
+def test_bad_parameters_are_refused_and_change_nothing(rig, name, value, words):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7))
+    last = rig.step(q, np.zeros(7))
+    assert not rig.set(name, value) and words in rig.reason
+    assert np.array_equal(rig.step(q, np.zeros(7)), last)
+
+
+def test_bad_parameters_are_refused_at_the_start(rig):
+    assert not rig.configure(mode='position') and 'choose from' in rig.logged
+    assert not rig.configure(blend_time='long') and 'another type' in rig.logged
+    assert not rig.configure(state_interfaces=['velocity']) and 'position' in rig.logged
+    assert not rig.configure(state_interfaces=['position', 'force']) and 'force' in rig.logged
+
+
+def test_a_robot_without_effort_limits_needs_them(tmp_path):
+    model = rebuild(arm(), joints=[replace(joint, effort=(0.0,) * joint.nv)
+                                   for joint in arm().joints])
+    rig = Rig(model, tmp_path)
+    assert not rig.configure()
+    assert 'set effort_limits: the description has none for shoulder_pan' in rig.logged
+    assert rig.configure(effort_limits=[50.0])
+
+
+# -- The start and the end. -----------------------------------------------------------------------
+def test_the_first_command_equals_the_measured_efforts(rig):
+    q, efforts = np.linspace(0.1, 0.7, 7), np.linspace(-20.0, 20.0, 7)
+    assert rig.start(q, np.zeros(7), efforts, state_interfaces=['position', 'velocity', 'effort'])
+    assert relative_error(rig.step(q, np.zeros(7), efforts), efforts) < TOLERANCE
+    for _ in range(250):
+        command = rig.step(q, np.zeros(7), efforts)
+    assert relative_error(command, gravity_torques(rig.model, q)) < TOLERANCE
+
+
+def test_without_measured_efforts_commands_begin_with_gravity(rig):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7), chained=True, mode='pd_gravity')
+    rig.refer(q + 0.1)
+    g = gravity_torques(rig.model, q)
+    assert relative_error(rig.step(q, np.zeros(7)), g) < TOLERANCE
+    assert relative_error(rig.step(q, np.zeros(7)), g + 5.0 * PERIOD / 0.5) < TOLERANCE
+
+
+@pytest.mark.parametrize('spoil, words', [
+    (lambda q, v, tau: q.__setitem__(3, np.nan), 'elbow: a state is missing or not finite'),
+    (lambda q, v, tau: v.__setitem__(3, np.inf), 'elbow: a state is missing or not finite'),
+    (lambda q, v, tau: v.__setitem__(3, 8.0), 'elbow: implausible velocity or effort'),
+    (lambda q, v, tau: tau.__setitem__(3, 121.0), 'elbow: implausible velocity or effort')])
+def test_it_is_not_activated_at_bad_states(rig, spoil, words):
+    q, v, tau = np.linspace(0.1, 0.7, 7), np.zeros(7), np.zeros(7)
+    assert rig.configure(state_interfaces=['position', 'velocity', 'effort'])
+    spoil(q, v, tau)
+    rig.state(q, v, tau)
+    assert not rig.activate() and rig.logged == words
+
+
+def test_it_is_not_activated_without_states(rig):
+    assert rig.configure()
+    assert not rig.activate() and rig.logged == 'shoulder_pan: a state is missing or not finite'
+    rig.state(np.zeros(7), np.zeros(7))
+    rig.lock('s')
+    assert not rig.activate()
+    rig.lock('s', False)
+    assert rig.activate()
+
+
+def test_a_state_that_was_stale_at_the_activation_ends_it(rig):
+    q = np.zeros(7)
+    assert rig.start(q, q)
+    moved = q + 0.1
+    rig.state(moved, q)
+    assert rig.update() and not rig.update()
+    assert rig.deactivate()
+    assert rig.logged == 'shoulder_pan: states are missing, not finite or implausible'
+
+
+def test_deactivation_writes_zeros(rig):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7))
+    assert np.abs(rig.step(q, np.zeros(7))).max() > 1.0
+    assert rig.deactivate() and not rig.command.any()
+
+
+# -- Faults. --------------------------------------------------------------------------------------
+@pytest.mark.parametrize('fault', ['nan', 'jump', 'fast', 'locked'])
+def test_a_bad_state_is_bridged_for_one_cycle_then_ends(rig, fault):
+    q, v = np.linspace(0.1, 0.7, 7), np.full(7, 0.5)
+    assert rig.start(q, v, mode='pd_gravity', blend_time=0.0)
+    for k in range(1, 6):
+        before = rig.step(q + k * PERIOD * v, v)
+    bad_q, bad_v = q.copy() + 6 * PERIOD * v, v.copy()
+    if fault == 'nan':
+        bad_q[2] = np.nan
+    elif fault == 'jump':
+        bad_q[2] += 0.1
+    elif fault == 'fast':
+        bad_v[2] = 7.3
+    rig.lock('s', fault == 'locked')
+    command = rig.step(bad_q, bad_v)
+    rig.lock('s', False)
+    assert np.array_equal(command, before)
+    # A good state, and everything goes on.
+    good = rig.step(q + 7 * PERIOD * v, v)
+    assert not np.array_equal(good, before)
+    rig.lock('s', fault == 'locked')
+    rig.state(bad_q, bad_v)
+    assert rig.update() and not rig.update()
+    rig.lock('s', False)
+    assert np.array_equal(rig.command, good)
+    assert rig.deactivate() and not rig.command.any()
+    joint = 'shoulder_pan' if fault == 'locked' else 'upper_arm_roll'
+    assert rig.logged == f'{joint}: states are missing, not finite or implausible'
+
+
+@pytest.mark.parametrize('fault', ['nan', 'locked'])
+def test_a_bad_reference_is_bridged_for_one_cycle_then_ends(rig, fault):
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    assert rig.start(q, v, chained=True, mode='pd_gravity', blend_time=0.0)
+    rig.refer(q + 0.02)
+    before = rig.step(q, v)
+    bad = q + 0.05
+    if fault == 'nan':
+        bad[4] = np.nan
+    rig.refer(bad)
+    rig.lock('r', fault == 'locked')
+    assert np.array_equal(rig.step(q, v), before)
+    rig.lock('r', False)
+    rig.refer(q + 0.05)
+    after = rig.step(q, v)
+    assert np.allclose(after - before, 50.0 * 0.03)
+    rig.refer(bad)
+    rig.lock('r', fault == 'locked')
+    assert rig.update() and not rig.update()
+    rig.lock('r', False)
+    assert rig.deactivate() and 'references are missing or not finite' in rig.logged
+
+
+def test_a_command_that_cannot_be_written_twice_ends(rig):
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    assert rig.start(q, v)
+    rig.lock('c')
+    rig.state(q, v)
+    assert rig.update() and not rig.update()
+    rig.lock('c', False)
+    assert rig.deactivate() and 'commands cannot be written' in rig.logged
+
+
+def test_an_output_that_is_locked_harms_nothing(rig):
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    assert rig.start(q, v)
+    rig.lock('o')
+    for _ in range(5):
+        rig.step(q, v)
+    rig.lock('o', False)
+    rig.step(q, v)
+    assert relative_error(rig.results[0], gravity_torques(rig.model, q)) < TOLERANCE
+
+
+def test_after_a_pause_commands_blend(rig):
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    assert rig.start(q, v, mode='pd_gravity', blend_time=0.0)
+    before = rig.step(q, v)
+    assert relative_error(rig.step(q + 0.3, v, period=0.2), before) < TOLERANCE
+
+
+# -- Limits. --------------------------------------------------------------------------------------
+def test_the_guard_equals_that_of_the_library(rig):
+    model, rng = rig.model, np.random.default_rng(9)
+    guard, acted = MotionGuard(model), 0
+    for k in range(200):
+        q = 1.02 * rng.uniform(model.lower, model.upper)
+        v, r = rng.normal(size=7) * model.velocity_limit, motion(model, rng)
+        v = np.clip(v, -2.9 * model.velocity_limit, 2.9 * model.velocity_limit)
+        mode = ('gravity', 'computed_torque')[k % 2]
+        delay, rate = (0.0, 0.03)[k // 2 % 2], (0.0, 1e7)[k // 4 % 2]
+        assert rig.start(q, v, chained=True, mode=mode, friction=True, springs=True, delay=delay,
+                         effort_rate_limit=rate, blend_time=0.0)
+        rig.refer(*r)
+        tau = law_torques(model, mode, q, v, r)
+        limited = guard.limit(tau, q, v, None if mode == 'gravity' else r[0], age=PERIOD + delay,
+                              effort_rate=rate or np.inf)
+        acted += limited is not tau
+        expected = np.clip(limited, -model.effort_limit, model.effort_limit)
+        if not rate:
+            assert relative_error(rig.step(q, v), expected) < 1e-11
+            continue
+        g = gravity_torques(model, q)
+        reach = rate * PERIOD
+        assert relative_error(rig.step(q, v), np.clip(expected, g - reach, g + reach)) < 1e-11
+    assert acted > 150
+
+
+def test_commands_respect_limits_and_their_rate(rig):
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    limits = np.array([20.0, 30.0, 10.0, 12.0, 5.0, 4.0, 1.0])
+    assert rig.start(q, v, chained=True, mode='pd_gravity', effort_limits=limits,
+                     effort_rate_limit=100.0, blend_time=0.0, pd_gravity__stiffness=[1e4])
+    rig.refer(q + 0.5)
+    commands = [np.clip(gravity_torques(rig.model, q), -limits, limits),
+                *(rig.step(q, v) for _ in range(600))]
+    assert np.abs(np.diff(commands, axis=0)).max() < 100.0 * PERIOD * (1.0 + 1e-9)
+    assert np.array_equal(commands[-1], limits)
+    rig.refer(q - 0.5)
+    assert np.abs(rig.step(q, v) - limits).max() < 100.0 * PERIOD * (1.0 + 1e-9)
+
+
+# -- Robots that compensate gravity themselves. -----------------------------------------------------
+@pytest.mark.parametrize('mode', MODES)
+@pytest.mark.parametrize('convention', [
+    'without_gravity', 'without_gravity_and_coriolis'])
+def test_commands_leave_out_what_the_robot_adds(rig, convention, mode):
+    (q, v, *_), r = (motion(rig.model, np.random.default_rng(k)) for k in (10, 11))
+    assert rig.start(q, v, chained=True, mode=mode, effort_convention__commands=convention, **LAW)
+    rig.refer(*r)
+    terms = rbd_ros.all_terms(rig.model, q, v)
+    own = terms.g + (terms.coriolis_torques if convention[-1] == 's' and mode in (
+        'computed_torque', 'impedance') else 0.0)
+    tau = law_torques(rig.model, mode, q, v, r)
+    assert relative_error(rig.step(q, v), tau - own) < TOLERANCE
+
+
+def test_such_robots_start_with_zeros(rig):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7), effort_convention__commands='without_gravity')
+    assert np.abs(rig.step(q, np.zeros(7))).max() < 1e-12
+
+
+# -- Outputs. -------------------------------------------------------------------------------------
+@pytest.mark.parametrize('states', ['full', 'without_gravity', 'without_gravity_and_coriolis'])
+def test_external_torques_are_those_of_the_momentum_observer(rig, states):
+    model, observer = rig.model, MomentumObserver(rig.model, 30.0)
+    rng, q = np.random.default_rng(12), np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7), np.zeros(7), observer_gain=30.0,
+                     state_interfaces=['position', 'velocity', 'effort'],
+                     effort_convention__states=states)
+    for k in range(100):
+        v, tau = 0.3 * np.sin(0.02 * k + np.arange(7)), 30.0 * rng.normal(size=7)
+        q = q + PERIOD * v
+        terms = rbd_ros.all_terms(model, q, v)
+        missing = {'full': 0.0, 'without_gravity': terms.g}.get(
+            states, terms.g + terms.coriolis_torques)
+        rig.step(q, v, tau)
+        expected = observer.update(PERIOD * k, q, v, tau + missing)
+        assert relative_error(rig.results[2], expected) < 1e-11
+    assert relative_error(rig.results[:2], [terms.g, terms.coriolis_torques]) < TOLERANCE
+
+
+def test_without_measured_efforts_the_commands_tell_external_torques(rig):
+    model, q, v = rig.model, np.array([0.1, 0.3, 0.0, 0.8, 0.0, 0.4, 0.0]), np.zeros(7)
+    push = np.array([3.0, -4.0, 2.0, 1.0, -1.0, 0.5, 0.2])
+    assert rig.start(q, v, mode='impedance', impedance__stiffness=[200.0], friction=True,
+                     springs=True, blend_time=0.0, observer_gain=50.0)
+    for _ in range(1500):
+        command = rig.step(q, v)
+        for _ in range(10):
+            a = rbd_ros.forward_dynamics(
+                model, q, v, command + push - friction_torques(model, v, smooth=0.02)
+                - spring_torques(model, q))
+            v = v + 0.1 * PERIOD * a
+            q = q + 0.1 * PERIOD * v
+    assert np.abs(rig.results[2] - push).max() < 0.02
+
+
+def test_velocities_are_estimated_where_the_hardware_has_none(rig):
+    model, q_0, v = rig.model, np.linspace(0.1, 0.7, 7), np.linspace(-0.5, 0.5, 7)
+    assert rig.start(q_0, state_interfaces=['position'], mode='gravity', gravity__damping=[10.0],
+                     **FREE)
+    for k in range(1, 200):
+        q = q_0 + k * PERIOD * v
+        command = rig.step(q)
+    assert rig.names('s') == [f'{name}/position' for name in model.velocity_names]
+    assert relative_error(command, gravity_torques(model, q) - 10.0 * v) < 1e-9
+
+
+# -- What is refused. -----------------------------------------------------------------------------
+def test_robots_without_a_controller_are_named():
+    for model, words in (
+            (load_quietly('urdf/four_bar.urdf'), r'closed loops \(.*\w\)'),
+            (rbd_ros.with_floating_base(arm()), "'base' is free"),
+            (random_tree(1, 3, ('spherical',)), 'is spherical')):
+        with pytest.raises(rbd_ros.ModelError, match=words):
+            controller_files(model)
+    with pytest.raises(rbd_ros.ModelError, match="'base_link' is part of the root"):
+        controller_files(arm(), tool=arm().link_names[0])
