@@ -3,11 +3,13 @@
 """A package with a ros2_control controller around the C of one robot."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 import math
 from typing import Any
 
 import numpy as np
 import rbd_ros
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.codegen import package_texts as texts
 from rbd_ros.codegen.c import Style, wrapped
@@ -27,10 +29,58 @@ from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.steps import turning
+import yaml
 
 # Modes of the controller, and the laws of the library.
 MODES = {'gravity': 'gravity', 'pd_gravity': 'pd_gravity', 'computed_torque': 'computed_torque',
          'impedance': 'joint_impedance'}
+JOINTS = 'the joints above'
+CONVENTIONS = 'full', 'without_gravity', 'without_gravity_and_coriolis'
+
+
+def _laws() -> dict[str, type[Controller]]:
+    laws = control_laws()
+    return {mode: laws[law] for mode, law in MODES.items()}
+
+
+# The parameters; those of `ITEMIZED` are declared in the template.
+SETTINGS = {
+    'mode': Setting('computed_torque', 'Control law.', choices=tuple(MODES)),
+    'without_reference': Setting('hold', 'Hold the robot, or let it float: mode gravity.',
+                                 choices=('hold', 'float')),
+    **{f'{mode}.{name}': replace(gain, per=gain.per and JOINTS)
+       for mode, law in _laws().items() for name, gain in law.gains.items()},
+    'friction': Setting(False, 'Compensate the friction of the model.'),
+    'friction_dead_band': Setting(0.02, 'Largest error of measured velocities, for friction in '
+                                  'the mode gravity.', 'rad/s or m/s', high=10.0),
+    'springs': Setting(False, 'Add the torques that hold the springs of the model.'),
+    'payload.mass': Setting(0.0, 'Mass of the payload.', 'kg', high=1e6),
+    'payload.center': Setting((0.0, 0.0, 0.0), 'Its centre in the frame of the link that carries '
+                              'it.', 'm', entries='x, y and z'),
+    'state_interfaces': Setting(('position', 'velocity'), 'States of the hardware: without '
+                                'velocity it is estimated; with effort, commands begin at measured '
+                                'efforts, from which external torques are computed.', entry=str),
+    'velocity_cutoff': Setting(50.0, 'Of estimated velocities.', 'Hz', high=1e4),
+    'blend_time': Setting(0.5, 'Duration of blends; after the start, at least 0.25 s.', 's',
+                          high=60.0),
+    'effort_limits': Setting((), 'Limits of commands; empty: those of the description.',
+                             'N m or N', high=1e9, per=JOINTS),
+    'effort_rate_limit': Setting(0.0, 'Largest rate of commands; 0: no limit.', 'N m/s or N/s',
+                                 high=1e9),
+    'soft_stop_zone': Setting(0.1, 'Width of the zones before position limits that push back, at '
+                              'most a tenth of the range; 0: none.', 'rad or m', high=10.0),
+    'velocity_guard': Setting(1.0, 'Multiple of the velocity limits beyond which joints are '
+                              'braked; 0: never.', high=1e3),
+    'delay': Setting(0.0, 'Delay of states and commands in the hardware, which limits how hard '
+                     'joints are stopped and braked.', 's', high=1.0),
+    'observer_gain': Setting(25.0, 'Gain of the observer of external torques.', '1/s', high=1e4),
+    'effort_convention.commands': Setting('full', 'Contents of commands; the robot adds the rest '
+                                          'by itself.', choices=CONVENTIONS),
+    'effort_convention.states': Setting('full', 'Contents of measured efforts.',
+                                        choices=CONVENTIONS),
+    'effort_convention.states_have_friction': Setting(
+        True, 'Whether measured efforts contain friction.')}
+ITEMIZED = 'payload.center', 'state_interfaces'
 FILES = {'robot.hpp': 'controller_robot.hpp', 'law.hpp': 'controller_law.hpp',
          'controller.cpp': 'controller.cpp', 'test_law.cpp': 'controller_test.cpp',
          'controller.xml': 'controller_plugin.xml', 'controllers.yaml': 'controller_bringup.yaml',
@@ -120,11 +170,7 @@ def joint_friction(model: Model) -> Graph:
 def tables(package: Package, tool: str) -> dict[str, Any]:
     """Return the words of the templates, apart from the blocks of the test."""
     model, prefix = package.model, package.style.prefix
-    laws, name = control_laws(), f'{package.style.prefix}_controller'
-    gains = {(mode, gain): one for mode, law in MODES.items()
-             for gain, one in laws[law].gains.items()}
-    defaults = {key: one.default[0] if isinstance(one.default, tuple) and one.default
-                else one.default or None for key, one in gains.items()}
+    name = f'{prefix}_controller'
     joints = [texts.quoted(one) for one in model.velocity_names]
     return {
         'package': name, 'dynamics': package.name, 'prefix': prefix, 'UPPER': prefix.upper(),
@@ -133,16 +179,8 @@ def tables(package: Package, tool: str) -> dict[str, Any]:
         'fastest': vector(stated_speeds(model.velocity_limit)),
         'strongest': vector(stated_speeds(model.effort_limit)),
         'turns': ', '.join('true' if one else 'false' for one in turning(model)),
-        'modes': ', '.join(map(str.upper, MODES)),
-        'mode_names': ', '.join(f'"{mode}"' for mode in MODES),
-        'gains': ', '.join(constant(*key) for key in gains),
-        'gain_table': ',\n'.join(
-            f'    {{"{mode}.{gain}", {value(defaults[mode, gain])}, {one.high!r}}}'
-            for (mode, gain), one in gains.items()),
-        'gain_rows': '\n'.join(
-            f'| `{mode}.{gain}` | {shown(defaults[mode, gain])} | {one.meaning}'
-            f'{one.unit and f" In {one.unit}."} |'
-            for (mode, gain), one in gains.items()),
+        'modes': ', '.join(map(str.upper, MODES)), 'conventions': ', '.join(
+            map(str.upper, CONVENTIONS)), **parameters(),
         'joints': '\n'.join(f'      - {one}' for one in joints),
         'references': '\n'.join(f'      - {texts.quoted(f"{name}/{one}")}'
                                 for one in model.velocity_names),
@@ -151,9 +189,31 @@ def tables(package: Package, tool: str) -> dict[str, Any]:
         'tolerance': TOLERANCES[False]}
 
 
-def constant(mode: str, gain: str) -> str:
-    """Return the name of the index of a gain."""
-    return f'{mode}_{gain}'.upper()
+def parameters() -> dict[str, str]:
+    """Return the words of the templates for the parameters."""
+    kinds: dict[str, dict[str, str]] = {
+        'number': {}, 'switch': {}, 'choice': {}, 'vector': {}}
+    for name, one in SETTINGS.items():
+        if name in ITEMIZED:
+            continue
+        if isinstance(one.default, bool):
+            kinds['switch'][name] = 'true' if one.default else 'false'
+        elif one.choices:
+            words = ', '.join(map(texts.quoted, one.choices))
+            kinds['choice'][name] = f'{one.choices.index(one.default)}, {{{words}}}'
+        else:
+            default = one.default if one.per else (one.default,)
+            kinds['vector' if one.per else 'number'][name] = (
+                f'{value(default[0] if default else None)}, {value(one.high)}')
+    rows = [f'| `{name}` | {shown(one.default)} | {one.description}{chosen(one)} |'
+            for name, one in SETTINGS.items()]
+    found = {'setting_rows': '\n'.join(rows)}
+    for kind, entries in kinds.items():
+        found[f'{kind}_indices'] = ', '.join(
+            name.removeprefix('effort_convention.').replace('.', '_').upper() for name in entries)
+        found[f'{kind}_table'] = ',\n'.join(
+            f'    {{{texts.quoted(name)}, {text}}}' for name, text in entries.items())
+    return found
 
 
 def value(x: float | None) -> str:
@@ -163,9 +223,15 @@ def value(x: float | None) -> str:
     return repr(float(x)) if math.isfinite(x) else '-INF' if x < 0.0 else 'INF'
 
 
-def shown(x: float | None) -> str:
-    """Return a default for a table."""
-    return '[]' if x is None else f'{x:g}'
+def shown(default: Any) -> str:
+    """Return the default of a parameter in YAML."""
+    plain = list(default) if isinstance(default, tuple) else default
+    return str(yaml.safe_dump(plain, default_flow_style=True)).split('\n')[0]
+
+
+def chosen(one: Setting) -> str:
+    """Return the choices of a parameter as a sentence."""
+    return f' One of {", ".join(f"`{word}`" for word in one.choices)}.' if one.choices else ''
 
 
 def vector(x: Iterable[float]) -> str:
@@ -199,7 +265,7 @@ def blocks(model: Model, tool: str) -> list[str]:
 
 def default_law(model: Model, mode: str) -> Controller:
     """Return the law of a mode with its default gains, and with friction and springs."""
-    law = control_laws()[MODES[mode]]
+    law = _laws()[mode]
     gains = {name: one.default or None for name, one in law.gains.items()}
     gains = {name: x[0] if isinstance(x, tuple) and len(x) == 1 else x
              for name, x in gains.items()}

@@ -96,11 +96,10 @@ def test_parameters_of_the_readme_are_those_of_the_controller(tmp_path):
     assert code_of('generate', ARM, '--controller', '-o', str(tmp_path)) == 0
     readme, source, robot = ((tmp_path / name).read_text() for name in (
         'README.md', 'controller.cpp', 'robot.hpp'))
-    listed = set(re.findall(r'^\| `([a-z_.]+)` \|', readme, re.MULTILINE))
-    numbers = source[:source.index('const Names STATES')]
-    assert listed == {*re.findall(r'\{"([a-z_.]+)", [^"]', numbers),
-                      *re.findall(r'auto_declare<[A-Za-z]+>\("([a-z_.]+)"', source),
-                      *re.findall(r'^    \{"([a-z_.]+)"', robot, re.MULTILINE)}
+    listed = re.findall(r'^\| `([a-z_.]+)` \|', readme, re.MULTILINE)
+    assert sorted(listed) == sorted(
+        [*re.findall(r'^    \{"([a-z_.]+)"', robot, re.MULTILINE),
+         *re.findall(r'auto_declare<[A-Za-z]+>\("([a-z_.]+)"', source)])
 
 
 def test_the_program_of_the_page_holds_the_arm(tmp_path):
