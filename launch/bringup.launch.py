@@ -37,16 +37,20 @@ def start(values, was_interrupted):
                        call=parts and caller(*parts, PATIENCE, was_interrupted),
                        log=log.warning,
                        hear=lambda topic: published_description(topic, was_interrupted, PATIENCE))
-    log.info('waiting for the commands of the node to reach their full size: then the effort '
-             'controller is activated, after half a minute or more the first time')
-    processes = [*bringup.robot, *bringup.loading, bringup.node, bringup.guard]
+    processes = [*bringup.robot, *bringup.loading]
+    if bringup.node and bringup.guard:
+        log.info('waiting for the commands of the node to reach their full size: then the effort '
+                 'controller is activated, after half a minute or more the first time')
+        processes += [bringup.node, bringup.guard]
     # Groups do not apply to actions of event handlers: each gets its namespace explicitly.
     nodes = [make_node(process, namespace=values['namespace']) for process in processes]
-    robot, steps, guard = nodes[:len(bringup.robot)], nodes[len(bringup.robot):-1], nodes[-1]
+    robot, steps = nodes[:len(bringup.robot)], nodes[len(bringup.robot):]
+    activating = [steps.pop()] if bringup.guard else []
     followers = dict(pairwise(steps))
     handlers = [handler for one, process in zip(nodes, processes)
                 for handler in watch(one, process, followers.get(one))]
-    return [*handlers, RegisterEventHandler(when_complete(steps[-1], guard)), *robot, steps[0]]
+    handlers += [RegisterEventHandler(when_complete(steps[-1], one)) for one in activating]
+    return [*handlers, *robot, steps[0]]
 
 
 def when_complete(node, activating):

@@ -3,6 +3,7 @@
 """What is started with ros2_control: names, order, and joints that are the same everywhere."""
 
 import json
+import os
 from pathlib import Path
 import runpy
 from types import SimpleNamespace
@@ -10,7 +11,8 @@ from xml.etree import ElementTree
 
 from demo_gains import launched, warning
 import pytest
-from rbd_ros import load_urdf_string
+from rbd_ros import load_urdf, load_urdf_string
+from rbd_ros.codegen.controller import controller_files
 from rbd_ros.control.laws import control_laws
 from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware
@@ -495,3 +497,67 @@ def test_bad_parameters_of_the_node_start_nothing(start, tmp_path):
     (tmp_path / 'mine.yaml').write_text('/**: {ros__parameters: {gravity: [1.0]}}\n')
     with pytest.raises(LaunchError, match='params: gravity must be three finite numbers'):
         start(params=str(tmp_path / 'mine.yaml'))
+
+
+# -- Generated controllers. -----------------------------------------------------------------------
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Return the installed package of a generated controller for the demo arm."""
+    name, prefix = 'demo_arm_controller', tmp_path / 'install'
+    folder = prefix / 'share' / name
+    folder.mkdir(parents=True)
+    (folder / 'controllers.yaml').write_text(controller_files(load_urdf(
+        HERE / 'urdf' / 'demo_arm.urdf'))['controllers.yaml'])
+    index = prefix / 'share/ament_index/resource_index/packages'
+    index.mkdir(parents=True)
+    (index / name).write_text('')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix), prepend=os.pathsep)
+    return name
+
+
+def test_a_generated_controller_needs_no_node(start, package):
+    bringup = start(controller=package)
+    assert bringup.node is bringup.guard is None
+    assert [one.executable for one in bringup.robot] == [
+        'robot_state_publisher', 'ros2_control_node']
+    assert [one.arguments[0] for one in bringup.loading] == [
+        'joint_state_broadcaster', package, 'joint_trajectory_controller']
+    given = controllers(bringup)
+    assert given['controller_manager'][package]['type'] == f'{package}/Controller'
+    assert given['joint_trajectory_controller']['command_joints'] == [
+        f'{package}/{name}' for name in DEMO_ARM]
+    # The broadcaster must leave the states of the controller to others.
+    assert given['joint_state_broadcaster']['joints'] == DEMO_ARM
+
+
+def test_a_file_of_controllers_replaces_that_of_the_package(start, package, tmp_path):
+    own = tmp_path / 'own.yaml'
+    own.write_text((tmp_path / 'install/share' / package / 'controllers.yaml').read_text().replace(
+        'mode: computed_torque', 'mode: impedance'))
+    assert controllers(start(controller=package, controllers=str(own)))[package]['mode'] == (
+        'impedance')
+
+
+def test_what_does_not_fit_a_generated_controller_is_named(start, arm, package):
+    stiff = (HERE / 'urdf/demo_arm.urdf').read_text().replace('</robot>', HARDWARE.format(
+        JOINT.format('shoulder_pan', 'position', 'velocity')))
+    for values, words in (
+            ({'controller': 'my_controller'}, 'there is no package my_controller'),
+            ({'mode': 'gravity'}, 'mode would set a node'),
+            ({'model': ROBOT}, 'the robot has zeta and alpha'),
+            ({'model': stiff}, "no command_interface 'effort' for the joint 'shoulder_pan'")):
+        if 'model' in values:
+            values['model'] = arm(values['model'])
+        with pytest.raises(LaunchError, match=words):
+            start(**{'controller': package, **values})
+
+
+def test_beside_a_running_manager_a_generated_controller_is_loaded_once(beside, package):
+    text = with_mock_hardware((HERE / 'urdf/demo_arm.urdf').read_text())
+    bringup = beside(Manager(None), text, controller=package)
+    assert bringup.robot == [] and [one.arguments[0] for one in bringup.loading] == [
+        package, 'joint_trajectory_controller']
+    assert beside(Manager(None, broadcaster=None), text, controller=package).loading[0].arguments[
+        0] == 'joint_state_broadcaster'
+    with pytest.raises(LaunchError, match=f'{package} is loaded already.*unspawner {package}'):
+        beside(Manager(None, more=[package]), text, controller=package)

@@ -8,6 +8,7 @@ launch_ros is not on PyPI; what the files decide is tested in `test_launch_plan`
 
 """
 
+import os
 import pathlib
 import runpy
 import signal
@@ -338,6 +339,26 @@ def test_a_step_that_fails_is_the_failure_of_launch(bringup):
         assert type(end(one, 0)).__name__ == 'Shutdown'
         with pytest.raises(RuntimeError, match=f'{one.executable} has failed, exit code -9'):
             end(one, -9)
+
+
+def test_a_generated_controller_is_spawned_before_the_one_above_it(bringup, tmp_path, monkeypatch):
+    index = tmp_path / 'share/ament_index/resource_index/packages'
+    index.mkdir(parents=True)
+    (index / 'my_controller').write_text('')
+    folder = tmp_path / 'share/my_controller'
+    folder.mkdir()
+    (folder / 'controllers.yaml').write_text(
+        '/**/joint_trajectory_controller: {ros__parameters: {joints: [elbow]}}')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path), prepend=os.pathsep)
+    context, actions = execute(bringup, controller='my_controller')
+    assert not handlers(actions, 'OnProcessIO')
+    *_, step = [one for one in actions if type(one).__name__ == 'Node']
+    ends, names = handlers(actions, 'OnExecutionComplete'), []
+    while step:
+        names.append(step.options['arguments'][0])
+        step.return_code = 0
+        step = ends[step].on_completion(SimpleNamespace(action=step), context)
+    assert names == ['joint_state_broadcaster', 'my_controller', 'joint_trajectory_controller']
 
 
 def test_a_bad_argument_of_the_bring_up_is_an_error_before_anything_starts(bringup):

@@ -6,7 +6,8 @@ The plan of `ros2 launch rbd_ros bringup.launch.py`, made before anything starts
 The robot's brakes open only when the torques that hold it are commanded: the effort controller is
 loaded first, but inactive; then the node starts, and its commands reach their full size; then the
 controller is activated, and stopped when commands stop. If a controller manager runs already, it
-is used: its controllers must have the parameters in the file of controllers.
+is used: its controllers must have the parameters in the file of controllers. A generated
+controller needs no node: it is spawned, and then joint_trajectory_controller above it.
 
 """
 
@@ -16,6 +17,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ament_index_python.packages import get_package_share_directory
 from lxml import etree
 from rbd_ros._internal.text import listed
 from rbd_ros.model.files.mjcf import is_mjcf
@@ -40,7 +42,9 @@ ARGUMENTS = {name: launch_plan.ARGUMENTS[name]
     'model': ('', 'URDF or xacro file of the robot; empty: the demo arm. If it has no element '
               'ros2_control, the hardware is replaced by mock components'),
     'controllers': ('', 'parameter file of controller_manager, joint_state_broadcaster and '
-                    'effort_controller; empty: the defaults, with the joints of the robot')}
+                    'effort_controller; empty: the defaults, with the joints of the robot'),
+    'controller': ('', 'package that rbd_ros generate --controller has written: this controller '
+                   'in place of a node, commanded by joint_trajectory_controller; empty: none')}
 TYPE = 'forward_command_controller/ForwardCommandController'
 BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 MIN_PATIENCE = 0.5    # s without commands, after which the controller is stopped
@@ -48,6 +52,8 @@ MIN_PATIENCE = 0.5    # s without commands, after which the controller is stoppe
 PLUGINS = 'joint_state_broadcaster', 'forward_command_controller'
 UNMEASURED = (': commands start at the measured efforts, unless params has blend_time: 0 and '
               'effort_rate_limit: 0, and the controller is not active yet')
+TRAJECTORIES = 'joint_trajectory_controller'
+OF_NODES = 'params', 'robot', 'mode', 'task_link'    # arguments
 # s within which a controller manager must have appeared
 MANAGER_TIMEOUT = 60
 INTERFACES = 'position', 'velocity', 'effort'
@@ -61,8 +67,10 @@ class Bringup(NamedTuple):
 
     robot: list[Process]    # Description and controller manager, unless they run, at once
     loading: list[Process]    # Each when the previous one has ended with code 0
-    node: Process    # Then the dynamics node, or the torque controller
-    guard: Process    # When the node logs that its commands are complete: activates, and stops
+    # Without a generated controller: then the dynamics node, or the torque controller
+    node: Process | None = None
+    # When the node logs that its commands are complete: activates the controller, and stops it
+    guard: Process | None = None
 
 
 def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
@@ -94,6 +102,23 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
     if is_mjcf(text):
         raise LaunchError('model: ros2_control needs a URDF, this is MJCF')
     check_link(values['task_link'], robot)
+    common = {'use_sim_time': truth(values, 'use_sim_time')}
+    is_demo = not (values['model'] or heard)
+    plain = text
+    if loaded is None and parse(text).find('ros2_control') is None:
+        text = with_mock_hardware(text, DEMO_POSITIONS if is_demo else None)
+
+    def first(path: Path) -> list[Process]:
+        publisher = Process('robot_state_publisher', 'robot_state_publisher', None,
+                            ({'robot_description': text, **common},))
+        own_manager = Process('controller_manager', 'ros2_control_node', None,
+                              (str(path), {**common, **STRICT}))
+        return [*([] if heard else [publisher]), *([own_manager] if loaded is None else [])]
+    if values['controller']:
+        path, loading = generated_controller(values, robot, text, loaded or {})
+        bringup = Bringup(first(path), loading)
+        check_installed((*bringup.robot, *loading), find, (PLUGINS[0], TRAJECTORIES), ARGUMENTS)
+        return bringup
     if values['controllers']:
         path = existing_file('controllers', values['controllers'])
     else:
@@ -105,30 +130,48 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
     given['type'] = manager.get(f'{EFFORTS}.type', given.get('type'))
     joints = commanded_joints(given, robot, path)
     loading, active = check_loaded(loaded or {}, call, given)
-    common = {'use_sim_time': truth(values, 'use_sim_time')}
-    is_demo = not (values['model'] or heard)
     node, used = own_node(values, {**common, 'command_joints': joints},
                           (('~/effort_commands', f'{EFFORTS}/commands'),),
-                          (*(tuned_files(values, text, True, folder) if is_demo else ()),
+                          (*(tuned_files(values, plain, True, folder) if is_demo else ()),
                            share('config', 'ros2_control', 'commands.param.yaml')), robot)
-    if loaded is None and parse(text).find('ros2_control') is None:
-        text = with_mock_hardware(text, DEMO_POSITIONS if is_demo else None)
     # Commands start at the measured efforts, at once if a controller acts on them already.
     starts_measured = used.blend_time > 0.0 or used.effort_rate_limit > 0.0
     check_interfaces(text, joints, INTERFACES if active or starts_measured else INTERFACES[:2])
     patience = MIN_PATIENCE + used.state_timeout + (
         2.0 / used.publish_rate if used.publish_rate else 0.0)
-    publisher = Process('robot_state_publisher', 'robot_state_publisher', None,
-                        ({'robot_description': text, **common},))
-    own_manager = Process('controller_manager', 'ros2_control_node', None,
-                          (str(path), {**common, **STRICT}))
-    bringup = Bringup(
-        [*([] if heard else [publisher]), *([own_manager] if loaded is None else [])],
-        [_spawner(name, path, *options) for name, options in loading.items()], node,
-        Process('rbd_ros', 'controller_guard', arguments=(f'{patience:g}', json.dumps(given))))
-    check_installed((*bringup.robot, *bringup.loading, node, bringup.guard), find, PLUGINS,
-                    ARGUMENTS)
+    guard = Process('rbd_ros', 'controller_guard', arguments=(f'{patience:g}', json.dumps(given)))
+    bringup = Bringup(first(path), [_spawner(name, path, *options)
+                                    for name, options in loading.items()], node, guard)
+    check_installed((*bringup.robot, *bringup.loading, node, guard), find, PLUGINS, ARGUMENTS)
     return bringup
+
+
+def generated_controller(values: Mapping[str, str], robot: Model, text: str,
+                         loaded: Mapping[str, Any]) -> tuple[Path, list[Process]]:
+    """Return the file of controllers and the spawners for a generated controller."""
+    name = values['controller']
+    if given := [one for one in OF_NODES if values[one]]:
+        raise LaunchError(f'controller: {listed(given)} would set a node, but {name} needs none; '
+                          'its parameters are in the file of controllers')
+    try:
+        folder = Path(get_package_share_directory(name))
+    except (LookupError, ValueError):
+        raise LaunchError(f'controller: there is no package {name}; rbd_ros generate --controller '
+                          'writes it, and colcon builds it') from None
+    path = existing_file(*(('controllers', values['controllers']) if values['controllers'] else
+                           ('controller', str(folder / 'controllers.yaml'))))
+    joints = values_for([path], full_name(values, TRAJECTORIES)).get('joints')
+    known = single_joints(robot)
+    if not isinstance(joints, list) or not set(joints) <= set(known):
+        raise LaunchError(f'{path}: {TRAJECTORIES} has the joints {joints}, the robot has '
+                          + listed(known))
+    check_interfaces(text, joints, INTERFACES[:1])
+    if there := [one for one in (name, TRAJECTORIES) if one in loaded]:
+        raise LaunchError(f'{listed(there)} is loaded already, with parameters of its own: ros2 '
+                          f'run controller_manager unspawner {" ".join(reversed(there))}')
+    broadcasts = any(one.type == BROADCASTER and one.state == 'active' for one in loaded.values())
+    return path, [_spawner(one, path) for one in (
+        *(() if broadcasts else (STATES,)), name, TRAJECTORIES)]
 
 
 def check_loaded(loaded: Mapping[str, Any], call: Call | None, given: Mapping[str, Any]
