@@ -19,6 +19,7 @@ from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with
 from rbd_ros.ros.launch.controller_guard import start as start_guard
 from rbd_ros.ros.launch.launch_files import values_for
 from rbd_ros.ros.launch.launch_plan import LaunchError
+from rbd_ros.ros.runtime.share_directory import share
 from rclpy.parameter import Parameter
 import yaml
 
@@ -511,6 +512,7 @@ def package(tmp_path, monkeypatch):
     index = prefix / 'share/ament_index/resource_index/packages'
     index.mkdir(parents=True)
     (index / name).write_text('')
+    share()     # sets the path of this environment
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix), prepend=os.pathsep)
     return name
 

@@ -16,6 +16,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from rbd_ros.ros.runtime.share_directory import share
 
 LAUNCH = pathlib.Path(__file__).parents[2] / 'launch'
 ACTIONS = {'launch': ['LaunchDescription'], 'launch.action': ['Action'],
@@ -349,6 +350,7 @@ def test_a_generated_controller_is_spawned_before_the_one_above_it(bringup, tmp_
     folder.mkdir()
     (folder / 'controllers.yaml').write_text(
         '/**/joint_trajectory_controller: {ros__parameters: {joints: [elbow]}}')
+    share()     # sets the path of this environment
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path), prepend=os.pathsep)
     context, actions = execute(bringup, controller='my_controller')
     assert not handlers(actions, 'OnProcessIO')
