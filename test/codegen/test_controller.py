@@ -3,20 +3,24 @@
 """Generated controllers for ros2_control: equal to the library, without steps, safe in faults."""
 
 from dataclasses import replace
+from pathlib import Path
+import re
 import subprocess
 
 from control_rig import compile_all, PERIOD, Rig, STAND_IN, STRICT, VERSIONS, write_package
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.codegen.controller import controller_files, default_law, MODES
+from rbd_ros.codegen.controller import controller_files, default_law, MODES, SETTINGS
 from rbd_ros import friction_torques, gravity_torques, spring_torques, with_payload
 from rbd_ros.control import (ComputedTorque, JointReference, MomentumObserver, MotionGuard,
                              PdGravity)
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.steps import turning
 from robots import load_quietly, random_tree, relative_error, with_mimics
+import yaml
 
+ROOT = Path(__file__).parents[2]
 TOLERANCE = 1e-12   # of the largest entry: another order of operations
 TOOL = 'tool'
 FREE = {'soft_stop_zone': 0.0, 'velocity_guard': 0.0, 'blend_time': 0.0}
@@ -293,6 +297,18 @@ def test_bad_parameters_are_refused_at_the_start(rig):
     assert not rig.configure(blend_time='long') and 'another type' in rig.logged
     assert not rig.configure(state_interfaces=['velocity']) and 'position' in rig.logged
     assert not rig.configure(state_interfaces=['position', 'force']) and 'force' in rig.logged
+
+
+def test_parameters_of_the_page_are_accepted(rig):
+    page = (ROOT / 'doc/how_to/feed_a_controller.md').read_text(encoding='utf-8')
+    files = [yaml.safe_load(text) for text in re.findall(
+        r'^```yaml\n(.*?)^```', page, re.MULTILINE | re.DOTALL)]
+    given = [one for file in files for name, section in file.items() if name.startswith('/**/')
+             for one in section.values()]
+    assert len(given) == 3
+    for one in given:
+        assert one.pop('type').endswith('_controller/Controller') and set(one) <= set(SETTINGS)
+        assert rig.configure(**{name.replace('.', '__'): x for name, x in one.items()}), rig.logged
 
 
 def test_a_robot_without_effort_limits_needs_them(tmp_path):

@@ -354,6 +354,19 @@ def test_the_picture_of_closed_loops_is_that_of_the_robots():
     assert picture.count('class="cut"') == sum(text.count('</constraint>') for text in urdfs) + 1
 
 
+def test_the_picture_of_the_controller_is_that_of_the_simulation():
+    drawing = runpy.run_path(str(DOC / 'draw_controller.py'))
+    picture = (DOC / 'images/controller.svg').read_text(encoding='utf-8')
+    found, rms = drawing['simulate'](), drawing['rms']
+    drawn = [float(x) for x in re.findall(r'>(\S+) mrad<', picture)]
+    assert drawn == pytest.approx([rms(one[label]) for label in drawing['NAMES']
+                                   for one in found.values()], rel=0.01)
+    rows = re.findall(r'\| (\S+) mrad \| (\S+) mrad \|', PAGES['how_to/feed_a_controller.md'])
+    assert [float(x) for row in rows for x in row] == drawn
+    for one in found.values():
+        assert rms(one['declared']) < min(0.1 * rms(one['pid']), 0.5 * rms(one['pd']))
+
+
 def test_the_page_about_closed_loops_describes_one_loop_in_all_formats(tmp_path):
     (_, code), = PYTHON['closed_loops.md']
     (_, xml), = blocks(PAGES['closed_loops.md'], 'xml')
