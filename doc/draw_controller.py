@@ -5,7 +5,7 @@ Draw doc/images/controller.svg: how well a simulated arm with a payload follows 
 
 Torques come from joint_trajectory_controller alone, whose PID knows no model, or from a generated
 controller behind it, with the same stiffness and damping. The laws are those of the library;
-test/codegen/test_controller.py compares the generated ones with them.
+test/control/test_generated_controller.py compares the generated ones with them.
 
 """
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import subprocess
 
 import numpy as np
-from rbd_ros.codegen.controller import controller_files
+from rbd_ros.control.generated_controller import controller_files
 
-STAND_IN = Path(__file__).parent / 'codegen' / 'ros2_control'
+STAND_IN = Path(__file__).parent / 'control' / 'ros2_control'
 VERSIONS = {'jazzy': 4, 'kilted': 5, 'rolling': 6}
 STRICT = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-pedantic', '-Wconversion', '-Wshadow']
 PERIOD = 2e-3   # s
@@ -55,7 +55,7 @@ class Rig:
         for name in ('reason', 'logged', 'names'):
             getattr(self._code, name).restype = ctypes.c_char_p
 
-    def set(self, name, value):
+    def give(self, name, value):
         """Set a parameter; return whether it was accepted."""
         code, name = self._code, name.encode()
         if isinstance(value, bool):
@@ -70,12 +70,12 @@ class Rig:
         values = np.asarray(value, float)
         return bool(code.set_numbers(name, ctypes.c_void_p(values.ctypes.data), len(values)))
 
-    def configure(self, rate=round(1.0 / PERIOD), **parameters):
-        """Make a new controller with parameters, by name with _ for a dot; whether it can be."""
+    def configure(self, **parameters):
+        """Make a new controller with parameters, by name with __ for a dot; whether it can be."""
         self._code.destroy()
         for name, value in parameters.items():
-            self.set(name.replace('__', '.'), value)
-        return bool(self._code.create(b'arm', rate) and self._code.configure())
+            self.give(name.replace('__', '.'), value)
+        return bool(self._code.create(b'arm', round(1.0 / PERIOD)) and self._code.configure())
 
     def start(self, q, v=None, efforts=None, *, chained=False, **parameters):
         """Make, configure and activate a controller at a state; return whether it is active."""

@@ -13,9 +13,9 @@ from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros._internal.text import listed
 from rbd_ros.cli.options import add_list, add_robot, load_robot
 from rbd_ros.cli.parser import UsageError
-from rbd_ros.codegen.controller import controller_files
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.package import package_files
+from rbd_ros.control.generated_controller import controller_files
 from rbd_ros.model.model import Model
 
 DEFAULT = ['inverse_dynamics', 'gravity_torques', 'forward_dynamics', 'mass_matrix']

@@ -6,7 +6,6 @@ from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'casadi_code': ['casadi_function'],
-    'controller': ['controller_files'],
     'functions': ['FUNCTIONS'],
     'graph': ['Array', 'Graph', 'Operation'],
     'numpy_code': ['numpy_source'],

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from demo_gains import launched, warning
 import pytest
 from rbd_ros import load_urdf, load_urdf_string
-from rbd_ros.codegen.controller import controller_files
+from rbd_ros.control.generated_controller import controller_files
 from rbd_ros.control.laws import control_laws
 from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware

@@ -1,6 +1,6 @@
 // Copyright 2026 The rbd_ros authors
 // SPDX-License-Identifier: Apache-2.0
-// Drives a generated controller as a controller manager does, for ctypes; see ../control_rig.py.
+// Drives a generated controller as a controller manager does, for ctypes; see test/control_rig.py.
 // As a program (MAIN) it counts what update() must not do, and prints its times.
 #include <cstring>
 #include <map>

@@ -16,8 +16,9 @@ from rbd_ros.codegen.c import Style, wrapped
 from rbd_ros.codegen.functions import COM, COM_JACOBIAN, FUNCTIONS, INPUTS, TORQUES
 from rbd_ros.codegen.graph import Array, Graph, Tape
 from rbd_ros.codegen.interpretation import interpreted, SymbolicRobot
-from rbd_ros.codegen.package import (header, identifier, joint_rows, Package, rounded, source,
-                                     SEED, source_list, STATES, TOLERANCES)
+from rbd_ros.codegen.package import (
+    header, identifier, joint_rows, Package, rounded, SEED, source, source_list, STATES,
+    TOLERANCES)
 from rbd_ros.codegen.package_texts import filled
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.control.laws import control_laws
@@ -57,9 +58,10 @@ SETTINGS = {
     'payload.mass': Setting(0.0, 'Mass of the payload.', 'kg', high=1e6),
     'payload.center': Setting((0.0, 0.0, 0.0), 'Its centre in the frame of the link that carries '
                               'it.', 'm', entries='x, y and z'),
-    'state_interfaces': Setting(('position', 'velocity'), 'States of the hardware: without '
-                                'velocity it is estimated; with effort, commands begin at measured '
-                                'efforts, from which external torques are computed.', entry=str),
+    'state_interfaces': Setting(
+        ('position', 'velocity'), 'States of the hardware: without velocity it is estimated; with '
+        'effort, commands begin at measured efforts, from which external torques are computed.',
+        entry=str),
     'velocity_cutoff': Setting(50.0, 'Of estimated velocities.', 'Hz', high=1e4),
     'blend_time': Setting(0.5, 'Duration of blends; after the start, at least 0.25 s.', 's',
                           high=60.0),

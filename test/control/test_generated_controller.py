@@ -7,14 +7,14 @@ from pathlib import Path
 import re
 import subprocess
 
-from control_rig import compile_all, PERIOD, Rig, STAND_IN, STRICT, VERSIONS, write_package
+from control_rig import compile_all, PERIOD, Rig, STRICT, VERSIONS, write_package
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.codegen.controller import controller_files, default_law, MODES, SETTINGS
 from rbd_ros import friction_torques, gravity_torques, spring_torques, with_payload
 from rbd_ros.control import (ComputedTorque, JointReference, MomentumObserver, MotionGuard,
                              PdGravity)
+from rbd_ros.control.generated_controller import controller_files, default_law, MODES, SETTINGS
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.steps import turning
 from robots import load_quietly, random_tree, relative_error, with_mimics
@@ -206,7 +206,7 @@ def test_modes_are_switched_without_a_step(rig):
     for _ in range(300):
         last = rig.step(q, v)
     for mode in ('impedance', 'computed_torque', 'pd_gravity', 'gravity'):
-        assert rig.set('mode', mode)
+        assert rig.give('mode', mode)
         goal = law_torques(model, mode, q, v, r)
         assert relative_error(rig.step(q, v), last) < TOLERANCE
         # A straight line in blend_time, 0.5 s, by its shares.
@@ -224,7 +224,7 @@ def test_a_mode_holds_where_it_is_switched_on(rig):
     moved = q + 0.05
     for part in np.linspace(0.0, 1.0, 20):
         rig.step(q + part * 0.05, np.zeros(7))
-    assert rig.set('mode', 'computed_torque')
+    assert rig.give('mode', 'computed_torque')
     for _ in range(150):
         command = rig.step(moved, np.zeros(7))
     assert relative_error(command, gravity_torques(rig.model, moved)) < TOLERANCE
@@ -234,7 +234,7 @@ def test_gains_change_without_a_step(rig):
     q = np.linspace(0.1, 0.7, 7)
     assert rig.start(q, np.zeros(7), mode='pd_gravity', **FREE)
     last = rig.step(q + 0.01, np.zeros(7))
-    assert rig.set('pd_gravity.stiffness', [500.0])
+    assert rig.give('pd_gravity.stiffness', [500.0])
     assert relative_error(rig.step(q + 0.01, np.zeros(7)), last) < TOLERANCE
     commands = np.array([last, *(rig.step(q + 0.01, np.zeros(7)).copy() for _ in range(130))])
     # 450 N m/rad times 0.01 rad in the shortest blend.
@@ -247,17 +247,18 @@ def test_a_payload_is_taken_over_by_a_ramp(rig):
     assert rig.start(q, np.zeros(7), mode='gravity', **{**FREE, 'blend_time': 0.5})
     for _ in range(260):
         last = rig.step(q, np.zeros(7))
+
     def carrying(mass, com):
         return gravity_torques(with_payload(rig.model, TOOL, mass, com), q)
     center = np.array([0.05, 0.0, 0.1])
-    assert rig.set('payload.center', center) and rig.set('payload.mass', 3.0)
+    assert rig.give('payload.center', center) and rig.give('payload.mass', 3.0)
     for k in range(1, 252):
         command = rig.step(q, np.zeros(7))
         share = min(k * PERIOD / 0.5, 1.0)
         assert relative_error(command, carrying(3.0 * share, share * center)) < 1e-10
     assert np.abs(command - last).max() > 10.0
     assert np.array_equal(rig.results[0], command)
-    assert rig.set('payload.mass', 0.0)
+    assert rig.give('payload.mass', 0.0)
     for _ in range(125):
         command = rig.step(q, np.zeros(7))
     assert relative_error(command, carrying(1.5, center)) < 1e-10
@@ -288,7 +289,7 @@ def test_bad_parameters_are_refused_and_change_nothing(rig, name, value, words):
     q = np.linspace(0.1, 0.7, 7)
     assert rig.start(q, np.zeros(7))
     last = rig.step(q, np.zeros(7))
-    assert not rig.set(name, value) and words in rig.reason
+    assert not rig.give(name, value) and words in rig.reason
     assert np.array_equal(rig.step(q, np.zeros(7)), last)
 
 
@@ -502,7 +503,7 @@ def test_commands_respect_limits_and_their_rate(rig):
     assert np.abs(rig.step(q, v) - limits).max() < 100.0 * PERIOD * (1.0 + 1e-9)
 
 
-# -- Robots that compensate gravity themselves. -----------------------------------------------------
+# -- Robots that compensate gravity themselves. ---------------------------------------------------
 @pytest.mark.parametrize('mode', MODES)
 @pytest.mark.parametrize('convention', [
     'without_gravity', 'without_gravity_and_coriolis'])
