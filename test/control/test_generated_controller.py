@@ -188,12 +188,21 @@ def test_names_of_interfaces_are_those_of_the_joints(rig):
     assert rig.configure(state_interfaces=['velocity', 'position', 'effort'])
     joints = rig.model.velocity_names
     assert rig.names('c') == [f'{name}/effort' for name in joints]
-    assert rig.names('s') == [f'{name}/{kind}' for kind in ('position', 'velocity', 'effort')
+    assert rig.names('s') == [f'{name}/{kind}' for kind in ('velocity', 'position', 'effort')
                               for name in joints]
     assert rig.names('r') == [f'arm/{name}/{kind}' for name in joints for kind in (
         'position', 'velocity', 'acceleration', 'effort')]
     assert rig.names('o') == [f'arm/{name}/{kind}' for name in joints for kind in (
         'gravity', 'coriolis', 'external_torque')]
+
+
+def test_states_may_be_listed_in_any_order(rig):
+    q, v = np.linspace(0.1, 0.7, 7), np.linspace(-0.5, 0.5, 7)
+    assert rig.configure(state_interfaces=['velocity', 'position'], mode='gravity',
+                         gravity__damping=[10.0], **FREE)
+    rig.state(v, q)
+    assert rig.activate()
+    assert relative_error(rig.step(v, q), gravity_torques(rig.model, q) - 10.0 * v) < TOLERANCE
 
 
 # -- Changes. -------------------------------------------------------------------------------------
@@ -225,6 +234,18 @@ def test_a_mode_holds_where_it_is_switched_on(rig):
     for part in np.linspace(0.0, 1.0, 20):
         rig.step(q + part * 0.05, np.zeros(7))
     assert rig.give('mode', 'computed_torque')
+    for _ in range(150):
+        command = rig.step(moved, np.zeros(7))
+    assert relative_error(command, gravity_torques(rig.model, moved)) < TOLERANCE
+
+
+def test_a_robot_that_floated_is_held_where_it_was_left(rig):
+    q = np.linspace(0.1, 0.7, 7)
+    assert rig.start(q, np.zeros(7), without_reference='float', blend_time=0.0)
+    moved = q + 0.05
+    for part in np.linspace(0.0, 1.0, 20):
+        rig.step(q + part * 0.05, np.zeros(7))
+    assert rig.give('without_reference', 'hold')
     for _ in range(150):
         command = rig.step(moved, np.zeros(7))
     assert relative_error(command, gravity_torques(rig.model, moved)) < TOLERANCE
