@@ -9,7 +9,6 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'contact': ['ContactDetector', 'with_contact_calibration'],
     'controller': ['Controller', 'critical_damping'],
     'effort_convention': ['EffortConvention'], 'friction': ['friction_compensation'],
-    'generated_controller': ['controller_files'],
     'laws.gravity': ['Gravity'], 'laws.hybrid': ['Hybrid'],
     'laws.joint_impedance': ['JointImpedance'], 'momentum_observer': ['MomentumObserver'],
     'motion_guard': ['MotionGuard'], 'laws.pd_gravity': ['PdGravity'],

@@ -8,7 +8,6 @@ from rbd_ros.control.controller import (Controller as Controller,
     critical_damping as critical_damping)
 from rbd_ros.control.effort_convention import EffortConvention as EffortConvention
 from rbd_ros.control.friction import friction_compensation as friction_compensation
-from rbd_ros.control.generated_controller import controller_files as controller_files
 from rbd_ros.control.laws.cartesian_impedance import CartesianImpedance as CartesianImpedance
 from rbd_ros.control.laws.computed_torque import ComputedTorque as ComputedTorque
 from rbd_ros.control.laws.gravity import Gravity as Gravity
