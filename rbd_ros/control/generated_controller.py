@@ -4,6 +4,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+import json
 import math
 from typing import Any
 
@@ -101,7 +102,7 @@ def controller_files(model: Model, *, tool: str | None = None, prefix: str | Non
     model : Model
         The robot.
     tool : str, optional
-        The link that carries the payload; default: the last one.
+        The link that carries the payload; default: the last one that moves.
     prefix, sources
         As for `rbd_ros.codegen.package_files`.
 
@@ -117,7 +118,8 @@ def controller_files(model: Model, *, tool: str | None = None, prefix: str | Non
 
     """
     check(model)
-    tool = model.link_names[-1] if tool is None else tool
+    if tool is None:
+        tool = [name for name, body in zip(model.link_names, model.tree.link_body) if body][-1]
     style = Style(identifier(model.name if prefix is None else prefix), False)
     package = Package(model, style, [terms(model, tool), joint_friction(model)], {}, sources or {})
     words = {**tables(package, tool), 'blocks': '\n'.join(blocks(model, tool))}
@@ -173,19 +175,18 @@ def tables(package: Package, tool: str) -> dict[str, Any]:
     """Return the words of the templates, apart from the blocks of the test."""
     model, prefix = package.model, package.style.prefix
     name = f'{prefix}_controller'
-    joints = [texts.quoted(one) for one in model.velocity_names]
+    names = list(model.velocity_names)
     return {
         'package': name, 'dynamics': package.name, 'prefix': prefix, 'UPPER': prefix.upper(),
         'robot': texts.in_comment(texts.escaped(model.name)), 'tool': texts.quoted(tool),
-        'lower': vector(model.lower), 'upper': vector(model.upper),
-        'fastest': vector(stated_speeds(model.velocity_limit)),
-        'strongest': vector(stated_speeds(model.effort_limit)),
-        'turns': ', '.join('true' if one else 'false' for one in turning(model)),
+        **{name: wrapped(vector(limits), '    ') for name, limits in (
+            ('lower', model.lower), ('upper', model.upper),
+            ('fastest', stated_speeds(model.velocity_limit)),
+            ('strongest', stated_speeds(model.effort_limit)))},
+        'turns': wrapped(', '.join('true' if one else 'false' for one in turning(model)), '    '),
         'modes': ', '.join(map(str.upper, MODES)), 'conventions': ', '.join(
             map(str.upper, CONVENTIONS)), **parameters(),
-        'joints': '\n'.join(f'      - {one}' for one in joints),
-        'references': '\n'.join(f'      - {texts.quoted(f"{name}/{one}")}'
-                                for one in model.velocity_names),
+        'joints': items(names), 'references': items([f'{name}/{one}' for one in names]),
         'joint_rows': joint_rows(model), 'sources': source_list(package),
         'gravity': ', '.join(f'{x:g}' for x in model.gravity), 'version': rbd_ros.__version__,
         'tolerance': TOLERANCES[False]}
@@ -211,8 +212,9 @@ def parameters() -> dict[str, str]:
             for name, one in SETTINGS.items()]
     found = {'setting_rows': '\n'.join(rows)}
     for kind, entries in kinds.items():
-        found[f'{kind}_indices'] = ', '.join(
-            name.removeprefix('effort_convention.').replace('.', '_').upper() for name in entries)
+        found[f'{kind}_indices'] = wrapped(', '.join(
+            name.removeprefix('effort_convention.').replace('.', '_').upper()
+            for name in entries), '    ')
         found[f'{kind}_table'] = ',\n'.join(
             f'    {{{texts.quoted(name)}, {text}}}' for name, text in entries.items())
     return found
@@ -234,6 +236,11 @@ def shown(default: Any) -> str:
 def chosen(one: Setting) -> str:
     """Return the choices of a parameter as a sentence."""
     return f' One of {", ".join(f"`{word}`" for word in one.choices)}.' if one.choices else ''
+
+
+def items(names: Iterable[str]) -> str:
+    """Return the items of a list in YAML."""
+    return '\n'.join(f'      - {json.dumps(name, ensure_ascii=False)}' for name in names)
 
 
 def vector(x: Iterable[float]) -> str:
@@ -268,9 +275,8 @@ def blocks(model: Model, tool: str) -> list[str]:
 def default_law(model: Model, mode: str) -> Controller:
     """Return the law of a mode with its default gains, and with friction and springs."""
     law = _laws()[mode]
-    gains = {name: one.default or None for name, one in law.gains.items()}
-    gains = {name: x[0] if isinstance(x, tuple) and len(x) == 1 else x
-             for name, x in gains.items()}
+    gains = {name: next(iter(one.default), None) if one.per else one.default
+             for name, one in law.gains.items()}
     found = law.from_gains(Circumstances(model, '', np.zeros(model.nq), True, 0.02), **gains)
     found.compensates_springs = True
     return found
