@@ -34,7 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--controller', action='store_true',
                         help='write a controller for ros2_control instead of functions')
     parser.add_argument('--link', help='link of Jacobians and of task_space_dynamics; with '
-                                       '--controller, of the payload (default: the last that moves)')
+                                       '--controller, of the payload (default: the last that '
+                                       'moves)')
     parser.add_argument('--prefix', help='beginning of all names (default: name of the robot)')
 
 
