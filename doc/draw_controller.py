@@ -11,6 +11,7 @@ test/control/test_generated_controller.py compares the generated ones with them.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+import sys
 from typing import TypeAlias
 import warnings
 from xml.sax.saxutils import escape
@@ -54,9 +55,9 @@ class Pid:
 
 def robots() -> Iterator[tuple[str, Model, str, list[np.ndarray]]]:
     """Yield name, model, tool and points of a motion."""
-    import pinocchio
-    # Of example-robot-data, which comes with Pinocchio's package.
-    panda, = (Path(pinocchio.__file__).parents[4] / 'share').rglob('panda.urdf')
+    # Of example-robot-data, which comes with the package of Pinocchio.
+    panda, = Path(sys.prefix).glob('lib/python*/site-packages/cmeel.prefix/share/'
+                                   'example-robot-data/robots/*/urdf/panda.urdf')
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', rbd_ros.ModelWarning)
         yield 'demo arm', rbd_ros.load_urdf(ARM), 'tool', [
