@@ -7,7 +7,7 @@ from pathlib import Path
 import re
 import subprocess
 
-from control_rig import compile_all, PERIOD, Rig, STRICT, VERSIONS, write_package
+from control_rig import compile_all, PERIOD, Rig, STAND_IN, STRICT, VERSIONS, write_package
 import numpy as np
 import pytest
 import rbd_ros
@@ -90,6 +90,15 @@ def test_update_neither_allocates_nor_locks_nor_logs(tmp_path):
     done = subprocess.run(['./program'], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[0] == (
         '0 allocations, 0 locks, 0 logs; a vector and a mutex: 1 and 1')
+
+
+@pytest.mark.parametrize('flags', [['-O2'], ['-O1', '-fsanitize=thread']])
+def test_parameters_reach_the_loop_whole_and_in_order(flags, tmp_path):
+    write_package(arm(), tmp_path)
+    subprocess.run(['g++', *STRICT, *flags, '-pthread', '-I.', STAND_IN / 'mailbox.cpp', '-o',
+                    'mailbox'], cwd=tmp_path, check=True)
+    done = subprocess.run(['./mailbox'], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ('0 torn, 0 old\n', '')
 
 
 # -- Laws. ----------------------------------------------------------------------------------------
@@ -430,6 +439,28 @@ def test_a_bad_state_is_bridged_for_one_cycle_then_ends(rig, fault):
     assert rig.deactivate() and not rig.command.any()
     joint = 'shoulder_pan' if fault == 'locked' else 'upper_arm_roll'
     assert rig.logged == f'{joint}: states are missing, not finite or implausible'
+
+
+def test_after_faults_it_begins_anew(rig):
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    assert rig.start(q, v, chained=True)
+    bad = np.full(7, np.nan)
+    rig.state(bad, v)
+    assert rig.update() and not rig.update() and rig.deactivate()
+    before = rig.logged
+    for first in ('state', 'reference'):
+        rig.state(q, v)
+        assert rig.activate(chained=True)
+        # One failure is bridged again.
+        if first == 'state':
+            rig.state(bad, v)
+        else:
+            rig.refer(bad)
+        assert rig.update()
+        rig.state(q, v)
+        rig.refer(q)
+        assert rig.update()
+        assert rig.deactivate() and rig.logged == before     # nothing new
 
 
 @pytest.mark.parametrize('fault', ['nan', 'locked'])
