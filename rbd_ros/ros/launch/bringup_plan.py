@@ -115,9 +115,9 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
                               (str(path), {**common, **STRICT}))
         return [*([] if heard else [publisher]), *([own_manager] if loaded is None else [])]
     if values['controller']:
-        path, loading = generated_controller(values, robot, text, loaded or {})
-        bringup = Bringup(first(path), loading)
-        check_installed((*bringup.robot, *loading), find, (PLUGINS[0], TRAJECTORIES), ARGUMENTS)
+        path, spawners = generated_controller(values, robot, text, loaded or {})
+        bringup = Bringup(first(path), spawners)
+        check_installed((*bringup.robot, *spawners), find, (PLUGINS[0], TRAJECTORIES), ARGUMENTS)
         return bringup
     if values['controllers']:
         path = existing_file('controllers', values['controllers'])
