@@ -150,7 +150,7 @@ class LoadParameters:
         return names
 
     @cached_property
-    def _columns_and_map(self) -> tuple[slice, np.ndarray]:
+    def columns_and_map(self) -> tuple[slice, np.ndarray]:
         """Return the columns of the body with the payload, and the map to them."""
         k = self.model.link_index(self.link)
         for number, parts in enumerate(moving_bodies(self.model).values()):
@@ -163,7 +163,7 @@ class LoadParameters:
         raise ModelError(f"link '{self.link}' is part of the root: no joint moves it")
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        columns, to_body = self._columns_and_map
+        columns, to_body = self.columns_and_map
         whole = RobotParameters(self.model, tuple(COLUMNS) if self.in_doubt else ())
         Y, known = whole.regressor(states, threads), self.model.uncertainty
         load = Y[:, :, columns] @ to_body

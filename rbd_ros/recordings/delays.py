@@ -96,7 +96,7 @@ class _Search:
             inside.append(segment[inner][::every])
         self._times = [samples.time[rows] for rows in inside]
         rows = np.concatenate(inside) if inside else np.zeros(0, int)
-        columns = _explanatory_columns(model, samples)
+        columns = explanatory_columns(model, samples)
         rates = np.zeros_like(columns)
         for segment in segments:
             rates[segment] = np.gradient(columns[segment], 1.0 / samples.rate, axis=0)
@@ -171,7 +171,7 @@ class _Search:
         return step, float(deviation)
 
 
-def _explanatory_columns(model: Model, samples: Samples) -> np.ndarray:
+def explanatory_columns(model: Model, samples: Samples) -> np.ndarray:
     """Return the quantities that may explain the efforts, shape (samples, nv, columns)."""
     q, v, a = samples.q, samples.v, samples.a
     still = np.zeros_like(v)

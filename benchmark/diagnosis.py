@@ -1,0 +1,178 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Plant mistakes in recordings of simulated robots, and count how often `diagnose` names them.
+
+python benchmark/diagnosis.py [cases per kind] [first seed]
+
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+import sys
+from time import perf_counter
+
+import numpy as np
+import rbd_ros
+from rbd_ros.identification import Recording
+from rbd_ros.identification.diagnosis.hypotheses import leaves
+from rbd_ros.model import with_friction, with_springs
+from rbd_ros.model.constraints import rebuild
+from rbd_ros.model.inertial import body_names
+from rbd_ros.model.se3 import rotation_from_rpy
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / 'test'))
+
+import measured     # noqa: E402, I100, I202
+from robots import example_urdf, load_quietly    # noqa: E402, I202
+
+ROBOTS = ('demo', 'ur5_robot.urdf', 'panda.urdf', 'kinova.urdf')
+SECONDS, RATE, NOISE = 30.0, 200.0, 0.02
+
+
+def robot(name):
+    """Return a robot without fingers and limits of efforts, which random motions ignore."""
+    model = load_quietly(ROOT / 'urdf/demo_arm.urdf' if name == 'demo' else example_urdf(name))
+    return rbd_ros.with_locked_joints(model, {joint: 0.0 for joint in model.velocity_names
+                                              if 'finger' in joint})
+
+
+def clean(name, rng):
+    """Return a description with rotors and with or without friction, and the robot."""
+    model = robot(name)
+    true = with_friction(measured.with_drives(model, rng), effort_offset=np.zeros(model.nv))
+    described = true
+    if rng.random() < 0.5:
+        described = with_friction(true, damping=np.zeros(model.nv), friction=np.zeros(model.nv))
+    return described, true
+
+
+class Case:
+    """A description, a robot, and what is wrong."""
+
+    def __init__(self, name, rng):
+        self.rng = rng
+        self.described, self.true = clean(name, rng)
+        t, q, v, a = measured.swing(self.true, rng, SECONDS, RATE)
+        self.names = self.true.velocity_names
+        self.t, self.q, self.v, self.a = t, q, v, a
+        self.scale, self.lacks, self.read = np.ones(self.true.nv), 0.0, 0.0
+        self.late, self.change = 0.0, []
+        self.planted = {}       # kind -> place, value
+
+    def joint(self, *, gravity=False):
+        """Return a joint; with gravity: whose position the gravity torques depend on."""
+        choices = np.arange(len(self.names))
+        if gravity:
+            h, g0 = 0.5, rbd_ros.batch.gravity_torques(self.true, self.q[::200])
+            choices = [j for j in choices if np.max(np.abs(rbd_ros.batch.gravity_torques(
+                self.true, self.q[::200] + h * np.eye(len(self.names))[j]) - g0)) > 1e-6]
+        return int(self.rng.choice(choices))
+
+    def plant(self, kind):
+        """Plant a mistake of a kind."""
+        self.planted[kind] = getattr(self, f'_{kind}')()
+        return self
+
+    def recording(self):
+        """Return the recording."""
+        true, rng = self.true, self.rng
+        t, q, v, a = self.t, self.q, self.v, self.a
+        tau = measured.efforts(true, q, v, a) + rbd_ros.spring_torques(true, q)
+        tau += NOISE * np.sqrt(np.mean(tau ** 2, axis=0)) * rng.normal(size=tau.shape)
+        tau = self.scale * (tau - self.lacks * rbd_ros.batch.gravity_torques(true, q))
+        if self.late:
+            tau = np.stack([np.interp(t - self.late, t, x) for x in tau.T], axis=1)
+        one = Recording('motion', self.names, t,
+                        q + self.read + measured.ENCODER * rng.normal(size=q.shape),
+                        v + measured.SPEED * rng.normal(size=v.shape), tau)
+        for change in self.change:
+            one = change(one)
+        return one
+
+    def _sign(self):
+        j = self.joint()
+        self.scale[j] *= -1.0
+        return self.names[j], -1.0
+
+    def _gain(self):
+        j, factor = self.joint(), self.rng.choice([0.8, 1.2])
+        self.scale[j] *= factor
+        return self.names[j], factor
+
+    def _common_gain(self):
+        factor = self.rng.choice([0.8, 1.2])
+        self.scale *= factor
+        return '', factor
+
+    def _current(self):
+        factors = np.exp(self.rng.normal(scale=0.7, size=len(self.names)))
+        self.scale *= factors
+        return '', None
+
+    def _without_gravity(self):
+        self.lacks = 1.0
+        return '', None
+
+    def _gravity_direction(self):
+        angle = self.rng.uniform(0.0, 2.0 * np.pi)
+        R = rotation_from_rpy(np.radians(5.0) * np.array([np.cos(angle), np.sin(angle), 0.0]))
+        self.true = rbd_ros.with_gravity(self.true, R @ self.true.gravity)
+        return '', 5.0
+
+    def _payload(self):
+        link = self.rng.choice(list(leaves(self.true)))
+        self.true = rbd_ros.with_payload(self.true, link, 0.5, self.rng.uniform(-0.1, 0.1, 3))
+        return link, 0.5
+
+    def _link_mass(self):
+        names = [one for one in body_names(self.true) if self._weighs(one)]
+        link, mass = self.rng.choice(names), 0.5
+        self.true = rebuild(self.true, links=[
+            replace(one, mass=one.mass + mass, inertia=one.inertia * (1.0 + mass / one.mass))
+            if one.name == link else one for one in self.true.links])
+        return link, mass
+
+    def _weighs(self, name):
+        link = self.true.links[self.true.link_index(name)]
+        return link.mass > 0.0 and body_names(self.true).index(name) > 0
+
+    def _zero_offset(self):
+        j, size = self.joint(gravity=True), self.rng.choice([-0.05, 0.05])
+        self.read = self.read + size * np.eye(len(self.names))[j]
+        return self.names[j], size
+
+    def _size(self):
+        return np.sqrt(np.mean(measured.efforts(self.true, self.q, self.v, self.a) ** 2, axis=0))
+
+    def _torque_offset(self):
+        j = self.joint()
+        size = np.where(np.arange(len(self.names)) == j, 0.2 * self._size(), 0.0)
+        self.true = with_friction(self.true, effort_offset=size)
+        return self.names[j], size[j]
+
+    def _friction(self):
+        j = self.joint()
+        more = np.where(np.arange(len(self.names)) == j, 0.3 * self._size(), 0.0)
+        self.described = with_friction(self.true, damping=self.true.damping)
+        self.true = with_friction(self.true, friction=self.true.friction + more)
+        return self.names[j], more[j]
+
+    def _rotor(self):
+        j = self.joint()
+        M = np.diag(rbd_ros.mass_matrix(self.true, rbd_ros.neutral(self.true)))
+        more = np.where(np.arange(len(self.names)) == j, 0.3 * M, 0.0)
+        self.true = rbd_ros.with_armature(self.true, self.true.armature + more)
+        return self.names[j], more[j]
+
+    def _spring(self):
+        j = self.joint()
+        self.true = with_springs(self.true, stiffness={self.names[j]: 5.0}, spring_reference={
+            self.names[j]: float(np.mean(self.q[:, j]))})
+        return self.names[j], 5.0
+
+    def _delay(self):
+        self.late = 0.02
+        return '', 0.02

@@ -1,0 +1,109 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The samples that hypotheses are compared with, and the torques that hypotheses are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from rbd_ros import batch
+from rbd_ros.identification.parameters import LoadParameters, States
+from rbd_ros.identification.reduction import states_of
+from rbd_ros.model.model import Model
+from rbd_ros.model.modifications import with_gravity
+from rbd_ros.recordings.delays import explanatory_columns
+from rbd_ros.recordings.samples import Samples
+
+# Samples of a recording that are compared at most, and their number per period of the cut-off:
+# filtered noise has no more independent ones.
+MAX_ROWS, ROWS_PER_PERIOD = 2500, 4.0
+BLOCKS = 20     # Parts of the time of a recording.
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """
+    Samples of recordings, as rows.
+
+    Attributes
+    ----------
+    model, states, tau, use : Model, States, ndarray, ndarray of bool
+        The description; states; efforts and whether each can be used, both (rows, nv).
+    block : ndarray of int, shape (rows,)
+        Part of the time, numbered across recordings.
+    late : ndarray, shape (rows, nv)
+        Change of the efforts per second of their delay.
+    about : mapping of (str, str) to float
+        Sizes, by kind and place, about which changes that are not linear are linearised.
+
+    """
+
+    model: Model
+    states: States
+    tau: np.ndarray
+    use: np.ndarray
+    block: np.ndarray
+    late: np.ndarray
+    about: Mapping[tuple[str, str], float]
+
+    @cached_property
+    def described(self) -> np.ndarray:
+        """Return the torques of the description, friction and springs included, (rows, nv)."""
+        return self.torques(self.states)
+
+    def torques(self, states: States) -> np.ndarray:
+        """Return the torques of the description for other states."""
+        return LoadParameters(self.model, '').known(states)
+
+    @cached_property
+    def regressor(self) -> np.ndarray:
+        """Return the torques per inertial parameter, (rows, nv, 10 bodies)."""
+        return batch.torque_regressor(self.model, *self.states[:3])
+
+    @cached_property
+    def gravity(self) -> np.ndarray:
+        """Return the torques per component of gravity, (rows, nv, 3)."""
+        return np.stack([batch.gravity_torques(with_gravity(self.model, axis), self.states.q)
+                         for axis in np.eye(3)], axis=2)
+
+
+def motion_of(model: Model, recordings: Sequence[Samples],
+              about: Mapping[tuple[str, str], float] | None = None,
+              delay: float = 0.0) -> Motion:
+    """Return the samples of recordings as one motion; delay: about which to linearise it, s."""
+    parts = [_rows(model, one, (about or {}).get(('delay', ''), delay)) for one in recordings]
+    states, tau, use, late, block = [np.concatenate(column) for column in zip(*(
+        (np.concatenate(one.states, axis=1), one.tau, one.use, one.late, one.block + k * BLOCKS)
+        for k, one in enumerate(parts)))]
+    nq, nv = model.nq, model.nv
+    return Motion(model, States(*np.split(states, (nq, nq + nv, nq + 2 * nv), axis=1)), tau, use,
+                  block, late, about or {})
+
+
+def _rows(model: Model, samples: Samples, delay: float) -> Motion:
+    """Return some samples of a recording."""
+    rows = np.flatnonzero(np.any(samples.usable, axis=1))
+    period = samples.rate / (ROWS_PER_PERIOD * samples.cutoff)
+    rows = rows[::max(1, int(period), -(-len(rows) // MAX_ROWS))]
+    since = samples.time[rows] - samples.time[rows[0]]
+    block = np.minimum((BLOCKS * since / max(since[-1], 1e-9)).astype(int), BLOCKS - 1)
+    return Motion(model, States(*(x[rows] for x in states_of(samples))), samples.tau[rows],
+                  samples.usable[rows], block, _late(model, samples, delay)[rows], {})
+
+
+def _late(model: Model, samples: Samples, delay: float) -> np.ndarray:
+    """Return the change of the efforts per second of their delay, about some delay."""
+    columns, late = explanatory_columns(model, samples), np.zeros_like(samples.tau)
+    delay = delay or 1.0 / samples.rate
+    for k in np.unique(samples.segment):
+        rows = samples.segment == k
+        time = samples.time[rows]
+        for j in range(model.nv):
+            x, use = columns[rows, j], samples.usable[rows, j]
+            in_time = np.interp(time + delay, time, samples.tau[rows, j])
+            smooth = x @ np.linalg.lstsq(x[use], in_time[use], rcond=None)[0]
+            late[rows, j] = (np.interp(time - delay, time, smooth) - smooth) / delay
+    return late
