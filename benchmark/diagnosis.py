@@ -29,7 +29,8 @@ import measured     # noqa: E402, I100, I202
 from robots import example_urdf, load_quietly    # noqa: E402, I202
 
 ROBOTS = ('demo', 'ur5_robot.urdf', 'panda.urdf', 'kinova.urdf')
-SECONDS, RATE, NOISE = 30.0, 200.0, 0.02
+# s, Hz; noise of the efforts, relative to their RMS, within a band, Hz.
+SECONDS, RATE, NOISE, NOISE_BAND = 30.0, 200.0, 0.02, 10.0
 
 
 def robot(name):
@@ -81,7 +82,8 @@ class Case:
         true, rng = self.true, self.rng
         t, q, v, a = self.t, self.q, self.v, self.a
         tau = measured.efforts(true, q, v, a) + rbd_ros.spring_torques(true, q)
-        tau += NOISE * np.sqrt(np.mean(tau ** 2, axis=0)) * rng.normal(size=tau.shape)
+        tau += NOISE * np.sqrt(np.mean(tau ** 2, axis=0)) * measured.coloured(
+            rng, *tau.shape, RATE / (2.0 * np.pi * NOISE_BAND))
         tau = self.scale * (tau - self.lacks * rbd_ros.batch.gravity_torques(true, q))
         if self.late:
             tau = np.stack([np.interp(t - self.late, t, x) for x in tau.T], axis=1)
@@ -176,3 +178,76 @@ class Case:
     def _delay(self):
         self.late = 0.02
         return '', 0.02
+
+    def _order(self):
+        i, j = self.rng.choice(len(self.names), 2, replace=False)
+        order = np.arange(len(self.names))
+        order[[i, j]] = order[[j, i]]
+        states = self.rng.random() < 0.5
+        self.change.append(lambda one: replace(one, effort=one.effort[:, order], **({
+            'position': one.position[:, order], 'velocity': one.velocity[:, order]}
+            if states else {})))
+        return '', None
+
+    def _degrees(self):
+        self.change.append(lambda one: replace(one, position=np.degrees(one.position),
+                                               velocity=np.degrees(one.velocity)))
+        return '', None
+
+    def _wrapped(self):
+        j = self.joint()
+        shift = np.pi - np.mean(self.q[:, j])
+        full = [one for one in self.true.joints if one.name == self.names[j]]
+        self.true = rebuild(self.true, joints=[
+            replace(one, placement=one.placement @ _turn(one.axis, -shift)) if one in full else one
+            for one in self.true.joints])
+        self.described = rebuild(self.described, joints=self.true.joints)
+        self.q = self.q + shift * np.eye(len(self.names))[j]
+        self.change.append(lambda one: replace(
+            one, position=(one.position + np.pi) % (2.0 * np.pi) - np.pi))
+        return '', None
+
+    def _time_unit(self):
+        factor = self.rng.choice([1e3, 1e6, 1e9])
+        self.change.append(lambda one: replace(one, time=factor * one.time))
+        return '', factor
+
+    def _two_publishers(self):
+        def change(one):
+            rows = np.repeat(np.arange(len(one)), 2)
+            odd = np.arange(len(rows)) % 2 == 1
+            late = np.where(odd, np.maximum(rows - 5, 0), rows)
+            return replace(one, time=one.time[rows] + odd * 0.4 / RATE,
+                           position=one.position[late], velocity=one.velocity[late],
+                           effort=one.effort[late])
+        self.change.append(change)
+        return '', None
+
+    def _stuck(self):
+        j = self.joint()
+
+        def change(one):
+            effort = one.effort.copy()
+            effort[len(effort) // 3:, j] = effort[len(effort) // 3, j]
+            return replace(one, effort=effort)
+        self.change.append(change)
+        return '', None
+
+    def _unexplained(self):
+        j = self.joint()
+        size = 0.4 * self._size()[j]
+
+        def change(one):
+            effort = one.effort.copy()
+            effort[:, j] += size * np.sin(2.0 * np.pi * 2.5 * one.time)
+            return replace(one, effort=effort)
+        self.change.append(change)
+        return '', None
+
+
+def _turn(axis, angle):
+    """Return the pose of a turn about an axis."""
+    from scipy.spatial.transform import Rotation
+    T = np.eye(4)
+    T[:3, :3] = Rotation.from_rotvec(angle * np.asarray(axis) / np.linalg.norm(axis)).as_matrix()
+    return T

@@ -25,10 +25,18 @@ FULL_TURN, MIN_WRAP = 2.0 * np.pi, 1.5 * np.pi   # rad; smallest step that is a 
 MAX_STEP_PERIODS = 5.0  # Longest step between two states, in periods, in which a wrap is certain.
 
 
-def check_time_unit(recording: Recording) -> None:
-    """Raise an error if the time is not in s: velocities show it, or else the period."""
+def check_recording(recording: Recording) -> None:
+    """Raise an error if the time is not in s, or states of two publishers alternate."""
+    if unit := time_unit(recording):
+        raise RecordingError(f'{recording.name}: {time_unit_message(recording, unit)}')
+    if text := second_publisher(recording):
+        raise RecordingError(f'{recording.name}: {text}')
+
+
+def time_unit(recording: Recording) -> str:
+    """Return the unit of the time if it is not s: velocities show it, or else the period."""
     if len(recording) < MIN_STATES:
-        return
+        return ''
     period = float(np.median(np.diff(recording.time)))
     factor = period / 1e-2 if period > MAX_PERIOD else 1.0
     velocity = recording.velocity
@@ -40,16 +48,19 @@ def check_time_unit(recording: Recording) -> None:
             factor = float(speed / rate)
     unit = min(UNITS, key=lambda name: abs(np.log(factor / UNITS[name])))
     off = abs(np.log(factor / UNITS[unit]))
-    if period > MAX_PERIOD or (off < np.log(UNIT_TOLERANCE) and period > 0.05):
-        raise RecordingError(
-            f'{recording.name}: the time must be in s, and looks like {unit}: the period is '
-            f'{period:.4g}; divide the times by {UNITS[unit]:g}')
+    return unit if period > MAX_PERIOD or (off < np.log(UNIT_TOLERANCE) and period > 0.05) else ''
 
 
-def check_publishers(recording: Recording) -> None:
-    """Raise an error if states of two publishers of the same joints alternate."""
+def time_unit_message(recording: Recording, unit: str) -> str:
+    """Return what is wrong with the times, and what to do."""
+    return (f'the time must be in s, and looks like {unit}: the period is '
+            f'{np.median(np.diff(recording.time)):.4g}; divide the times by {UNITS[unit]:g}')
+
+
+def second_publisher(recording: Recording) -> str:
+    """Return why states of two publishers of the same joints seem to alternate, or ''."""
     if len(recording) < MIN_STATES:
-        return
+        return ''
     share = _off(recording.position, OFF_POSITION, MIN_OFF_POSITION)
     what, most = 'positions', MAX_OFF_POSITION
     if share <= most and recording.effort is not None:
@@ -59,9 +70,9 @@ def check_publishers(recording: Recording) -> None:
         if share <= most:
             what, most = 'efforts', MAX_OFF_EFFORT
             share = _off(recording.effort, OFF_EFFORT, 0.0)
-    if share > most:
-        raise RecordingError(
-            f'{recording.name}: two publishers seem to state the same joints: '
+    if share <= most:
+        return ''
+    return ('two publishers seem to state the same joints: '
             f'{100.0 * share:.0f} % of the states have other {what} than those just before and '
             f'after, which agree; record one publisher alone, choose its topic with '
             f"{TOPIC_OPTION}, or remove the other publisher's rows from the table")

@@ -8,7 +8,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
-from rbd_ros.recordings.plausibility import check_publishers, check_time_unit, unwrapped
+from rbd_ros.recordings.plausibility import check_recording, unwrapped
 from rbd_ros.recordings.recording import Recording
 
 # A gap is longer than both of these: multiples of the median period; s (arms hardly move in it).
@@ -47,8 +47,7 @@ def resample(model: Model, recording: Recording) -> tuple[list[Segment], float, 
     if len(recording) < 2:
         raise RecordingError(f'{recording.name}: it has {len(recording)} states; a motion needs '
                              'hundreds')
-    check_time_unit(recording)
-    check_publishers(recording)
+    check_recording(recording)
     time, notes = recording.time, []
     steps = np.diff(time)
     median = np.median(steps)

@@ -29,7 +29,7 @@ FOLDS, ROUNDS = 4, 3
 # hypotheses in one.
 MIN_GAIN, BEAM, MOST = 12.0, 6, 4
 MIN_ROWS = 10
-ROUNDING = 1e-12
+ROUNDING, RANK = 1e-12, 1e-10
 
 
 class Candidate(NamedTuple):
@@ -60,7 +60,8 @@ class Competition:
         columns, deviation = [], []
         size = np.sqrt(np.mean(tau ** 2))
         for kind in kinds:
-            for change in HYPOTHESES[kind].changes(motion):
+            changes = HYPOTHESES[kind].changes
+            for change in changes(motion) if changes else ():
                 norm = np.sqrt(np.mean(change.columns ** 2, axis=(0, 1)))
                 if not np.any(norm > ROUNDING * size):
                     continue
@@ -72,21 +73,22 @@ class Competition:
                                  if change.deviation is None else change.deviation)
         X = np.concatenate([*columns, (tau - motion.described)[:, :, None]], axis=2)
         self.scale = np.append(np.concatenate(deviation), 1.0)
-        self.X = X * self.scale
+        self.X, self.columns = X * self.scale, X
         blocks, nv = int(motion.block[-1]) + 1, model.nv
         self.G = np.zeros((blocks, nv, len(self.scale), len(self.scale)))
         drives = [motion.states.v, motion.states.s, *(
             {'rotor': motion.states.a, 'torque_offset': np.ones_like(tau)}[kind]
             for kind in nuisance)]
+        self.drives = np.stack(drives, axis=2).swapaxes(0, 1)   # (nv, rows, columns)
         self.rows = np.zeros(nv)
         for j in range(nv):
             use = np.flatnonzero(motion.use[:, j])
             if len(use) < MIN_ROWS:
                 continue
-            N = np.stack([x[use, j] for x in drives], axis=1)
+            N = self.drives[j, use]
             Q = np.linalg.qr(N)[0] if np.any(N) else np.zeros((len(use), 1))
-            A = self.X[use, j]
-            A = A - Q @ (Q.T @ A)
+            A = self.X[use, j] - Q @ (Q.T @ self.X[use, j])
+            self.X[use, j] = A
             self.rows[j] = len(use)
             for b in np.unique(motion.block[use]):
                 one = A[motion.block[use] == b]
@@ -103,10 +105,12 @@ class Competition:
         """Return how many rows of each joint count as one, once all columns are fitted."""
         n = len(self.scale) - 1
         beta, left = np.zeros(n), self.total
-        for _ in range(ROUNDS):
+        for _ in range(2 * ROUNDS):
             w = np.where(self.active, self.rows / left, 0.0)
             A = np.einsum('j,jab->ab', w, self.whole)
-            beta = np.linalg.solve(A[:n, :n] + _prior(A), A[:n, n])
+            unit = 1.0 / np.sqrt(np.maximum(np.diag(A), ROUNDING))
+            beta = unit[:n] * (np.linalg.pinv((A * np.outer(unit, unit))[:n, :n], RANK,
+                                              hermitian=True) @ (unit[:n] * A[:n, n]))
             z = np.append(-beta, 1.0)
             left = np.maximum(np.einsum('a,jab,b->j', z, self.whole, z), ROUNDING * self.total)
         e = self.X @ z
@@ -143,18 +147,17 @@ class Competition:
         for _ in range(ROUNDS if n else 0):
             w = np.where(self.active, self.count / left, 0.0)
             A = np.einsum('j,jab->ab', w, whole)
-            beta = np.linalg.solve(A[:n, :n] + _prior(A), A[:n, n])
+            beta = _inverse(A) @ A[:n, n]
             left = self._left(beta, whole)
         held_out, dof = left, 0.0
         if n:
             w = np.where(self.active, self.count / left, 0.0)
             A = np.einsum('j,jab->ab', w, whole)
-            prior = _prior(A)
-            dof = n - np.trace(np.linalg.solve(A[:n, :n] + prior, prior))
+            dof = n - np.trace(_inverse(A))
             held_out = np.zeros(len(left))
             for one in H:
                 B = A - np.einsum('j,jab->ab', w, one)
-                held_out += self._left(np.linalg.solve(B[:n, :n] + prior, B[:n, n]), one)
+                held_out += self._left(_inverse(B) @ B[:n, n], one)
         held_out = np.maximum(held_out, ROUNDING * self.total)
         score = np.sum(self.count * np.log(held_out / self.total)) + self.price * dof
         sizes = beta * self.scale[self._free(chosen)]
@@ -182,6 +185,29 @@ class Competition:
         z = np.append(-beta, 1.0)
         return np.maximum(H @ z @ z, ROUNDING * self.total)
 
+    def misfit(self, left: np.ndarray, best: Fitted) -> float:
+        """Return the squares (nv,) that are left, each joint's in units of what the best leaves."""
+        return float(np.sum(self.count * left / best.left))
+
+    def rest(self, one: Fitted) -> np.ndarray:
+        """Return what a set leaves of the efforts before friction is fitted, (rows, nv)."""
+        sizes = np.zeros(len(self.scale) - 1)
+        sizes[self._free(one.chosen)] = one.sizes
+        for k in one.chosen:
+            if (fixed := self.candidates[k].change.fixed) is not None:
+                sizes[self.candidates[k].columns] = fixed
+        return self.columns[:, :, -1] - self.columns[:, :, :-1] @ sizes
+
+    def drive_sizes(self, rest: np.ndarray, use: np.ndarray) -> np.ndarray:
+        """Return the sizes of friction that explain a rest best, (nv, columns)."""
+        return np.array([np.linalg.lstsq(N[rows], x[rows], rcond=None)[0]
+                         for N, x, rows in zip(self.drives, rest.T, use.T)])
+
+    def unexplained(self, one: Fitted) -> float:
+        """Return the share of the squared efforts that a set leaves, averaged over the joints."""
+        size = np.sum(self.motion.tau ** 2, axis=0, where=self.motion.use)
+        return float(np.mean(np.minimum(one.left / np.maximum(size, 1e-300), 1.0)))
+
     def search(self) -> Fitted:
         """Return the best set: sets are enlarged while that gains enough."""
         best = self.fit(())
@@ -207,11 +233,13 @@ class Competition:
         w = np.where(self.active, self.count / found.left, 0.0)
         parts = np.einsum('j,bjac->bac', w, H)
         A = parts.sum(axis=0) - parts
-        return np.linalg.solve(A[:, :n, :n] + _prior(parts.sum(axis=0)), A[:, :n, n:])[
-            :, :, 0] * self.scale[self._free(found.chosen)]
+        return (_inverse(A) @ A[:, :n, n:])[:, :, 0] * self.scale[self._free(found.chosen)]
 
 
-def _prior(A: np.ndarray) -> np.ndarray:
-    """Return the products of the prior, which keeps dependent columns solvable, too."""
-    n = len(A) - 1
-    return (1.0 + ROUNDING * np.max(np.diag(A)[:n], initial=0.0)) * np.eye(n)
+def _inverse(A: np.ndarray) -> np.ndarray:
+    """Return the inverse of products (..., n + 1, n + 1) without the last, with the prior's."""
+    n = A.shape[-1] - 1
+    unit = 1.0 / np.sqrt(np.diagonal(A, axis1=-2, axis2=-1)[..., :n] + 1.0)
+    unit = unit[..., :, None] * unit[..., None, :]
+    # Dependent columns stay solvable.
+    return np.linalg.inv((A[..., :n, :n] + np.eye(n)) * unit + ROUNDING * np.eye(n)) * unit

@@ -14,11 +14,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from rbd_ros._internal.text import listed
+from rbd_ros.identification.diagnosis.detectors import (
+    CONFIRM, degrees, Detected, left_by, orders, stuck, two_publishers, wrapped, wrong_time_unit)
 from rbd_ros.identification.diagnosis.motion import Motion
 from rbd_ros.identification.least_squares import body_size, LENGTH_POWERS
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.model.inertial import body_names, inertial_parameters, moving_bodies
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.recording import Recording
+from rbd_ros.recordings.samples import Samples
 
 # Prior deviation of a size, as a multiple of the one that would explain all efforts alone.
 WEAK = 10.0
@@ -26,6 +31,9 @@ MAX_PAYLOAD = 0.5   # Largest mass of a payload, as a fraction of that of the ro
 MAX_REACH = 4.0     # Largest distance of its centre, in typical distances of joints.
 # Limits of a factor of gravity that is a tilt, and not another planet.
 MAX_GRAVITY_CHANGE = 0.1
+
+
+MOVE_MORE = 'a longer motion, of all joints at once'
 
 
 class Change(NamedTuple):
@@ -39,17 +47,36 @@ class Change(NamedTuple):
 
 
 class Hypothesis(NamedTuple):
-    """A kind of mistake."""
+    """
+    A kind of mistake; texts are templates of the `words` of a finding.
 
-    changes: Callable[[Motion], Iterable[Change]]
-    says: str       # with {joints}, {place}, {value}, {deviation}, and {more}
-    advice: str     # with the same
+    Attributes
+    ----------
+    text, undo, tell : str
+        What it is, and what to do; how to take that back; the motion that tells it from others.
+    changes : callable, optional
+        Returns the changes of the torques along a motion.
+    unit, value : callable
+        The unit for a joint that turns, or not; the value of sizes (..., sizes).
+    valid : callable
+        Whether sizes are possible.
+    fitted : bool
+        Whether identification finds it by itself.
+    detect, compare : callable, optional
+        Detects the mistake in a recording; yields what may explain samples better.
+
+    """
+
+    text: str
     undo: str
-    tell: str       # The motion that tells it from others.
+    tell: str = MOVE_MORE
+    changes: Callable[[Motion], Iterable[Change]] | None = None
     unit: Callable[[bool], str] = lambda angular: ''
-    # The value of sizes (..., sizes).
     value: Callable[[np.ndarray, Model], np.ndarray] = lambda sizes, model: sizes[..., 0]
     valid: Callable[[np.ndarray, Model], bool] = lambda sizes, model: True
+    fitted: bool = True
+    detect: Callable[[Model, Recording], Detected | None] | None = None
+    compare: Callable[[Model, Samples], Iterable[tuple[Detected, float]]] | None = None
 
 
 def _of_joints(column: Callable[[Motion, int], np.ndarray], fixed: float | None = None
@@ -72,12 +99,20 @@ def _of_all(columns: Callable[[Motion], np.ndarray], fixed: float | None = None
     return changes
 
 
-def _currents(motion: Motion) -> np.ndarray:
-    return motion.described[:, :, None] * np.eye(motion.model.nv)
-
-
-def _gravity(motion: Motion) -> np.ndarray:
-    return motion.gravity @ motion.model.gravity
+def _signs(motion: Motion) -> Iterator[Change]:
+    """Return the change of all joints that fit better with the other sign, and of each."""
+    better = []
+    for change in _of_joints(lambda one, j: one.described[:, j], -2.0)(motion):
+        j = motion.model.velocity_names.index(change.place)
+        use, v, s = motion.use[:, j], motion.states.v[:, j], motion.states.s[:, j]
+        tau, described = motion.tau[use, j], motion.described[use, j]
+        if left_by(tau + described, v[use], s[use]) < 0.5 * left_by(
+                tau - described, v[use], s[use]):
+            better.append(change)
+        yield change
+    if len(better) > 1:
+        yield Change('', sum((one.joints for one in better), ()),
+                     np.sum([one.columns for one in better], axis=0), -2.0)
 
 
 def _zero_offsets(motion: Motion) -> Iterator[Change]:
@@ -143,36 +178,115 @@ def _can_be_payload(sizes: np.ndarray, model: Model) -> bool:
                 and np.linalg.norm(sizes[1:4]) < MAX_REACH * body_size(model) * mass)
 
 
-def _centre(sizes: np.ndarray, model: Model) -> str:
-    return ' '.join(f'{x:.3g}' for x in sizes[1:4] / sizes[0])
+def words(change: Change, sizes: np.ndarray, deviation: float, model: Model,
+          one: Hypothesis) -> dict[str, str]:
+    """Return what the texts of a hypothesis may contain."""
+    joints = change.joints
+    value = change.fixed if change.fixed is not None else float(one.value(sizes, model))
+    factors = np.broadcast_to(-1.0 if change.fixed is not None else 1.0 + sizes, len(joints)
+                              ) if len(sizes) in (0, 1, len(joints)) else np.ones(len(joints))
+    found = {
+        'joints': listed(joints), 'place': change.place, 'value': f'{value:.3g}',
+        'size': f'{abs(value):.3g}', 'deviation': f'{2.0 * deviation:.2g}',
+        'more': 'more' if value > 0.0 else 'less', 'much': 'much' if value > 0.0 else 'little',
+        'late': 'later' if value > 0.0 else 'earlier',
+        'times': listed(f'{name} {x:.3g}' for name, x in zip(joints, factors)),
+        'scale': ' '.join(f'{name}={1.0 / x:.4g}' for name, x in zip(joints, factors))}
+    if len(sizes) == 3:
+        found['gravity'] = ' '.join(f'{x:.4g}' for x in model.gravity + sizes)
+    if len(sizes) == 10:
+        found['centre'] = ', '.join(f'{x:.3g}' for x in sizes[1:4] / sizes[0])
+    return found
 
 
-def torque_unit(angular: bool) -> str:
-    """Return N m or N."""
-    return 'N m' if angular else 'N'
+def _unit(rotary: str, linear: str) -> Callable[[bool], str]:
+    return lambda angular: rotary if angular else linear
 
+
+def _factor(sizes: np.ndarray, model: Model) -> np.ndarray:
+    return 1.0 + sizes[..., 0]
+
+
+MULTIPLES = ('efforts are multiples of the torques of the URDF, {times}: they look like currents '
+             'or have wrong gains. Find the gains (identify_drive_gains), or apply these with '
+             f'--scale {{scale}}; {CONFIRM}')
+NO_SCALE = 'leave out --scale'
 
 HYPOTHESES = {
+    'time_unit': Hypothesis('{text}', 'multiply the times again', detect=wrong_time_unit),
+    'two_publishers': Hypothesis('{text}', 'record both again', detect=two_publishers),
+    'stuck': Hypothesis('{text}', 'nothing was changed', detect=stuck),
+    'wrapped': Hypothesis('{text}', 'nothing was changed', detect=wrapped),
+    'degrees': Hypothesis('{text}', 'convert them back', compare=degrees, fitted=False),
+    'order': Hypothesis('{text}', 'exchange the names again',
+                        'a motion of one joint after the other', compare=orders, fitted=False),
     'sign': Hypothesis(
-        _of_joints(lambda one, j: one.described[:, j], -2.0), '', '', '', ''),
+        'the efforts of {joints} have the wrong sign: multiply them by -1 (--scale {scale}; '
+        'negative effort_convention.state_constants of the node)', NO_SCALE,
+        changes=_signs, fitted=False),
     'without_gravity': Hypothesis(
-        _of_all(lambda one: _gravity(one)[:, :, None], -1.0), '', '', '', ''),
-    'gain': Hypothesis(_of_joints(lambda one, j: one.described[:, j]), '', '', '', '',
-                       value=lambda sizes, model: 1.0 + sizes[..., 0]),
-    'common_gain': Hypothesis(_of_all(lambda one: one.described[:, :, None]), '', '', '', '',
-                              value=lambda sizes, model: 1.0 + sizes[..., 0]),
-    'current': Hypothesis(_of_all(_currents), '', '', '', '',
-                          value=lambda sizes, model: 1.0 + sizes[..., 0]),
+        'efforts are without gravity: the torques of the URDF fit much better without those of '
+        'gravity (effort_convention.states: without_gravity); record efforts that contain them, '
+        'or add them', 'effort_convention.states: full', 'poses that gravity loads differently',
+        _of_all(lambda one: (one.gravity @ one.model.gravity)[:, :, None], -1.0), fitted=False),
+    'common_gain': Hypothesis(
+        'efforts are {value} times the torques of the URDF, by one factor for all joints: was a '
+        'gain or gear ratio forgotten, or applied twice? Apply it with --scale {scale}; '
+        + CONFIRM, NO_SCALE, 'a motion with a payload of known mass',
+        _of_all(lambda one: one.scaled[:, :, None]), value=_factor, fitted=False),
+    'gain': Hypothesis(
+        MULTIPLES, NO_SCALE, 'a motion with a payload of known mass', _of_joints(
+            lambda one, j: one.scaled[:, j]), value=_factor, fitted=False),
+    'current': Hypothesis(
+        MULTIPLES, NO_SCALE, 'a motion with a payload of known mass', _of_all(
+            lambda one: one.scaled[:, :, None] * np.eye(one.model.nv)), value=_factor,
+        fitted=False),
     'gravity_direction': Hypothesis(
-        _of_all(lambda one: one.gravity), '', '', '', '', unit=lambda angular: 'deg',
-        value=_tilt, valid=_is_tilt),
-    'payload': Hypothesis(_payloads, '', '', '', '', unit=lambda angular: 'kg',
-                          valid=_can_be_payload),
-    'link_mass': Hypothesis(_link_masses, '', '', '', '', unit=lambda angular: 'kg'),
-    'zero_offset': Hypothesis(_zero_offsets, '', '', '', ''),
-    'torque_offset': Hypothesis(_of_joints(lambda one, j: np.ones(len(one.tau))), '', '', '', ''),
-    'rotor': Hypothesis(_of_joints(lambda one, j: one.states.a[:, j]), '', '', '', ''),
-    'spring': Hypothesis(_of_joints(lambda one, j: np.stack(
-        (one.states.q[:, j], np.ones(len(one.tau))), axis=1)), '', '', '', ''),
-    'delay': Hypothesis(_of_all(lambda one: one.late[:, :, None]), '', '', '', ''),
+        'gravity is tilted by {value} deg (within {deviation}) from where the description has '
+        'it: level the base, set mounting_rpy of the node, or give --gravity {gravity}',
+        'mounting_rpy: [0, 0, 0], or leave out --gravity',
+        'a turn of the first joint by half a turn, with the arm stretched out',
+        _of_all(lambda one: one.gravity), _unit('deg', 'deg'), _tilt, _is_tilt),
+    'payload': Hypothesis(
+        'payload of about {value} kg (within {deviation}) at {place} not declared, its centre at '
+        '[{centre}] m: declare it (payload_link: {place}, payload_mass: {value}, payload_com: '
+        '[{centre}] of the node; rbd_ros identify --payload {place} finds its inertia, too), or '
+        'remove it', 'payload_mass: 0', 'a turn of the last joints with the payload to the side',
+        _payloads, _unit('kg', 'kg'), valid=_can_be_payload),
+    'link_mass': Hypothesis(
+        '{place} has {size} kg (within {deviation}) {more} than in the description: correct its '
+        'mass, or identify the robot (rbd_ros identify)', 'the mass of the URDF',
+        'a turn of the last joints with the arm stretched out', _link_masses, _unit('kg', 'kg')),
+    'zero_offset': Hypothesis(
+        'the encoder of {joints} reads {size} {unit} (within {deviation}) too {much}: set its '
+        'zero again in the driver, at a mark on the joint', 'the zero of the driver as it was',
+        'poses in which gravity turns the joint both ways', _zero_offsets, _unit('rad', 'm')),
+    'torque_offset': Hypothesis(
+        'the efforts of {joints} are {size} {unit} (within {deviation}) too {much} everywhere: '
+        'zero the sensor without load, or declare effort_offset (dynamics.param.yaml)',
+        'effort_offset: 0', 'poses in which gravity turns the joint both ways',
+        _of_joints(lambda one, j: np.ones(len(one.tau))), _unit('N m', 'N')),
+    'friction': Hypothesis(
+        '{joints} has {size} {unit} (within {deviation}) {more} friction than declared: is it '
+        'cold, dry, or rubbing? Identify it again (rbd_ros identify) if it stays',
+        'the earlier dynamics.param.yaml', 'slow and fast motions in both directions',
+        unit=_unit('N m', 'N')),
+    'rotor': Hypothesis(
+        'a rotor inertia of {value} {unit} (within {deviation}) of {joints} is missing: declare '
+        'it (armature in dynamics.param.yaml), or identify it (rbd_ros identify)', 'armature: 0',
+        'fast reversals of this joint alone',
+        _of_joints(lambda one, j: one.states.a[:, j]), _unit('kg m^2', 'kg')),
+    'spring': Hypothesis(
+        'something pulls {joints} like a spring of {value} {unit} (within {deviation}), such as '
+        'a hose or a balancer: lay it otherwise, or declare it (stiffness)', 'stiffness: 0',
+        'slow motions of this joint over its whole range, in different poses of the others',
+        _of_joints(lambda one, j: np.stack(
+            (one.states.q[:, j], np.ones(len(one.tau))), axis=1)), _unit('N m/rad', 'N/m')),
+    'delay': Hypothesis(
+        'efforts come {size} s (within {deviation}) {late} than positions: record both with the '
+        'same clock (identify and replay remove delays of up to 0.1 s by themselves)',
+        'nothing was changed', 'fast reversals', _of_all(lambda one: one.late[:, :, None]),
+        _unit('s', 's')),
+    'unexplained': Hypothesis(
+        '{text}', 'nothing was changed', 'the same motion again: what repeats is no noise'),
 }

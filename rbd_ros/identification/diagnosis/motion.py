@@ -30,24 +30,35 @@ class Motion:
 
     Attributes
     ----------
-    model, states, tau, use : Model, States, ndarray, ndarray of bool
-        The description; states; efforts and whether each can be used, both (rows, nv).
+    model, time, states : Model, ndarray, States
+        The description; s; the states.
+    tau, use : ndarray, ndarray of bool, shape (rows, nv)
+        Efforts, and whether each can be used.
     block : ndarray of int, shape (rows,)
         Part of the time, numbered across recordings.
     late : ndarray, shape (rows, nv)
         Change of the efforts per second of their delay.
     about : mapping of (str, str) to float
         Sizes, by kind and place, about which changes that are not linear are linearised.
+    added : ndarray or float
+        Torques that other findings add to those of the description, (rows, nv).
 
     """
 
     model: Model
+    time: np.ndarray
     states: States
     tau: np.ndarray
     use: np.ndarray
     block: np.ndarray
     late: np.ndarray
     about: Mapping[tuple[str, str], float]
+    added: np.ndarray | float = 0.0
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """Return the torques that factors of the efforts scale, (rows, nv)."""
+        return self.described + self.added
 
     @cached_property
     def described(self) -> np.ndarray:
@@ -75,12 +86,12 @@ def motion_of(model: Model, recordings: Sequence[Samples],
               delay: float = 0.0) -> Motion:
     """Return the samples of recordings as one motion; delay: about which to linearise it, s."""
     parts = [_rows(model, one, (about or {}).get(('delay', ''), delay)) for one in recordings]
-    states, tau, use, late, block = [np.concatenate(column) for column in zip(*(
-        (np.concatenate(one.states, axis=1), one.tau, one.use, one.late, one.block + k * BLOCKS)
+    time, states, tau, use, late, block = [np.concatenate(column) for column in zip(*(
+        (one.time, np.concatenate(one.states, axis=1), one.tau, one.use, one.late, one.block + k * BLOCKS)
         for k, one in enumerate(parts)))]
     nq, nv = model.nq, model.nv
-    return Motion(model, States(*np.split(states, (nq, nq + nv, nq + 2 * nv), axis=1)), tau, use,
-                  block, late, about or {})
+    return Motion(model, time, States(*np.split(states, (nq, nq + nv, nq + 2 * nv), axis=1)), tau,
+                  use, block, late, about or {})
 
 
 def _rows(model: Model, samples: Samples, delay: float) -> Motion:
@@ -90,8 +101,9 @@ def _rows(model: Model, samples: Samples, delay: float) -> Motion:
     rows = rows[::max(1, int(period), -(-len(rows) // MAX_ROWS))]
     since = samples.time[rows] - samples.time[rows[0]]
     block = np.minimum((BLOCKS * since / max(since[-1], 1e-9)).astype(int), BLOCKS - 1)
-    return Motion(model, States(*(x[rows] for x in states_of(samples))), samples.tau[rows],
-                  samples.usable[rows], block, _late(model, samples, delay)[rows], {})
+    return Motion(model, samples.time[rows], States(*(x[rows] for x in states_of(samples))), 
+                  samples.tau[rows], samples.usable[rows], block,
+                  _late(model, samples, delay)[rows], {})
 
 
 def _late(model: Model, samples: Samples, delay: float) -> np.ndarray:

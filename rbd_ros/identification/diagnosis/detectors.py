@@ -1,0 +1,215 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes that no columns represent: detected, and undone so that others can be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros._internal.text import listed
+from rbd_ros.identification.diagnosis.motion import Motion, motion_of
+from rbd_ros.identification.parameters import States
+from rbd_ros.model.model import Model
+from rbd_ros.recordings.plausibility import (
+    second_publisher, time_unit, time_unit_message, UNITS, unwrapped)
+from rbd_ros.recordings.recording import Recording
+from rbd_ros.recordings.samples import Samples
+
+FULL_TURN = 2.0 * np.pi  # Angles beyond this suggest degrees, rad.
+MAX_PAIRS = 60  # Most pairs of joints that are tried; for robots with more, only neighbours.
+# Width of the beam search over orders of joints; it is 1 for robots with more joints than this.
+BEAM_WIDTH, MAX_BEAM_JOINTS = 12, 8
+MIN_GAIN = 0.01     # Smallest reduction of the unexplained share by one exchange.
+MAX_ORDER_ROWS = 300
+# Largest fraction of the samples in which an effort may exceed its limit, and by which factor.
+MAX_BEYOND, BEYOND = 0.01, 1.1
+# Fraction of the states during which a column that is stuck keeps one value, while the joint moves
+# faster than a fraction of the fastest one.
+MIN_STUCK, MIN_RATE = 0.3, 1e-3
+
+
+class Detected(NamedTuple):
+    """A mistake in a recording."""
+
+    joints: tuple[str, ...]
+    text: str               # what it is, and what to do
+    value: float | None = None
+    undone: Recording | Samples | None = None   # None: nothing else can be found
+
+
+# -- In recordings of a robot. --------------------------------------------------------------------
+def wrong_time_unit(model: Model, one: Recording) -> Detected | None:
+    """Detect times in other units than s."""
+    unit = time_unit(one)
+    if not unit:
+        return None
+    text = time_unit_message(one, unit)
+    return Detected((), text, UNITS[unit], replace(one, time=one.time / UNITS[unit]))
+
+
+def two_publishers(model: Model, one: Recording) -> Detected | None:
+    """Detect states of two publishers of the same joints."""
+    text = second_publisher(one)
+    return Detected((), text) if text else None
+
+
+def wrapped(model: Model, one: Recording) -> Detected | None:
+    """Detect positions that jump by a full turn."""
+    position, notes = unwrapped(model, one.time, one.position)
+    names = [name for name, x, y in zip(one.joint_names, one.position.T, position.T)
+             if np.ptp(x - y) > 0.0]
+    return Detected(tuple(names), f'{notes[0]}; have the driver publish positions that are '
+                    'continuous, as controllers would follow the jump', FULL_TURN, one
+                    ) if notes else None
+
+
+def stuck(model: Model, one: Recording) -> Detected | None:
+    """Detect columns that keep one value while the joint moves."""
+    rates, bad = np.gradient(one.position, one.time, axis=0), {}
+    for label, rate in (('position', one.velocity), ('velocity', rates), ('effort', rates)):
+        x = getattr(one, label)
+        if x is None or rate is None or np.any(np.isnan(x)) or np.any(np.isnan(rate)):
+            continue
+        moves = np.abs(rate) > MIN_RATE * np.max(np.abs(rate), initial=np.finfo(float).tiny)
+        for name, same, moving in zip(one.joint_names, (np.diff(x, axis=0) == 0.0).T, moves.T):
+            first, last = _longest_run(same)
+            if last - first > MIN_STUCK * len(one) and np.mean(moving[first:last]) > 0.5:
+                bad.setdefault(name, []).append(label)
+    text = 'these columns keep one value while the joint moves: ' + listed(
+        f'{name} ({listed(labels)})' for name, labels in bad.items())
+    return Detected(tuple(bad), f'{text}; check the cable and the driver of the joint, and record '
+                    'again') if bad else None
+
+
+def _longest_run(mask: np.ndarray) -> tuple[int, int]:
+    """Return the first and the last + 1 of the longest run of true entries."""
+    ends = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
+    if not len(ends):
+        return 0, 0
+    longest = int(np.argmax(ends[1::2] - ends[::2]))
+    return int(ends[2 * longest]), int(ends[2 * longest + 1])
+
+
+# -- In samples, compared with the description. ---------------------------------------------------
+def unexplained(motion: Motion) -> float:
+    """Return the share of the squared efforts that is not explained, averaged over the joints."""
+    states = motion.states
+    y = motion.tau - motion.described
+    shares = [left_by(y[use, j], states.v[use, j], states.s[use, j])
+              / max(np.sum(motion.tau[use, j] ** 2), np.finfo(float).tiny)
+              for j, use in enumerate(motion.use.T) if np.any(use)]
+    return float(np.mean(np.minimum(shares, 1.0)))
+
+
+def left_by(y: np.ndarray, *columns: np.ndarray) -> float:
+    """Return the squares of y that columns leave."""
+    if not len(y):
+        return 0.0
+    N = np.stack(columns, axis=1)
+    return float(np.sum((y - N @ np.linalg.lstsq(N, y, rcond=None)[0]) ** 2))
+
+
+def degrees(model: Model, one: Samples) -> Iterable[tuple[Detected, float]]:
+    """Yield what positions in degrees would explain, with the unexplained share."""
+    angular = model.angular
+    if model.nq == model.nv and np.any(np.abs(one.q[:, angular]) > FULL_TURN):
+        unit = np.where(angular, np.pi / 180.0, 1.0)
+        other = replace(one, q=one.q * unit, v=one.v * unit, a=one.a * unit)
+        yield Detected(tuple(np.array(model.velocity_names)[angular]),
+                       'positions seem to be in degrees: convert positions and velocities to '
+                       'radians', 180.0 / np.pi, other), unexplained(motion_of(model, [other]))
+
+
+def orders(model: Model, one: Samples) -> Iterable[tuple[Detected, float]]:
+    """Yield the best order of the efforts, and that of all columns."""
+    from scipy.optimize import linear_sum_assignment  # Imported lazily: SciPy is slow to import.
+    nv = model.nv
+    if model.nq != nv or nv < 2:
+        return
+    motion = motion_of(model, [one])
+    keep = slice(None, None, -(-len(motion.tau) // MAX_ORDER_ROWS))
+    motion = replace(motion, states=States(*(x[keep] for x in motion.states)),
+                     time=motion.time[keep],
+                     **{label: getattr(motion, label)[keep] for label in (
+                         'tau', 'use', 'block', 'late')})
+    states, tau, use = motion.states, motion.tau, motion.use
+    # How badly the torques of each joint explain the efforts of each, by some factor.
+    share = np.array([[left_by(tau[use[:, j], k], motion.described[use[:, j], j],
+                             states.v[use[:, j], j], states.s[use[:, j], j])
+                       / max(np.sum(tau[use[:, j], k] ** 2), np.finfo(float).tiny)
+                       for k in range(nv)] for j in range(nv)])
+    pairs = list(combinations(range(nv), 2))
+    if len(pairs) > MAX_PAIRS:
+        pairs = list(pairwise(range(nv)))
+
+    def reordered(order: np.ndarray) -> float:
+        return unexplained(replace(motion, states=States(*(x[:, order] for x in states)),
+                                   tau=tau[:, order], use=use[:, order]))
+
+    for order, with_states in ((linear_sum_assignment(share)[1], False),
+                               (_best_order(nv, pairs, reordered), True)):
+        if np.all(order == np.arange(nv)):
+            continue
+        labels = ('q', 'v', 'a', 'moving', 'threshold') * with_states + (
+            'tau', 'usable', 'saturated')
+        other = replace(one, **{label: getattr(one, label)[..., order] for label in labels})
+        names = [name for k, name in enumerate(model.velocity_names) if order[k] != k]
+        yield Detected(tuple(names), _exchange_message(
+            model.velocity_names, order.tolist(), with_states), None, other), unexplained(
+                motion_of(model, [other]))
+
+
+def _best_order(count: int, pairs: Sequence[tuple[int, int]],
+                error_of: Callable[[np.ndarray], float]) -> np.ndarray:
+    """Return the order with the least unexplained share: a beam search over exchanges."""
+    first = tuple(range(count))
+    errors = {first: error_of(np.arange(count))}
+    best, beam = first, [first]
+    for _ in range(count - 1):
+        for order in beam:
+            for i, j in pairs:
+                other = list(order)
+                other[i], other[j] = order[j], order[i]
+                if tuple(other) not in errors:
+                    errors[tuple(other)] = error_of(np.array(other))
+        beam = sorted(errors, key=lambda order: errors[order])[
+            :BEAM_WIDTH if count <= MAX_BEAM_JOINTS else 1]
+        if errors[beam[0]] > errors[best] - MIN_GAIN:
+            break
+        best = beam[0]
+    return np.array(best)
+
+
+def _exchange_message(names: Sequence[str], order: Sequence[int], with_states: bool) -> str:
+    """Return the message for joints whose states and efforts, or efforts only, are exchanged."""
+    moved = [k for k, other in enumerate(order) if k != other]
+    if len(moved) == 2:
+        i, j = moved
+        if with_states:
+            return (f"'{names[i]}' and '{names[j]}' seem to be exchanged: check the order in "
+                    'which they were recorded, and exchange their names')
+        return (f"the efforts of '{names[i]}' and '{names[j]}' seem to be exchanged: check the "
+                'order in which they were recorded')
+    if with_states:
+        return (listed(f"'{names[order[k]]}' looks like '{names[k]}'" for k in moved)
+                + ': check the order in which the joints were recorded, and rename them')
+    return (listed(f"the efforts of '{names[order[k]]}' look like those of '{names[k]}'"
+                   for k in moved) + ': check the order in which they were recorded')
+
+
+def beyond_limits(model: Model, size: np.ndarray) -> Detected | None:
+    """Detect efforts (samples, nv) that exceed the limits of the URDF."""
+    limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
+    names = {name: f'{name} ({np.max(x):.3g}, limit {most:.3g})' for name, x, most in zip(
+        model.velocity_names, size.T, limit) if np.mean(x > BEYOND * most) > MAX_BEYOND}
+    return Detected(tuple(names), f'efforts exceed the effort limits of the URDF: '
+                    f'{listed(names.values())}; are they torques in N m, or currents? Find the '
+                    f'gains (identify_drive_gains, --scale); {CONFIRM}') if names else None
+
+
+CONFIRM = ('if the efforts are torques and the description is wrong, confirm it with '
+           '--efforts-are-torques')

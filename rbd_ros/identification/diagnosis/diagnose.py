@@ -1,0 +1,283 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Diagnose recordings: what is wrong, how much of the residual it explains, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros._internal.text import listed
+from rbd_ros.errors import StateError
+from rbd_ros.identification.diagnosis.competition import (
+    Competition, Fitted, MIN_GAIN, ROUNDING)
+from rbd_ros.identification.diagnosis.detectors import Detected, unexplained
+from rbd_ros.identification.diagnosis.hypotheses import HYPOTHESES, words
+from rbd_ros.identification.diagnosis.motion import Motion, motion_of
+from rbd_ros.model.arguments import check_model
+from rbd_ros.model.model import Model
+from rbd_ros.recordings.delays import estimate_delay
+from rbd_ros.recordings.preparation import MIN_DELAY_EXPLAINS, prepare
+from rbd_ros.recordings.recording import Recording
+from rbd_ros.recordings.samples import Samples
+
+# Largest ratio of what is unexplained with an order or unit of the columns, and without it.
+MAX_ERROR_RATIO = 0.3
+NEGLIGIBLE_ERROR = 1e-3     # Share of the efforts up to which orders are not searched.
+# How often changes that are not linear are linearised about the last sizes.
+LINEARISATIONS = 3
+# Filters and linearisation leave a relative error of values.
+SYSTEMATIC = 0.01
+# Hypotheses whose score is worse by less cannot be told apart.
+INDISTINGUISHABLE = 6.0
+# Least friction beyond what is declared that is a finding, as a share of the RMS efforts; most
+# that may be unexplained; frequencies at which the rest is looked at.
+MIN_FRICTION, MAX_UNEXPLAINED, FREQUENCIES = 0.05, 0.1, 200
+FACTORS = ('gain', 'common_gain', 'current')
+
+
+class Finding(NamedTuple):
+    """
+    A mistake that a recording supports.
+
+    Attributes
+    ----------
+    kind, place, joints : str, str, tuple of str
+        A key of `HYPOTHESES`; the joint or link, or '' for all; the joints that it changes.
+    value, unit, deviation : float or None, str, float or None
+        Its size, and the standard deviation of that.
+    explains : float
+        Share of the squared residual that it explains.
+    advice, undo : str
+        What it is and what to do about it; how to take that back.
+    alternatives : tuple of str
+        Other readings that the recording cannot tell from this one, with the motion that would.
+
+    """
+
+    kind: str
+    place: str
+    joints: tuple[str, ...]
+    value: float | None
+    unit: str
+    deviation: float | None
+    explains: float
+    advice: str
+    undo: str
+    alternatives: tuple[str, ...] = ()
+    factors: np.ndarray = np.ones(0)
+
+
+class Diagnosis(NamedTuple):
+    """
+    Result of `diagnose`.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        The strongest first.
+    residual : dict of str to float
+        Share of the RMS efforts of each joint that is left unexplained.
+    motion, explained : Motion or None, ndarray
+        The samples that were compared, and the torques with all findings, (rows, nv).
+
+    """
+
+    findings: tuple[Finding, ...]
+    residual: dict[str, float]
+    motion: Motion | None = None
+    explained: np.ndarray | None = None
+
+
+def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
+             progress: Callable[[float, float], object] = lambda done, total: None) -> Diagnosis:
+    """
+    Return what is wrong with recordings or with the description of a robot.
+
+    Hypotheses, each a small change of the torques of the description, are fitted to some samples,
+    judged on others, and compete with a price per parameter; friction is always fitted, too.
+
+    Parameters
+    ----------
+    model, recordings : Model, Recording or sequence of Recording
+        The description, with its friction and rotors if known; recordings with efforts.
+    progress : callable, optional
+        Called with the work done and the total.
+
+    """
+    check_model(model)
+    recordings = (recordings,) if isinstance(recordings, Recording) else tuple(recordings)
+    if not recordings:
+        raise StateError('recordings holds no recordings')
+    found: list[Finding] = []
+    samples: list[Samples] = []
+    for k, one in enumerate(recordings):
+        progress(k, len(recordings) + 1)
+        readable: Recording | None = one.for_robot(model)
+        for kind, hypothesis in HYPOTHESES.items():
+            if readable is not None and hypothesis.detect is not None and (
+                    seen := hypothesis.detect(model, readable)):
+                found.append(_detected(kind, seen, 1.0))
+                readable = seen.undone
+        if readable is not None:
+            samples.append(prepare(model, readable, delay=0.0))
+    progress(len(recordings), len(recordings) + 1)
+    if not samples or not any(np.any(one.usable) for one in samples):
+        return Diagnosis(tuple(found), {})
+    result = diagnose_samples(model, samples)
+    return result._replace(findings=(*found, *result.findings))
+
+
+def diagnose_samples(model: Model, samples: Sequence[Samples],
+                     kinds: Collection[str] = tuple(HYPOTHESES),
+                     nuisance: Collection[str] = ()) -> Diagnosis:
+    """Return the findings of some kinds in samples; nuisance: kinds that are fitted, no finding."""
+    delays = [estimate_delay(model, one) for one in samples] if 'delay' in kinds else []
+    delay = next((one.seconds for one in delays if one.explains > MIN_DELAY_EXPLAINS), 0.0)
+    rounds = _rounds(model, samples, kinds, nuisance, delay)
+    structural = [(kind, HYPOTHESES[kind].compare) for kind in kinds if HYPOTHESES[kind].compare]
+    found = []
+    if structural and (error := rounds[0].unexplained(rounds[1])) > NEGLIGIBLE_ERROR:
+        best = min(((share, kind, seen) for kind, compare in structural
+                    for seen, share in compare(model, samples[0])),
+                   key=lambda one: one[0], default=None)
+        if best is not None and best[0] < MAX_ERROR_RATIO * error:
+            share, kind, seen = best
+            before = unexplained(rounds[0].motion)
+            found.append(_detected(kind, seen, 1.0 - share / before))
+            samples = [seen.undone, *samples[1:]]
+            rounds = _rounds(model, samples, kinds, nuisance, delay)
+    competition, fitted = rounds
+    motion, rest = competition.motion, competition.rest(fitted)
+    sizes = competition.drive_sizes(rest, motion.use)
+    left = rest - np.einsum('jrc,jc->rj', competition.drives, sizes)
+    linear = _findings(competition, fitted)
+    if 'friction' in kinds:
+        linear += _frictions(competition, rest, left, sizes)
+    whole = competition.misfit(competition.fit(()).left, fitted) + sum(
+        one.explains for one in linear if one.kind == 'friction')
+    linear = sorted((one._replace(explains=one.explains / whole) for one in linear),
+                    key=lambda one: -one.explains)
+    size, error = (np.sqrt(np.sum(x ** 2, axis=0, where=motion.use)) for x in (motion.tau, left))
+    residual = {name: float(x / y) if y > 0.0 else 0.0 for name, x, y in zip(
+        model.velocity_names, error, size)}
+    if 'unexplained' in kinds:
+        linear += _unexplained(motion, left, residual)
+    return Diagnosis((*found, *linear), residual, motion, motion.tau - left)
+
+
+def _detected(kind: str, seen: Detected, explains: float) -> Finding:
+    return Finding(kind, '', seen.joints, seen.value, '', None, explains, seen.text,
+                   HYPOTHESES[kind].undo)
+
+
+def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
+            nuisance: Collection[str], delay: float) -> tuple[Competition, Fitted]:
+    """Return the competition about the best set of hypotheses, linearised there, and the set."""
+    motion = motion_of(model, samples, delay=delay)
+    for _ in range(LINEARISATIONS):
+        competition = Competition(motion, kinds, nuisance)
+        fitted = competition.search()
+        about, added = {}, 0.0
+        for one, own in competition.own(fitted.chosen):
+            if one.kind in ('delay', 'zero_offset'):
+                about[one.kind, one.change.place] = float(fitted.sizes[own][0])
+            elif one.kind not in FACTORS and one.change.fixed is None:
+                added = added + one.change.columns @ fitted.sizes[own]
+        if len(fitted.chosen) < 2 and not about:
+            break
+        motion = replace(motion_of(model, samples, about, delay), added=added)
+    return competition, fitted
+
+
+def _findings(competition: Competition, fitted: Fitted) -> list[Finding]:
+    """Return the hypotheses of a set as findings."""
+    parts, model = competition.jackknife(fitted), competition.motion.model
+    found, best = [], competition.misfit(fitted.left, fitted)
+    for k, (one, own) in zip(fitted.chosen, competition.own(fitted.chosen)):
+        declared, others = HYPOTHESES[one.kind], tuple(x for x in fitted.chosen if x != k)
+        sizes = fitted.sizes[own]
+        value, deviation = one.change.fixed, None
+        angular = bool(model.angular[model.velocity_names.index(one.change.joints[0])])
+        if value is None:
+            value = float(declared.value(sizes, model))
+            deviation = float(np.hypot(SYSTEMATIC * value, np.sqrt((len(parts) - 1) * np.var(
+                declared.value(parts[:, own], model)))))
+        without = competition.fit(others)
+        text = declared.text.format(**words(one.change, sizes, deviation or 0.0, model, declared),
+                                    unit=declared.unit(angular))
+        found.append(Finding(
+            one.kind, one.change.place, one.change.joints, value, declared.unit(angular),
+            deviation, competition.misfit(without.left, fitted) - best, text, declared.undo, _alternatives(competition, fitted, k, others),
+            1.0 + sizes if one.kind in FACTORS else np.ones(0)))
+    return found
+
+
+def _frictions(competition: Competition, rest: np.ndarray, left: np.ndarray, sizes: np.ndarray
+               ) -> list[Finding]:
+    """Return the joints whose friction is not what is declared, if some is."""
+    motion, model, found = competition.motion, competition.motion.model, []
+    if not (np.any(model.damping) or np.any(model.friction)):
+        return []
+    declared, parts = HYPOTHESES['friction'], np.unique(motion.block)
+    replicates = np.array([competition.drive_sizes(rest, motion.use & (
+        motion.block != part)[:, None]) for part in parts])
+    for j, name in enumerate(model.velocity_names):
+        use = motion.use[:, j]
+        if not np.any(use):
+            continue
+        before, after, effort = (np.sum(x[use, j] ** 2) for x in (rest, left, motion.tau))
+        after = max(after, ROUNDING * effort)
+        if (competition.count[j] * np.log(before / after) < 2.0 * competition.price + MIN_GAIN
+                or before - after < MIN_FRICTION ** 2 * effort):
+            continue
+        # At the usual speed.
+        at = np.array([np.median(np.abs(motion.states.v[use, j])), 1.0])
+        value, angular = float(sizes[j, :2] @ at), bool(model.angular[j])
+        deviation = np.hypot(SYSTEMATIC * value, np.sqrt((len(parts) - 1) * np.var(
+            replicates[:, j, :2] @ at)))
+        unit = declared.unit(angular)
+        found.append(Finding(
+            'friction', name, (name,), value, unit, float(deviation),
+            float(competition.count[j] * (before - after) / after), declared.text.format(
+                joints=name, size=f'{abs(value):.3g}', unit=unit, deviation=f'{2 * deviation:.2g}',
+                more='more' if value > 0.0 else 'less'), declared.undo))
+    return found
+
+
+def _unexplained(motion: Motion, left: np.ndarray, residual: Mapping[str, float]
+                 ) -> list[Finding]:
+    """Return the joints of which much is left unexplained, and where in the spectrum."""
+    joints = [name for name, share in residual.items() if share > MAX_UNEXPLAINED]
+    if not joints:
+        return []
+    step = np.median(np.diff(motion.time))
+    frequency = np.linspace(0.0, 0.5 / step, FREQUENCIES + 1)[1:]
+    wave = np.exp(-2j * np.pi * frequency[:, None] * motion.time)
+    columns = [motion.model.velocity_names.index(name) for name in joints]
+    power = np.cumsum(np.sum(np.abs(wave @ np.where(motion.use, left, 0.0)[:, columns]) ** 2,
+                             axis=1))
+    low, high = np.interp([0.1 * power[-1], 0.9 * power[-1]], power, frequency)
+    shares = listed(f'{name} ({100.0 * residual[name]:.0f} %)' for name in joints)
+    return [Finding('unexplained', '', tuple(joints), None, '', None, 0.0,
+                    f'efforts are left unexplained, mostly from {low:.2g} to {high:.2g} Hz: '
+                    f'{shares}; look for contacts, elasticity and loose cables, and identify the '
+                    'robot (rbd_ros identify) if its masses are in doubt',
+                    HYPOTHESES['unexplained'].undo)]
+
+
+def _alternatives(competition: Competition, fitted: Fitted, k: int,
+                  others: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the other readings of a finding."""
+    texts = []
+    for other, one in enumerate(competition.candidates):
+        if other in fitted.chosen or {one.kind, competition.candidates[k].kind} <= {
+                'sign', *FACTORS}:
+            continue
+        rival = competition.fit(tuple(sorted((*others, other))))
+        if rival.score < fitted.score + INDISTINGUISHABLE:
+            texts.append(f'{one.kind} {one.change.place}'.strip()
+                         + f' ({HYPOTHESES[one.kind].tell} would tell)')
+    return tuple(texts)
