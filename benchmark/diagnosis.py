@@ -3,20 +3,24 @@
 """
 Plant mistakes in recordings of simulated robots, and count how often `diagnose` names them.
 
-python benchmark/diagnosis.py [cases per kind] [first seed]
+Prints, for each kind, the share of the cases in which it is the first finding, at the right place,
+and in which its value lies in its interval; then the share of pairs of kinds that are both among
+the first three findings, and the number of clean recordings with findings.
 
 """
 
-from collections import Counter, defaultdict
+import argparse
+from collections import defaultdict
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 import sys
-from time import perf_counter
 
 import numpy as np
 import rbd_ros
 from rbd_ros.identification import Recording
-from rbd_ros.identification.diagnosis.hypotheses import leaves
+from rbd_ros.identification.diagnosis.diagnose import diagnose
+from rbd_ros.identification.diagnosis.hypotheses import HYPOTHESES, leaves
 from rbd_ros.model import with_friction, with_springs
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.inertial import body_names
@@ -125,7 +129,7 @@ class Case:
         return '', 5.0
 
     def _payload(self):
-        link = self.rng.choice(list(leaves(self.true)))
+        link = str(self.rng.choice(leaves(self.true)))
         self.true = rbd_ros.with_payload(self.true, link, 0.5, self.rng.uniform(-0.1, 0.1, 3))
         return link, 0.5
 
@@ -251,3 +255,69 @@ def _turn(axis, angle):
     T = np.eye(4)
     T[:3, :3] = Rotation.from_rotvec(angle * np.asarray(axis) / np.linalg.norm(axis)).as_matrix()
     return T
+
+
+# Kinds that are planted two at a time: what they change adds up.
+PAIRED = ('sign', 'gain', 'common_gain', 'gravity_direction', 'payload', 'link_mass',
+          'zero_offset', 'torque_offset', 'friction', 'rotor', 'spring', 'delay')
+
+
+def outcome(task):
+    """Return what the diagnosis of a case names: (planted, found, inside)."""
+    kinds, name, seed = task
+    case = Case(name, np.random.default_rng((seed, ROBOTS.index(name), *map(
+        list(HYPOTHESES).index, kinds))))
+    for kind in kinds:
+        case.plant(kind)
+    found = diagnose(case.described, case.recording()).findings
+    ranks, inside = [], None
+    for kind, (place, value) in case.planted.items():
+        rank = next((k for k, one in enumerate(found) if one.kind == kind and place in (
+            '', one.place, *one.joints[:1])), None)
+        ranks.append(rank)
+        if rank is not None and value is not None and found[rank].deviation is not None:
+            inside = abs(found[rank].value - value) <= 2.0 * found[rank].deviation
+    return kinds, name, seed, ranks, inside, [(one.kind, one.place) for one in found]
+
+
+def tasks(kinds, cases, pairs, clean_ones):
+    """Yield the cases."""
+    for kind in kinds:
+        for k in range(cases):
+            yield (kind,), ROBOTS[k % len(ROBOTS)], k
+    rng = np.random.default_rng(0)
+    for k in range(pairs):
+        yield tuple(sorted(rng.choice(PAIRED, 2, replace=False))), ROBOTS[k % len(ROBOTS)], k
+    for k in range(clean_ones):
+        yield (), ROBOTS[k % len(ROBOTS)], k
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--cases', type=int, default=300, help='of each kind')
+    parser.add_argument('--pairs', type=int, default=300)
+    parser.add_argument('--clean', type=int, default=100)
+    parser.add_argument('--kinds', nargs='*', default=list(HYPOTHESES))
+    parser.add_argument('--workers', type=int, default=2)
+    parser.add_argument('--failures', action='store_true', help='print the cases that failed')
+    options = parser.parse_args()
+    table = defaultdict(list)
+    work = list(tasks(options.kinds, options.cases, options.pairs, options.clean))
+    with get_context('spawn').Pool(options.workers) as pool:
+        for kinds, name, seed, ranks, inside, found in pool.imap(outcome, work, 8):
+            label = kinds[0] if len(kinds) == 1 else 'pairs' if kinds else 'clean'
+            good = (not found if label == 'clean' else ranks == [0] if len(kinds) == 1
+                    else all(rank is not None and rank < 3 for rank in ranks))
+            table[label].append((good, inside if len(kinds) == 1 else None))
+            if options.failures and not (good and inside is not False):
+                print('failed:', kinds, name, seed, ranks, inside, found, flush=True)
+    print(f'{"kind":20s} cases  named  value inside')
+    for label, rows in table.items():
+        values = [inside for _, inside in rows if inside is not None]
+        share = f'{100.0 * np.mean(values):5.1f} %' if values else ''
+        print(f'{label:20s} {len(rows):5d} {100.0 * np.mean([x for x, _ in rows]):5.1f} % {share}')
+
+
+if __name__ == '__main__':
+    main()

@@ -28,6 +28,8 @@ COMMANDS = {
     'torques': 'compute the torques of a state or along a trajectory, or the fastest motion',
     'compare': 'print the differences between two robots; exit code 2 if there are any',
     'excite': 'plan a motion for identification, within the limits of the robot',
+    'diagnose': 'say why efforts differ from the torques of a robot; exit code 2 if anything is '
+                'found',
     'identify': 'identify masses, friction and rotors from recordings; exit code 2 if in doubt',
     'gains': 'find drive gains from recordings with and without a known payload',
     'replay': 'compute model efforts and external efforts for a recording',
@@ -44,6 +46,9 @@ EXAMPLES = {
                 'robot.urdf planned.yaml --retime --acceleration 5 -o fast.yaml'),
     'compare': ('old.urdf new.urdf', 'old.urdf new.urdf --tolerance 1e-3'),
     'excite': ('robot.urdf -o motion.yaml', 'robot.urdf --duration 30 --velocity 1 -o motion.csv'),
+    'diagnose': ('robot.urdf run.mcap',
+                 'robot.urdf run.csv --params dynamics.param.yaml --json findings.json '
+                 '--report findings.html'),
     'identify': ('robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',
                  'result/robot.urdf run.csv --payload tool --params result/dynamics.param.yaml '
                  '-o load'),

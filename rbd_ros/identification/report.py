@@ -138,6 +138,39 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
         '<h2>Efforts</h2>', _panels(figure, joint_names, units, traces, columns=1)])
 
 
+def diagnosis_report(title: str, joint_names: Sequence[str], units: Sequence[str],
+                     compared: tuple[np.ndarray, ...] | None, findings: Sequence[str]) -> str:
+    """
+    Return a report on a diagnosis as HTML.
+
+    ``compared`` are times and segments (rows,), efforts measured, of the description and with the
+    findings, and whether they are usable, (rows, nv); None: nothing could be compared.
+
+    """
+    figure, body = _matplotlib(), [f'<h1>{escape(title)}</h1>', _verdict(
+        'found' if findings else 'nothing found', findings)]
+
+    def draw(axes: Any, number: int) -> None:
+        k, of_residual = divmod(number, 2)
+        time, segment, *efforts, usable = compared
+        shown = np.where(usable[:, k, None], np.stack([x[:, k] for x in efforts], axis=1), np.nan)
+        if of_residual:
+            band = HALF_WIDTH * np.nanstd(shown[:, 0] - shown[:, 2])
+            axes.axhspan(-band, band, color='#0055aa', alpha=0.15, label='90 % with the findings')
+            shown = shown[:, :1] - shown[:, 1:]
+        time, shown = drawn(segment, time, shown)
+        for x, color, label in zip(shown.T, ('#bbb', '#d08a00', '#0055aa')[of_residual:], (
+                'measured', 'description', 'with the findings')[of_residual:]):
+            axes.plot(time, x, color=color, lw=0.9, label=label)
+        axes.set_xlabel('s', fontsize=8)
+
+    if compared is not None:
+        body += ['<h2>Efforts and residuals</h2>', _panels(
+            figure, [f'{name}{what}' for name in joint_names for what in ('', ', residual')],
+            [unit for unit in units for _ in range(2)], draw, columns=2)]
+    return _page(title, body)
+
+
 def drawn(segment: np.ndarray, *signals: np.ndarray, points: int = POINTS) -> list[np.ndarray]:
     """Return signals thinned to a number of points, with NaN to interrupt the line in each gap."""
     every = max(1, len(segment) // points)

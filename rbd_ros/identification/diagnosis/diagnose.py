@@ -46,8 +46,8 @@ class Finding(NamedTuple):
     ----------
     kind, place, joints : str, str, tuple of str
         A key of `HYPOTHESES`; the joint or link, or '' for all; the joints that it changes.
-    value, unit, deviation : float or None, str, float or None
-        Its size, and the standard deviation of that.
+    value, unit, deviation : float or list or None, str, float or list or None
+        Its size, and the standard deviation of that; lists have a number per joint.
     explains : float
         Share of the squared residual that it explains.
     advice, undo : str
@@ -60,14 +60,13 @@ class Finding(NamedTuple):
     kind: str
     place: str
     joints: tuple[str, ...]
-    value: float | None
+    value: float | list[float] | None
     unit: str
-    deviation: float | None
+    deviation: float | list[float] | None
     explains: float
     advice: str
     undo: str
     alternatives: tuple[str, ...] = ()
-    factors: np.ndarray = np.ones(0)
 
 
 class Diagnosis(NamedTuple):
@@ -80,18 +79,20 @@ class Diagnosis(NamedTuple):
         The strongest first.
     residual : dict of str to float
         Share of the RMS efforts of each joint that is left unexplained.
-    motion, explained : Motion or None, ndarray
-        The samples that were compared, and the torques with all findings, (rows, nv).
+    compared : tuple of ndarray, or None
+        Times and blocks of time, (rows,); efforts measured, of the description, and with all
+        findings, and which of them were used, (rows, nv).
 
     """
 
     findings: tuple[Finding, ...]
     residual: dict[str, float]
-    motion: Motion | None = None
-    explained: np.ndarray | None = None
+    compared: tuple[np.ndarray, ...] | None = None
 
 
 def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
+             payload_link: str | None = None, without: Collection[str] = (),
+             cutoff: float | None = None,
              progress: Callable[[float, float], object] = lambda done, total: None) -> Diagnosis:
     """
     Return what is wrong with recordings or with the description of a robot.
@@ -103,6 +104,10 @@ def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
     ----------
     model, recordings : Model, Recording or sequence of Recording
         The description, with its friction and rotors if known; recordings with efforts.
+    payload_link : str, optional
+        Link that may carry a payload; default: the links at the ends of the robot.
+    without, cutoff : collection of str, float, optional
+        Kinds that are excluded; cut-off of the filter, Hz.
     progress : callable, optional
         Called with the work done and the total.
 
@@ -122,21 +127,23 @@ def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
                 found.append(_detected(kind, seen, 1.0))
                 readable = seen.undone
         if readable is not None:
-            samples.append(prepare(model, readable, delay=0.0))
+            samples.append(prepare(model, readable, delay=0.0, cutoff=cutoff))
     progress(len(recordings), len(recordings) + 1)
     if not samples or not any(np.any(one.usable) for one in samples):
         return Diagnosis(tuple(found), {})
-    result = diagnose_samples(model, samples)
+    result = diagnose_samples(model, samples, [kind for kind in HYPOTHESES if kind not in without],
+                              payload_link=payload_link)
     return result._replace(findings=(*found, *result.findings))
 
 
 def diagnose_samples(model: Model, samples: Sequence[Samples],
                      kinds: Collection[str] = tuple(HYPOTHESES),
-                     nuisance: Collection[str] = ()) -> Diagnosis:
+                     nuisance: Collection[str] = (), payload_link: str | None = None
+                     ) -> Diagnosis:
     """Return the findings of some kinds in samples; nuisance: kinds that are fitted, no finding."""
     delays = [estimate_delay(model, one) for one in samples] if 'delay' in kinds else []
     delay = next((one.seconds for one in delays if one.explains > MIN_DELAY_EXPLAINS), 0.0)
-    rounds = _rounds(model, samples, kinds, nuisance, delay)
+    rounds = _rounds(model, samples, kinds, nuisance, delay, payload_link)
     structural = [(kind, HYPOTHESES[kind].compare) for kind in kinds if HYPOTHESES[kind].compare]
     found = []
     if structural and (error := rounds[0].unexplained(rounds[1])) > NEGLIGIBLE_ERROR:
@@ -148,7 +155,7 @@ def diagnose_samples(model: Model, samples: Sequence[Samples],
             before = unexplained(rounds[0].motion)
             found.append(_detected(kind, seen, 1.0 - share / before))
             samples = [seen.undone, *samples[1:]]
-            rounds = _rounds(model, samples, kinds, nuisance, delay)
+            rounds = _rounds(model, samples, kinds, nuisance, delay, payload_link)
     competition, fitted = rounds
     motion, rest = competition.motion, competition.rest(fitted)
     sizes = competition.drive_sizes(rest, motion.use)
@@ -165,7 +172,8 @@ def diagnose_samples(model: Model, samples: Sequence[Samples],
         model.velocity_names, error, size)}
     if 'unexplained' in kinds:
         linear += _unexplained(motion, left, residual)
-    return Diagnosis((*found, *linear), residual, motion, motion.tau - left)
+    return Diagnosis((*found, *linear), residual, (
+        motion.time, motion.recording, motion.tau, motion.described, motion.tau - left, motion.use))
 
 
 def _detected(kind: str, seen: Detected, explains: float) -> Finding:
@@ -174,9 +182,9 @@ def _detected(kind: str, seen: Detected, explains: float) -> Finding:
 
 
 def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
-            nuisance: Collection[str], delay: float) -> tuple[Competition, Fitted]:
+            nuisance: Collection[str], delay: float, payload_link: str | None) -> tuple[Competition, Fitted]:
     """Return the competition about the best set of hypotheses, linearised there, and the set."""
-    motion = motion_of(model, samples, delay=delay)
+    motion = motion_of(model, samples, delay=delay, payload_link=payload_link)
     for _ in range(LINEARISATIONS):
         competition = Competition(motion, kinds, nuisance)
         fitted = competition.search()
@@ -188,7 +196,7 @@ def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
                 added = added + one.change.columns @ fitted.sizes[own]
         if len(fitted.chosen) < 2 and not about:
             break
-        motion = replace(motion_of(model, samples, about, delay), added=added)
+        motion = replace(motion_of(model, samples, about, delay, payload_link), added=added)
     return competition, fitted
 
 
@@ -199,19 +207,20 @@ def _findings(competition: Competition, fitted: Fitted) -> list[Finding]:
     for k, (one, own) in zip(fitted.chosen, competition.own(fitted.chosen)):
         declared, others = HYPOTHESES[one.kind], tuple(x for x in fitted.chosen if x != k)
         sizes = fitted.sizes[own]
-        value, deviation = one.change.fixed, None
-        angular = bool(model.angular[model.velocity_names.index(one.change.joints[0])])
+        value, deviation, angular = one.change.fixed, None, bool(
+            model.angular[model.velocity_names.index(one.change.joints[0])])
         if value is None:
-            value = float(declared.value(sizes, model))
-            deviation = float(np.hypot(SYSTEMATIC * value, np.sqrt((len(parts) - 1) * np.var(
-                declared.value(parts[:, own], model)))))
+            x = np.asarray(declared.value(sizes, model))
+            spread = np.sqrt((len(parts) - 1) * np.var(declared.value(parts[:, own], model),
+                                                       axis=0))
+            value, deviation = x.tolist(), np.hypot(SYSTEMATIC * x, spread).tolist()
         without = competition.fit(others)
-        text = declared.text.format(**words(one.change, sizes, deviation or 0.0, model, declared),
+        text = declared.text.format(**words(one.change, sizes, model, declared),
                                     unit=declared.unit(angular))
         found.append(Finding(
             one.kind, one.change.place, one.change.joints, value, declared.unit(angular),
-            deviation, competition.misfit(without.left, fitted) - best, text, declared.undo, _alternatives(competition, fitted, k, others),
-            1.0 + sizes if one.kind in FACTORS else np.ones(0)))
+            deviation, competition.misfit(without.left, fitted) - best, text, declared.undo,
+            _alternatives(competition, fitted, k, others)))
     return found
 
 
@@ -242,8 +251,7 @@ def _frictions(competition: Competition, rest: np.ndarray, left: np.ndarray, siz
         found.append(Finding(
             'friction', name, (name,), value, unit, float(deviation),
             float(competition.count[j] * (before - after) / after), declared.text.format(
-                joints=name, size=f'{abs(value):.3g}', unit=unit, deviation=f'{2 * deviation:.2g}',
-                more='more' if value > 0.0 else 'less'), declared.undo))
+                joints=name, size=f'{abs(value):.3g}', unit=unit, more='more' if value > 0.0 else 'less'), declared.undo))
     return found
 
 

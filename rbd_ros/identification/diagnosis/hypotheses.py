@@ -128,17 +128,17 @@ def _zero_offsets(motion: Motion) -> Iterator[Change]:
         yield Change(name, (name,), change[:, :, None] / step)
 
 
-def leaves(model: Model) -> dict[str, int]:
-    """Return the links at the ends of the robot that may carry a payload, and their bodies."""
+def leaves(model: Model) -> list[str]:
+    """Return the links at the ends of the robot, which may carry a payload."""
     bodies = moving_bodies(model)
     up = {model.link_index(model.joints[body - 1].parent) for body in bodies}
-    found = {}
-    for number, parts in enumerate(bodies.values()):
+    found = []
+    for parts in bodies.values():
         own = [k for k, _ in parts]
         if not up.intersection(own):
             # A frame for tools is a link without mass.
             tool = next((k for k in reversed(own) if model.links[k].mass == 0.0), own[0])
-            found[model.link_names[tool]] = number
+            found.append(model.link_names[tool])
     return found
 
 
@@ -146,7 +146,7 @@ def _payloads(motion: Motion) -> Iterator[Change]:
     model = motion.model
     mass = MAX_PAYLOAD * np.sum(inertial_parameters(model)[::10])
     deviation = mass * (2.0 * body_size(model)) ** LENGTH_POWERS
-    for link in leaves(model):
+    for link in leaves(model) if motion.payload_link is None else [motion.payload_link]:
         columns, to_link = LoadParameters(model, link).columns_and_map
         yield Change(link, model.velocity_names, motion.regressor[:, :, columns] @ to_link, None,
                      deviation)
@@ -178,16 +178,15 @@ def _can_be_payload(sizes: np.ndarray, model: Model) -> bool:
                 and np.linalg.norm(sizes[1:4]) < MAX_REACH * body_size(model) * mass)
 
 
-def words(change: Change, sizes: np.ndarray, deviation: float, model: Model,
-          one: Hypothesis) -> dict[str, str]:
+def words(change: Change, sizes: np.ndarray, model: Model, one: Hypothesis) -> dict[str, str]:
     """Return what the texts of a hypothesis may contain."""
     joints = change.joints
-    value = change.fixed if change.fixed is not None else float(one.value(sizes, model))
+    value = np.ravel(one.value(sizes, model) if change.fixed is None else change.fixed)[0]
     factors = np.broadcast_to(-1.0 if change.fixed is not None else 1.0 + sizes, len(joints)
                               ) if len(sizes) in (0, 1, len(joints)) else np.ones(len(joints))
     found = {
         'joints': listed(joints), 'place': change.place, 'value': f'{value:.3g}',
-        'size': f'{abs(value):.3g}', 'deviation': f'{2.0 * deviation:.2g}',
+        'size': f'{abs(value):.3g}',
         'more': 'more' if value > 0.0 else 'less', 'much': 'much' if value > 0.0 else 'little',
         'late': 'later' if value > 0.0 else 'earlier',
         'times': listed(f'{name} {x:.3g}' for name, x in zip(joints, factors)),
@@ -239,51 +238,51 @@ HYPOTHESES = {
             lambda one, j: one.scaled[:, j]), value=_factor, fitted=False),
     'current': Hypothesis(
         MULTIPLES, NO_SCALE, 'a motion with a payload of known mass', _of_all(
-            lambda one: one.scaled[:, :, None] * np.eye(one.model.nv)), value=_factor,
-        fitted=False),
+            lambda one: one.scaled[:, :, None] * np.eye(one.model.nv)),
+        value=lambda sizes, model: 1.0 + sizes, fitted=False),
     'gravity_direction': Hypothesis(
-        'gravity is tilted by {value} deg (within {deviation}) from where the description has '
+        'gravity is tilted by {value} deg from where the description has '
         'it: level the base, set mounting_rpy of the node, or give --gravity {gravity}',
         'mounting_rpy: [0, 0, 0], or leave out --gravity',
         'a turn of the first joint by half a turn, with the arm stretched out',
         _of_all(lambda one: one.gravity), _unit('deg', 'deg'), _tilt, _is_tilt),
     'payload': Hypothesis(
-        'payload of about {value} kg (within {deviation}) at {place} not declared, its centre at '
+        'payload of about {value} kg at {place} not declared, its centre at '
         '[{centre}] m: declare it (payload_link: {place}, payload_mass: {value}, payload_com: '
         '[{centre}] of the node; rbd_ros identify --payload {place} finds its inertia, too), or '
         'remove it', 'payload_mass: 0', 'a turn of the last joints with the payload to the side',
         _payloads, _unit('kg', 'kg'), valid=_can_be_payload),
     'link_mass': Hypothesis(
-        '{place} has {size} kg (within {deviation}) {more} than in the description: correct its '
+        '{place} has {size} kg {more} than in the description: correct its '
         'mass, or identify the robot (rbd_ros identify)', 'the mass of the URDF',
         'a turn of the last joints with the arm stretched out', _link_masses, _unit('kg', 'kg')),
     'zero_offset': Hypothesis(
-        'the encoder of {joints} reads {size} {unit} (within {deviation}) too {much}: set its '
+        'the encoder of {joints} reads {size} {unit} too {much}: set its '
         'zero again in the driver, at a mark on the joint', 'the zero of the driver as it was',
         'poses in which gravity turns the joint both ways', _zero_offsets, _unit('rad', 'm')),
     'torque_offset': Hypothesis(
-        'the efforts of {joints} are {size} {unit} (within {deviation}) too {much} everywhere: '
+        'the efforts of {joints} are {size} {unit} too {much} everywhere: '
         'zero the sensor without load, or declare effort_offset (dynamics.param.yaml)',
         'effort_offset: 0', 'poses in which gravity turns the joint both ways',
         _of_joints(lambda one, j: np.ones(len(one.tau))), _unit('N m', 'N')),
     'friction': Hypothesis(
-        '{joints} has {size} {unit} (within {deviation}) {more} friction than declared: is it '
+        '{joints} has {size} {unit} {more} friction than declared: is it '
         'cold, dry, or rubbing? Identify it again (rbd_ros identify) if it stays',
         'the earlier dynamics.param.yaml', 'slow and fast motions in both directions',
         unit=_unit('N m', 'N')),
     'rotor': Hypothesis(
-        'a rotor inertia of {value} {unit} (within {deviation}) of {joints} is missing: declare '
+        'a rotor inertia of {value} {unit} of {joints} is missing: declare '
         'it (armature in dynamics.param.yaml), or identify it (rbd_ros identify)', 'armature: 0',
         'fast reversals of this joint alone',
         _of_joints(lambda one, j: one.states.a[:, j]), _unit('kg m^2', 'kg')),
     'spring': Hypothesis(
-        'something pulls {joints} like a spring of {value} {unit} (within {deviation}), such as '
+        'something pulls {joints} like a spring of {value} {unit}, such as '
         'a hose or a balancer: lay it otherwise, or declare it (stiffness)', 'stiffness: 0',
         'slow motions of this joint over its whole range, in different poses of the others',
         _of_joints(lambda one, j: np.stack(
             (one.states.q[:, j], np.ones(len(one.tau))), axis=1)), _unit('N m/rad', 'N/m')),
     'delay': Hypothesis(
-        'efforts come {size} s (within {deviation}) {late} than positions: record both with the '
+        'efforts come {size} s {late} than positions: record both with the '
         'same clock (identify and replay remove delays of up to 0.1 s by themselves)',
         'nothing was changed', 'fast reversals', _of_all(lambda one: one.late[:, :, None]),
         _unit('s', 's')),

@@ -42,6 +42,8 @@ class Motion:
         Sizes, by kind and place, about which changes that are not linear are linearised.
     added : ndarray or float
         Torques that other findings add to those of the description, (rows, nv).
+    payload_link : str or None
+        Link that may carry a payload; None: the last ones.
 
     """
 
@@ -54,6 +56,12 @@ class Motion:
     late: np.ndarray
     about: Mapping[tuple[str, str], float]
     added: np.ndarray | float = 0.0
+    payload_link: str | None = None
+
+    @property
+    def recording(self) -> np.ndarray:
+        """Return the number of the recording of each row."""
+        return self.block // BLOCKS
 
     @property
     def scaled(self) -> np.ndarray:
@@ -83,7 +91,7 @@ class Motion:
 
 def motion_of(model: Model, recordings: Sequence[Samples],
               about: Mapping[tuple[str, str], float] | None = None,
-              delay: float = 0.0) -> Motion:
+              delay: float = 0.0, payload_link: str | None = None) -> Motion:
     """Return the samples of recordings as one motion; delay: about which to linearise it, s."""
     parts = [_rows(model, one, (about or {}).get(('delay', ''), delay)) for one in recordings]
     time, states, tau, use, late, block = [np.concatenate(column) for column in zip(*(
@@ -91,7 +99,7 @@ def motion_of(model: Model, recordings: Sequence[Samples],
         for k, one in enumerate(parts)))]
     nq, nv = model.nq, model.nv
     return Motion(model, time, States(*np.split(states, (nq, nq + nv, nq + 2 * nv), axis=1)), tau,
-                  use, block, late, about or {})
+                  use, block, late, about or {}, payload_link=payload_link)
 
 
 def _rows(model: Model, samples: Samples, delay: float) -> Motion:

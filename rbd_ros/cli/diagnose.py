@@ -1,0 +1,84 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros diagnose``: say why efforts differ from the torques of a description."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from rbd_ros._internal.atomic_write import check_places, whole_files
+from rbd_ros._internal.text import listed, printable
+from rbd_ros.cli.options import add_reading, add_robot, load_robot, reading_of
+from rbd_ros.cli.parser import UsageError
+from rbd_ros.cli.progress import progress
+from rbd_ros.identification.diagnosis.diagnose import diagnose, Diagnosis, FACTORS, Finding
+from rbd_ros.identification.pipeline import read_for_robot
+from rbd_ros.identification.report import diagnosis_report
+
+EXIT_FOUND = 2
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_robot(parser, lock=True, params=True)
+    parser.add_argument('recordings', nargs='+', metavar='RECORDING',
+                        help='bags (directory, .mcap, .db3) or tables (.csv, .parquet)')
+    parser.add_argument('--payload', metavar='LINK',
+                        help='link that may carry a payload (default: the last ones)')
+    parser.add_argument('--json', metavar='FILE', help='also write the findings as JSON')
+    parser.add_argument('--report', metavar='FILE',
+                        help='also write a report with plots of every joint (.html)')
+    add_reading(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the findings, the strongest first; return 2 if there are any."""
+    written = [Path(path) for path in (options.json, options.report) if path is not None]
+    if len({*check_places(*written)}) < len(written):
+        raise UsageError('--json and --report: two files would have the same name')
+    if {path.resolve() for path in written} & {Path(one).resolve() for one in options.recordings}:
+        raise UsageError('--json, --report: recordings will not be replaced; choose another name')
+    model, reading = load_robot(options), reading_of(options)
+    with progress('diagnosing') as update:
+        found = diagnose(
+            model, [read_for_robot(model, path, reading) for path in options.recordings],
+            payload_link=options.payload, cutoff=reading.cutoff,
+            without=FACTORS if options.efforts_are_torques else (), progress=update)
+    for one in found.findings:
+        print(printable(f'{_size(one)}: {one.advice}'
+                        + ''.join(f'; or {text}' for text in one.alternatives)))
+    for name, share in found.residual.items():
+        print(f'{name:32s} {100.0 * share:.3g} % of the efforts left unexplained')
+    if not found.findings:
+        print('nothing found: the description explains the efforts')
+    if options.json is not None:
+        with whole_files(options.json) as (draft,):
+            draft.write_text(json.dumps(_content(found), indent=2, ensure_ascii=False,
+                                        allow_nan=False) + '\n', encoding='utf-8')
+    if options.report is not None:
+        title = f'{model.name}: diagnosis of {listed(options.recordings)}'
+        text = diagnosis_report(
+            title, model.velocity_names, ['N m' if angular else 'N' for angular in model.angular],
+            found.compared, [f'{_size(one)}: {one.advice}' for one in found.findings])
+        with whole_files(options.report) as (draft,):
+            draft.write_text(text, encoding='utf-8')
+    return EXIT_FOUND if found.findings else 0
+
+
+def _size(one: Finding) -> str:
+    """Return kind, place, size and share of a finding."""
+    text = f'{one.kind} {one.place}'.strip()
+    if isinstance(one.value, float) and one.deviation is not None:
+        text += f' {one.value:.4g} +- {2.0 * one.deviation:.2g} {one.unit}'.rstrip()
+    return text + (f', {100.0 * one.explains:.0f} % of the residual' if one.explains else '')
+
+
+def _content(found: Diagnosis) -> dict[str, Any]:
+    return {'findings': [{
+        'kind': one.kind, 'joints': list(one.joints), 'place': one.place, 'value': one.value,
+        'unit': one.unit, 'deviation': one.deviation, 'explains': one.explains,
+        'advice': one.advice, 'undo': one.undo, 'alternatives': list(one.alternatives)}
+        for one in found.findings], 'residual': found.residual}
