@@ -23,7 +23,7 @@ from rbd_ros.identification.diagnosis.diagnose import diagnose
 from rbd_ros.identification.diagnosis.hypotheses import HYPOTHESES, leaves
 from rbd_ros.model import with_friction, with_springs
 from rbd_ros.model.constraints import rebuild
-from rbd_ros.model.inertial import body_names
+from rbd_ros.model.inertial import moving_bodies
 from rbd_ros.model.se3 import rotation_from_rpy
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,8 +57,8 @@ def clean(name, rng):
 class Case:
     """A description, a robot, and what is wrong."""
 
-    def __init__(self, name, rng):
-        self.rng = rng
+    def __init__(self, name, rng, kinds=()):
+        self.rng, self.kinds = rng, kinds
         self.described, self.true = clean(name, rng)
         t, q, v, a = measured.swing(self.true, rng, SECONDS, RATE)
         self.names = self.true.velocity_names
@@ -66,15 +66,17 @@ class Case:
         self.scale, self.lacks, self.read = np.ones(self.true.nv), 0.0, 0.0
         self.late, self.change = 0.0, []
         self.planted = {}       # kind -> place, value
+        self.taken = []         # joints with a mistake: two at one joint may be one
 
     def joint(self, *, gravity=False):
         """Return a joint; with gravity: whose position the gravity torques depend on."""
-        choices = np.arange(len(self.names))
+        choices = np.array([j for j in range(len(self.names)) if j not in self.taken])
         if gravity:
             h, g0 = 0.5, rbd_ros.batch.gravity_torques(self.true, self.q[::200])
             choices = [j for j in choices if np.max(np.abs(rbd_ros.batch.gravity_torques(
                 self.true, self.q[::200] + h * np.eye(len(self.names))[j]) - g0)) > 1e-6]
-        return int(self.rng.choice(choices))
+        self.taken.append(int(self.rng.choice(choices)))
+        return self.taken[-1]
 
     def plant(self, kind):
         """Plant a mistake of a kind."""
@@ -134,16 +136,17 @@ class Case:
         return link, 0.5
 
     def _link_mass(self):
-        names = [one for one in body_names(self.true) if self._weighs(one)]
-        link, mass = self.rng.choice(names), 0.5
+        bodies = [parts for body, parts in moving_bodies(self.true).items()
+                  if body > 1 and self.true.links[body].mass > 0.0]
+        if 'payload' in self.kinds:     # at the last link, both are one
+            bodies = bodies[:-1]
+        own = [k for k, _ in bodies[self.rng.integers(len(bodies))]]
+        more = 1.0 + 0.5 / sum(self.true.links[k].mass for k in own)
+        name = self.true.link_names[own[0]]
         self.true = rebuild(self.true, links=[
-            replace(one, mass=one.mass + mass, inertia=one.inertia * (1.0 + mass / one.mass))
-            if one.name == link else one for one in self.true.links])
-        return link, mass
-
-    def _weighs(self, name):
-        link = self.true.links[self.true.link_index(name)]
-        return link.mass > 0.0 and body_names(self.true).index(name) > 0
+            replace(one, mass=one.mass * more, inertia=one.inertia * more) if k in own else one
+            for k, one in enumerate(self.true.links)])
+        return name, 0.5
 
     def _zero_offset(self):
         j, size = self.joint(gravity=True), self.rng.choice([-0.05, 0.05])
@@ -199,7 +202,9 @@ class Case:
         return '', None
 
     def _wrapped(self):
-        j = self.joint()
+        # Positions of continuous joints may be wrapped.
+        j = self.rng.choice([v.start for one, _, v in self.true.moving_joints
+                             if one.kind == 'revolute'])
         shift = np.pi - np.mean(self.q[:, j])
         full = [one for one in self.true.joints if one.name == self.names[j]]
         self.true = rebuild(self.true, joints=[
@@ -266,7 +271,7 @@ def outcome(task):
     """Return what the diagnosis of a case names: (planted, found, inside)."""
     kinds, name, seed = task
     case = Case(name, np.random.default_rng((seed, ROBOTS.index(name), *map(
-        list(HYPOTHESES).index, kinds))))
+        list(HYPOTHESES).index, kinds))), kinds)
     for kind in kinds:
         case.plant(kind)
     found = diagnose(case.described, case.recording()).findings

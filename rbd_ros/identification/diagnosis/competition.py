@@ -27,7 +27,7 @@ from rbd_ros.identification.diagnosis.motion import Motion
 FOLDS, ROUNDS = 4, 3
 # Score that a larger set must gain; sets that are enlarged next; and the largest number of
 # hypotheses in one.
-MIN_GAIN, BEAM, MOST = 12.0, 6, 4
+MIN_GAIN, BEAM, MOST = 8.0, 6, 4
 MIN_ROWS = 10
 ROUNDING, RANK = 1e-12, 1e-10
 
@@ -45,6 +45,7 @@ class Fitted(NamedTuple):
 
     chosen: tuple[int, ...]
     score: float
+    dof: float              # number of sizes that the samples determine
     sizes: np.ndarray       # (columns,) of all hypotheses in the set
     left: np.ndarray        # (nv,) squares left in all samples
 
@@ -163,9 +164,9 @@ class Competition:
         sizes = beta * self.scale[self._free(chosen)]
         for one, own in self.own(chosen):
             if one.change.fixed is None and not HYPOTHESES[one.kind].valid(
-                    sizes[own], self.motion.model):
+                    one.change, sizes[own], self.motion.model):
                 score = np.inf
-        return Fitted(chosen, float(score), sizes, left)
+        return Fitted(chosen, float(score), float(dof), sizes, left)
 
     def _free(self, chosen: tuple[int, ...]) -> list[int]:
         return [c for k in chosen if self.candidates[k].change.fixed is None

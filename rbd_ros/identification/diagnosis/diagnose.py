@@ -279,13 +279,15 @@ def _unexplained(motion: Motion, left: np.ndarray, residual: Mapping[str, float]
 def _alternatives(competition: Competition, fitted: Fitted, k: int,
                   others: tuple[int, ...]) -> tuple[str, ...]:
     """Return the other readings of a finding."""
-    texts = []
+    texts, own = [], competition.candidates[k]
     for other, one in enumerate(competition.candidates):
-        if other in fitted.chosen or {one.kind, competition.candidates[k].kind} <= {
-                'sign', *FACTORS}:
+        if other in fitted.chosen or {one.kind, own.kind} <= {'sign', *FACTORS}:
             continue
         rival = competition.fit(tuple(sorted((*others, other))))
-        if rival.score < fitted.score + INDISTINGUISHABLE:
+        # Sizes of the same unit are one thing, however many numbers describe it.
+        same = HYPOTHESES[one.kind].unit(True) == HYPOTHESES[own.kind].unit(True)
+        price = competition.price * max(0.0, rival.dof - fitted.dof) if same else 0.0
+        if rival.score - price < fitted.score + INDISTINGUISHABLE:
             texts.append(f'{one.kind} {one.change.place}'.strip()
                          + f' ({HYPOTHESES[one.kind].tell} would tell)')
     return tuple(texts)

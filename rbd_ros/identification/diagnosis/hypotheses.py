@@ -59,7 +59,7 @@ class Hypothesis(NamedTuple):
     unit, value : callable
         The unit for a joint that turns, or not; the value of sizes (..., sizes).
     valid : callable
-        Whether sizes are possible.
+        Whether sizes of a change are possible.
     fitted : bool
         Whether identification finds it by itself.
     detect, compare : callable, optional
@@ -73,7 +73,7 @@ class Hypothesis(NamedTuple):
     changes: Callable[[Motion], Iterable[Change]] | None = None
     unit: Callable[[bool], str] = lambda angular: ''
     value: Callable[[np.ndarray, Model], np.ndarray] = lambda sizes, model: sizes[..., 0]
-    valid: Callable[[np.ndarray, Model], bool] = lambda sizes, model: True
+    valid: Callable[[Change, np.ndarray, Model], bool] = lambda change, sizes, model: True
     fitted: bool = True
     detect: Callable[[Model, Recording], Detected | None] | None = None
     compare: Callable[[Model, Samples], Iterable[tuple[Detected, float]]] | None = None
@@ -102,12 +102,12 @@ def _of_all(columns: Callable[[Motion], np.ndarray], fixed: float | None = None
 def _signs(motion: Motion) -> Iterator[Change]:
     """Return the change of all joints that fit better with the other sign, and of each."""
     better = []
-    for change in _of_joints(lambda one, j: one.described[:, j], -2.0)(motion):
+    for change in _of_joints(lambda one, j: one.scaled[:, j], -2.0)(motion):
         j = motion.model.velocity_names.index(change.place)
         use, v, s = motion.use[:, j], motion.states.v[:, j], motion.states.s[:, j]
-        tau, described = motion.tau[use, j], motion.described[use, j]
-        if left_by(tau + described, v[use], s[use]) < 0.5 * left_by(
-                tau - described, v[use], s[use]):
+        tau, expected = motion.tau[use, j], motion.scaled[use, j]
+        if left_by(tau + expected, v[use], s[use]) < 0.5 * left_by(
+                tau - expected, v[use], s[use]):
             better.append(change)
         yield change
     if len(better) > 1:
@@ -167,15 +167,23 @@ def _tilt(sizes: np.ndarray, model: Model) -> np.ndarray:
     return np.degrees(np.arctan2(across, changed @ g))
 
 
-def _is_tilt(sizes: np.ndarray, model: Model) -> bool:
+def _is_tilt(change: Change, sizes: np.ndarray, model: Model) -> bool:
     size = np.linalg.norm(model.gravity)
     return bool(abs(np.linalg.norm(model.gravity + sizes) - size) <= MAX_GRAVITY_CHANGE * size)
 
 
-def _can_be_payload(sizes: np.ndarray, model: Model) -> bool:
+def _can_be_payload(change: Change, sizes: np.ndarray, model: Model) -> bool:
     mass = sizes[0]
     return bool(0.0 < mass < MAX_PAYLOAD * np.sum(inertial_parameters(model)[::10])
                 and np.linalg.norm(sizes[1:4]) < MAX_REACH * body_size(model) * mass)
+
+
+def _not_negative(label: str) -> Callable[[Change, np.ndarray, Model], bool]:
+    """Return whether a coefficient of a joint does not become negative."""
+    def valid(change: Change, sizes: np.ndarray, model: Model) -> bool:
+        known = getattr(model, label)[model.velocity_names.index(change.place)]
+        return bool(known + sizes[0] >= 0.0)
+    return valid
 
 
 def words(change: Change, sizes: np.ndarray, model: Model, one: Hypothesis) -> dict[str, str]:
@@ -271,16 +279,18 @@ HYPOTHESES = {
         'the earlier dynamics.param.yaml', 'slow and fast motions in both directions',
         unit=_unit('N m', 'N')),
     'rotor': Hypothesis(
-        'a rotor inertia of {value} {unit} of {joints} is missing: declare '
+        'the rotor of {joints} has {size} {unit} {more} inertia than declared: declare '
         'it (armature in dynamics.param.yaml), or identify it (rbd_ros identify)', 'armature: 0',
         'fast reversals of this joint alone',
-        _of_joints(lambda one, j: one.states.a[:, j]), _unit('kg m^2', 'kg')),
+        _of_joints(lambda one, j: one.states.a[:, j]), _unit('kg m^2', 'kg'),
+        valid=_not_negative('armature')),
     'spring': Hypothesis(
         'something pulls {joints} like a spring of {value} {unit}, such as '
         'a hose or a balancer: lay it otherwise, or declare it (stiffness)', 'stiffness: 0',
         'slow motions of this joint over its whole range, in different poses of the others',
         _of_joints(lambda one, j: np.stack(
-            (one.states.q[:, j], np.ones(len(one.tau))), axis=1)), _unit('N m/rad', 'N/m')),
+            (one.states.q[:, j], np.ones(len(one.tau))), axis=1)), _unit('N m/rad', 'N/m'),
+        valid=_not_negative('stiffness')),
     'delay': Hypothesis(
         'efforts come {size} s {late} than positions: record both with the '
         'same clock (identify and replay remove delays of up to 0.1 s by themselves)',
