@@ -22,7 +22,7 @@ from rbd_ros.control.contact import (
     contact_deviation, contact_deviations, detectable_forces, external_deviations)
 from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.momentum_observer import GAIN, MomentumObserver
-from rbd_ros.identification.effort_factors import effort_doubts
+from rbd_ros.identification.diagnosis.doubts import effort_doubts
 from rbd_ros.identification.model_torques import model_torques
 from rbd_ros.identification.pipeline import read_for_robot
 from rbd_ros.identification.report import replay_report
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
         _print_contacts(model, samples, recording, gain)
     doubts = position_doubts(model, [samples])
     if not doubts and not options.efforts_are_torques:
-        doubts = effort_doubts(model, samples)
+        doubts = [*effort_doubts(model, samples).values()]
     for doubt in doubts:
         print(printable(f'doubtful: {doubt}', 2000), file=sys.stderr)
     return EXIT_DOUBTFUL if doubts else code

@@ -17,7 +17,7 @@ from rbd_ros.identification.reduction import Partial, partial, samples_of
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit, WeightedFit
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.drives import COLUMNS, USUAL
-from rbd_ros.model.inertial import inconsistent_bodies, moving_bodies
+from rbd_ros.model.inertial import inconsistent_bodies, inertial_parameters, moving_bodies
 from rbd_ros.model.model import Model
 
 # Powers of a length in the ten parameters of a body.
@@ -206,8 +206,6 @@ def _prior_deviation(parameters: RobotParameters, part: Partial) -> np.ndarray:
 
     """
     model, bodies = parameters.model, parameters.bodies
-    mass = parameters.values[:10 * bodies:10]
-    mean = np.mean(mass) if np.any(mass > 0.0) else 1.0
     drives = np.ones((model.nv, len(parameters.columns)))
     for j, (factors, own) in enumerate(zip(part.factors, part.columns)):
         first = 10 * bodies + j * len(parameters.columns)
@@ -215,9 +213,15 @@ def _prior_deviation(parameters: RobotParameters, part: Partial) -> np.ndarray:
         column, torque = np.linalg.norm(factors[:, :, :-1] @ B, axis=(0, 1)), part.squares[j]
         there = (column > 0.0) & (torque > 0.0)
         drives[j, there] = np.sqrt(torque) / column[there]
+    return np.concatenate((mass_scales(model), drives.ravel()))
+
+
+def mass_scales(model: Model) -> np.ndarray:
+    """Return the parameters (10 * bodies,) of bodies with the robot's masses and sizes."""
+    mass = inertial_parameters(model)[::10]
+    mean = np.mean(mass) if np.any(mass > 0.0) else 1.0
     mass = np.maximum(mass, MIN_MASS_RATIO * mean)
-    return np.concatenate((np.outer(mass, body_size(model) ** LENGTH_POWERS).ravel(),
-                           drives.ravel()))
+    return np.outer(mass, body_size(model) ** LENGTH_POWERS).ravel()
 
 
 def body_size(model: Model) -> float:

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import listed
-from rbd_ros.identification.effort_factors import effort_doubts
+from rbd_ros.identification.diagnosis.doubts import effort_doubts, wrong_sign_message
 from rbd_ros.identification.least_squares import body_size, fit, Identification
 from rbd_ros.identification.parameters import RobotParameters, States
 from rbd_ros.identification.payload import Payload
-from rbd_ros.identification.recording_mistakes import find_mistake, wrong_sign_message
 from rbd_ros.identification.reduction import Partial
 from rbd_ros.model.configurations import neutral, random_configuration
 from rbd_ros.model.inertial import body_names, inertial_parameters
@@ -51,6 +50,8 @@ MAX_HELD_OUT_ERROR = 0.1
 MAX_LEFT_OUT = 0.05
 # Columns that dissipate energy; suffixes of drive coefficients that may be negative.
 DISSIPATIVE, SIGNED = ('viscous', 'coulomb'), ('_asymmetry', '_offset')
+# Kinds of mistakes that no wrong description looks like.
+CERTAIN = ('degrees', 'order', 'sign')
 # Grades of verdicts.
 BELIEVABLE, SIMILAR_MOTIONS = 'believable', 'good for motions like these'
 NOT_BELIEVABLE = 'not believable'
@@ -122,9 +123,17 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         free = fit(model, part, consistent=False)
         uncertainty = _torque_uncertainty(part, found)
         figures |= _figures(found, uncertainty)
+<<<<<<< HEAD
         reasons = (_check_delay(samples) or _check_mistakes(found.parameters, samples)
                    or position_doubts(model, samples) or _check_signs(part, free))
         doubts = [] if reasons or efforts_are_torques else _check_efforts(model, samples)
+=======
+        said = {kind: text for one in samples for kind, text in effort_doubts(model, one).items()}
+        mistakes = [said.pop(kind) for kind in CERTAIN if kind in said]
+        reasons = (_check_delay(samples) or mistakes or _check_limits(model, samples)
+                   or _check_signs(part, free))
+        doubts = [] if reasons or efforts_are_torques else [*said.values()]
+>>>>>>> efcebc6 (Doubts of identify and replay come from the hypotheses that compete)
         if standing:
             reasons += not_finite or [f'{listed(standing)} hardly moved: move them for several '
                                       'seconds in both directions, or lock them']
@@ -210,15 +219,6 @@ def position_doubts(model: Model, samples: Sequence[Samples]) -> list[str]:
              if x > MAX_OUT_OF_RANGE]
     return [f'positions of {listed(names)} lie beyond the limits of the URDF: check that they are '
             'in radians, and that the joints have the right names'] if names else []
-
-
-def _check_mistakes(parameters: RobotParameters, samples: tuple[Samples, ...]) -> list[str]:
-    found = [find_mistake(parameters, one) for one in samples if np.any(one.usable)]
-    return list(dict.fromkeys(sentence for sentence in found if sentence))
-
-
-def _check_efforts(model: Model, samples: tuple[Samples, ...]) -> list[str]:
-    return list(dict.fromkeys(text for one in samples for text in effort_doubts(model, one)))
 
 
 def _check_signs(part: Partial, free: Identification) -> list[str]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from rbd_ros import ModelBuilder
-from rbd_ros.identification.effort_factors import _limit_doubts
+from rbd_ros.identification.diagnosis.detectors import beyond_limits
 from rbd_ros.identification.verdicts import _check_limits
 from rbd_ros.model.configurations import out_of_range
 
@@ -66,6 +66,6 @@ def test_efforts_are_compared_with_the_limit_of_their_joint(name, joint):
     for size, beyond in ((0.9, False), (3.0, True)):
         efforts = np.zeros((10, model.nv))
         efforts[:, model.velocity_names.index(joint)] = size * LIMITS[joint][1]
-        found = _limit_doubts(model, efforts)
-        assert len(found) == beyond
-        assert not found or f'of the URDF: {joint} ({size * LIMITS[joint][1]:.3g}, ' in found[0]
+        found = beyond_limits(model, efforts)
+        assert bool(found) == beyond
+        assert not found or f'of the URDF: {joint} ({size * LIMITS[joint][1]:.3g}, ' in found.text

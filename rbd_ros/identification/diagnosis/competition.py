@@ -7,7 +7,7 @@ Friction is no hypothesis: it is projected out of the torques of each joint. Wha
 reduced to the products of all columns, for each joint and part of the time, so that each set of
 hypotheses is judged in a fraction of a millisecond. The score of a set is
 
-    sum over joints of n_j log(squares left in held-out parts) + log(n) (fitted sizes),
+    sum over joints of n_j log(squares left in held-out parts) + log(n) (fitted sizes) + |sizes / prior deviation|^2,
 
 where n_j are the independent samples of a joint [Schwarz (1978) for the price; Stone (1974) for
 held-out samples]. Its deviations are those of the jackknife over the parts.
@@ -23,12 +23,18 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.identification.diagnosis.hypotheses import Change, HYPOTHESES, WEAK
 from rbd_ros.identification.diagnosis.motion import Motion
+from rbd_ros.identification.least_squares import mass_scales
 
 FOLDS, ROUNDS = 4, 3
+# What may be fitted without being a finding: errors of the masses, relative, and of the inertias of
+# bodies of that mass.
+MASSES, MASS_ERROR = 'masses', 0.25
 # Score that a larger set must gain; sets that are enlarged next; and the largest number of
 # hypotheses in one.
-MIN_GAIN, BEAM, MOST = 8.0, 6, 4
+MIN_GAIN, BEAM, MOST = 10.0, 6, 4
 MIN_ROWS = 10
+# Longest distance, in rows, at which errors count as correlated, and the least correlation.
+MAX_LAG, MIN_CORRELATION = 40, 0.05
 ROUNDING, RANK = 1e-12, 1e-10
 
 
@@ -60,6 +66,10 @@ class Competition:
         self.candidates: list[Candidate] = []
         columns, deviation = [], []
         size = np.sqrt(np.mean(tau ** 2))
+        if MASSES in nuisance:
+            columns.append(motion.regressor)
+            deviation.append(MASS_ERROR * mass_scales(model))
+        self.always = list(range(sum(x.shape[2] for x in columns)))
         for kind in kinds:
             changes = HYPOTHESES[kind].changes
             for change in changes(motion) if changes else ():
@@ -78,8 +88,8 @@ class Competition:
         blocks, nv = int(motion.block[-1]) + 1, model.nv
         self.G = np.zeros((blocks, nv, len(self.scale), len(self.scale)))
         drives = [motion.states.v, motion.states.s, *(
-            {'rotor': motion.states.a, 'torque_offset': np.ones_like(tau)}[kind]
-            for kind in nuisance)]
+            x for kind, x in (('rotor', motion.states.a), ('torque_offset', np.ones_like(tau)))
+            if kind in nuisance)]
         self.drives = np.stack(drives, axis=2).swapaxes(0, 1)   # (nv, rows, columns)
         self.rows = np.zeros(nv)
         for j in range(nv):
@@ -115,19 +125,22 @@ class Competition:
             z = np.append(-beta, 1.0)
             left = np.maximum(np.einsum('a,jab,b->j', z, self.whole, z), ROUNDING * self.total)
         e = self.X @ z
-        found = np.ones(len(self.rows))
-        same = self.motion.block[1:] == self.motion.block[:-1]
+        found, block = np.ones(len(self.rows)), self.motion.block
         for j in np.flatnonzero(self.active):
-            both = same & self.motion.use[1:, j] & self.motion.use[:-1, j]
-            x, y = e[1:, j][both], e[:-1, j][both]
-            rho = np.clip(x @ y / max(np.sqrt((x @ x) * (y @ y)), 1e-300), 0.0, 0.98)
-            found[j] = (1.0 + rho) / (1.0 - rho)
+            for lag in range(1, MAX_LAG + 1):
+                both = self.motion.use[lag:, j] & self.motion.use[:-lag, j] & (
+                    block[lag:] == block[:-lag])
+                x, y = e[lag:, j][both], e[:-lag, j][both]
+                rho = x @ y / max(np.sqrt((x @ x) * (y @ y)), np.finfo(float).tiny)
+                if rho <= MIN_CORRELATION:
+                    break
+                found[j] += 2.0 * rho
         return found
 
     def products(self, chosen: tuple[int, ...], G: np.ndarray) -> np.ndarray:
         """Return the products of the fitted columns and of what fixed ones leave."""
         some = [self.candidates[k] for k in chosen]
-        free = [c for one in some if one.change.fixed is None for c in one.columns]
+        free = self._free(chosen)
         fixed = [one for one in some if one.change.fixed is not None]
         last = len(self.scale) - 1
         index = np.array([*free, *(c for one in fixed for c in one.columns), last])
@@ -160,7 +173,8 @@ class Competition:
                 B = A - np.einsum('j,jab->ab', w, one)
                 held_out += self._left(_inverse(B) @ B[:n, n], one)
         held_out = np.maximum(held_out, ROUNDING * self.total)
-        score = np.sum(self.count * np.log(held_out / self.total)) + self.price * dof
+        score = (np.sum(self.count * np.log(held_out / self.total)) + self.price * dof
+                 + beta @ beta)
         sizes = beta * self.scale[self._free(chosen)]
         for one, own in self.own(chosen):
             if one.change.fixed is None and not HYPOTHESES[one.kind].valid(
@@ -169,12 +183,12 @@ class Competition:
         return Fitted(chosen, float(score), float(dof), sizes, left)
 
     def _free(self, chosen: tuple[int, ...]) -> list[int]:
-        return [c for k in chosen if self.candidates[k].change.fixed is None
-                for c in self.candidates[k].columns]
+        return [*self.always, *(c for k in chosen if self.candidates[k].change.fixed is None
+                                for c in self.candidates[k].columns)]
 
     def own(self, chosen: tuple[int, ...]) -> list[tuple[Candidate, slice]]:
         """Return the candidates of a set, and which of its sizes are theirs."""
-        found, first = [], 0
+        found, first = [], len(self.always)
         for k in chosen:
             one = self.candidates[k]
             count = 0 if one.change.fixed is not None else len(one.columns)

@@ -10,7 +10,7 @@ description. Efforts are measured = described + friction + columns @ sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from rbd_ros.recordings.samples import Samples
 WEAK = 10.0
 MAX_PAYLOAD = 0.5   # Largest mass of a payload, as a fraction of that of the robot.
 MAX_REACH = 4.0     # Largest distance of its centre, in typical distances of joints.
+MAX_OFFSET = 0.8    # Largest error of an encoder that is not another mistake, rad or m.
 # Limits of a factor of gravity that is a tilt, and not another planet.
 MAX_GRAVITY_CHANGE = 0.1
 
@@ -188,22 +189,26 @@ def _not_negative(label: str) -> Callable[[Change, np.ndarray, Model], bool]:
 
 def words(change: Change, sizes: np.ndarray, model: Model, one: Hypothesis) -> dict[str, str]:
     """Return what the texts of a hypothesis may contain."""
-    joints = change.joints
     value = np.ravel(one.value(sizes, model) if change.fixed is None else change.fixed)[0]
-    factors = np.broadcast_to(-1.0 if change.fixed is not None else 1.0 + sizes, len(joints)
-                              ) if len(sizes) in (0, 1, len(joints)) else np.ones(len(joints))
-    found = {
-        'joints': listed(joints), 'place': change.place, 'value': f'{value:.3g}',
-        'size': f'{abs(value):.3g}',
-        'more': 'more' if value > 0.0 else 'less', 'much': 'much' if value > 0.0 else 'little',
-        'late': 'later' if value > 0.0 else 'earlier',
-        'times': listed(f'{name} {x:.3g}' for name, x in zip(joints, factors)),
-        'scale': ' '.join(f'{name}={1.0 / x:.4g}' for name, x in zip(joints, factors))}
+    found = {'joints': listed(change.joints), 'place': change.place, 'value': f'{value:.3g}',
+             'size': f'{abs(value):.3g}', 'more': 'more' if value > 0.0 else 'less',
+             'much': 'much' if value > 0.0 else 'little',
+             'late': 'later' if value > 0.0 else 'earlier'}
+    if change.fixed is not None or one.value in (_factor, _factors):
+        found |= words_of_factors(change.joints, np.broadcast_to(
+            1.0 + sizes if change.fixed is None else -1.0, len(change.joints)))
     if len(sizes) == 3:
         found['gravity'] = ' '.join(f'{x:.4g}' for x in model.gravity + sizes)
     if len(sizes) == 10:
         found['centre'] = ', '.join(f'{x:.3g}' for x in sizes[1:4] / sizes[0])
     return found
+
+
+def words_of_factors(joints: Sequence[str], factors: Sequence[float]) -> dict[str, str]:
+    """Return the words about factors of the efforts of joints."""
+    return {'joints': listed(joints), 'value': f'{factors[0]:.3g}',
+            'times': listed(f'{name} {x:.3g}' for name, x in zip(joints, factors)),
+            'scale': ' '.join(f'{name}={1.0 / x:.4g}' for name, x in zip(joints, factors))}
 
 
 def _unit(rotary: str, linear: str) -> Callable[[bool], str]:
@@ -212,6 +217,10 @@ def _unit(rotary: str, linear: str) -> Callable[[bool], str]:
 
 def _factor(sizes: np.ndarray, model: Model) -> np.ndarray:
     return 1.0 + sizes[..., 0]
+
+
+def _factors(sizes: np.ndarray, model: Model) -> np.ndarray:
+    return 1.0 + sizes
 
 
 MULTIPLES = ('efforts are multiples of the torques of the URDF, {times}: they look like currents '
@@ -247,7 +256,7 @@ HYPOTHESES = {
     'current': Hypothesis(
         MULTIPLES, NO_SCALE, 'a motion with a payload of known mass', _of_all(
             lambda one: one.scaled[:, :, None] * np.eye(one.model.nv)),
-        value=lambda sizes, model: 1.0 + sizes, fitted=False),
+        value=_factors, fitted=False),
     'gravity_direction': Hypothesis(
         'gravity is tilted by {value} deg from where the description has '
         'it: level the base, set mounting_rpy of the node, or give --gravity {gravity}',
@@ -267,7 +276,8 @@ HYPOTHESES = {
     'zero_offset': Hypothesis(
         'the encoder of {joints} reads {size} {unit} too {much}: set its '
         'zero again in the driver, at a mark on the joint', 'the zero of the driver as it was',
-        'poses in which gravity turns the joint both ways', _zero_offsets, _unit('rad', 'm')),
+        'poses in which gravity turns the joint both ways', _zero_offsets, _unit('rad', 'm'),
+        valid=lambda change, sizes, model: bool(abs(sizes[0]) < MAX_OFFSET)),
     'torque_offset': Hypothesis(
         'the efforts of {joints} are {size} {unit} too {much} everywhere: '
         'zero the sensor without load, or declare effort_offset (dynamics.param.yaml)',
