@@ -14,7 +14,8 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.options import add_reading, add_robot, load_robot, reading_of
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
-from rbd_ros.identification.diagnosis.diagnose import diagnose, Diagnosis, FACTORS, Finding
+from rbd_ros.identification.diagnosis.diagnose import diagnose, Diagnosis, Finding
+from rbd_ros.identification.diagnosis.hypotheses import FACTORS
 from rbd_ros.identification.pipeline import read_for_robot
 from rbd_ros.identification.report import diagnosis_report
 

@@ -21,9 +21,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.identification.diagnosis.hypotheses import Change, HYPOTHESES, WEAK
+from rbd_ros.identification.diagnosis.hypotheses import Change, FACTORS, HYPOTHESES, WEAK
 from rbd_ros.identification.diagnosis.motion import Motion
 from rbd_ros.identification.least_squares import mass_scales
+from rbd_ros.model.friction import friction
 
 FOLDS, ROUNDS = 4, 3
 # What may be fitted without being a finding: errors of the masses, relative, and of the inertias of
@@ -67,7 +68,7 @@ class Competition:
         columns, deviation = [], []
         size = np.sqrt(np.mean(tau ** 2))
         if MASSES in nuisance:
-            columns.append(motion.regressor)
+            columns.append(motion.regressor * motion.factor[:, None])
             deviation.append(MASS_ERROR * mass_scales(model))
         self.always = list(range(sum(x.shape[2] for x in columns)))
         for kind in kinds:
@@ -79,11 +80,12 @@ class Competition:
                 first = sum(x.shape[2] for x in columns)
                 self.candidates.append(Candidate(kind, change, np.arange(
                     first, first + change.columns.shape[2])))
-                columns.append(change.columns)
+                columns.append(change.columns if kind in FACTORS
+                               else change.columns * motion.factor[:, None])
                 deviation.append(WEAK * size / np.maximum(norm, ROUNDING * size)
                                  if change.deviation is None else change.deviation)
         X = np.concatenate([*columns, (tau - motion.described)[:, :, None]], axis=2)
-        self.scale = np.append(np.concatenate(deviation), 1.0)
+        self.scale = np.concatenate([*deviation, np.ones(1)])
         self.X, self.columns = X * self.scale, X
         blocks, nv = int(motion.block[-1]) + 1, model.nv
         self.G = np.zeros((blocks, nv, len(self.scale), len(self.scale)))
@@ -91,7 +93,9 @@ class Competition:
             x for kind, x in (('rotor', motion.states.a), ('torque_offset', np.ones_like(tau)))
             if kind in nuisance)]
         self.drives = np.stack(drives, axis=2).swapaxes(0, 1)   # (nv, rows, columns)
-        self.rows = np.zeros(nv)
+        # Work of the friction that explains each column, and of the declared one.
+        self.work, (self.declared_work, self.motion_size, self.rows) = np.zeros(
+            (nv, len(self.scale))), np.zeros((3, nv))
         for j in range(nv):
             use = np.flatnonzero(motion.use[:, j])
             if len(use) < MIN_ROWS:
@@ -99,6 +103,11 @@ class Competition:
             N = self.drives[j, use]
             Q = np.linalg.qr(N)[0] if np.any(N) else np.zeros((len(use), 1))
             A = self.X[use, j] - Q @ (Q.T @ self.X[use, j])
+            v = motion.states.v[use, j]
+            self.work[j] = (v @ N[:, :2]) @ np.linalg.pinv(N)[:2] @ self.X[use, j]
+            self.declared_work[j] = v @ friction(model, *(
+                x[use] for x in (motion.states.v, motion.states.s, motion.states.v)))[:, j]
+            self.motion_size[j] = v @ v
             self.X[use, j] = A
             self.rows[j] = len(use)
             for b in np.unique(motion.block[use]):
@@ -124,7 +133,7 @@ class Competition:
                                               hermitian=True) @ (unit[:n] * A[:n, n]))
             z = np.append(-beta, 1.0)
             left = np.maximum(np.einsum('a,jab,b->j', z, self.whole, z), ROUNDING * self.total)
-        e = self.X @ z
+        e, self.noise = self.X @ z, left
         found, block = np.ones(len(self.rows)), self.motion.block
         for j in np.flatnonzero(self.active):
             for lag in range(1, MAX_LAG + 1):
@@ -137,27 +146,27 @@ class Competition:
                 found[j] += 2.0 * rho
         return found
 
-    def products(self, chosen: tuple[int, ...], G: np.ndarray) -> np.ndarray:
-        """Return the products of the fitted columns and of what fixed ones leave."""
-        some = [self.candidates[k] for k in chosen]
-        free = self._free(chosen)
-        fixed = [one for one in some if one.change.fixed is not None]
-        last = len(self.scale) - 1
-        index = np.array([*free, *(c for one in fixed for c in one.columns), last])
-        H = G[:, :, index[:, None], index]
-        if not fixed:
-            return H
-        C = np.zeros((len(index), len(free) + 1))
-        C[:len(free), :len(free)] = np.eye(len(free))
-        C[len(free):, -1] = [*(-one.change.fixed / self.scale[one.columns[0]] for one in fixed),
-                             1.0]
-        return C.T @ H @ C
+    def reduction(self, chosen: tuple[int, ...]) -> np.ndarray:
+        """Return the columns that are fitted, and what fixed ones leave, (columns, n + 1)."""
+        free, last = self._free(chosen), len(self.scale) - 1
+        C = np.zeros((last + 1, len(free) + 1))
+        C[free, np.arange(len(free))] = C[last, -1] = 1.0
+        for one in (self.candidates[k] for k in chosen):
+            if one.change.fixed is not None:
+                C[one.columns, -1] = -one.change.fixed / self.scale[one.columns]
+        return C
+
+    def products(self, C: np.ndarray, G: np.ndarray) -> np.ndarray:
+        """Return the products of reduced columns."""
+        used = np.flatnonzero(np.any(C, axis=1))
+        return C[used].T @ G[:, :, used[:, None], used] @ C[used]
 
     def fit(self, chosen: tuple[int, ...]) -> Fitted:
         """Fit a set of hypotheses, and judge it."""
-        H = self.products(chosen, self.by_fold)
+        C = self.reduction(chosen)
+        H = self.products(C, self.by_fold)
         whole, n = H.sum(axis=0), H.shape[-1] - 1
-        left, beta = np.maximum(whole[:, n, n], ROUNDING * self.total), np.zeros(n)
+        left, beta = self.noise if n else self._left(np.zeros(0), whole), np.zeros(n)
         for _ in range(ROUNDS if n else 0):
             w = np.where(self.active, self.count / left, 0.0)
             A = np.einsum('j,jab->ab', w, whole)
@@ -176,10 +185,15 @@ class Competition:
         score = (np.sum(self.count * np.log(held_out / self.total)) + self.price * dof
                  + beta @ beta)
         sizes = beta * self.scale[self._free(chosen)]
+        factor = self.factor(chosen, sizes)
         for one, own in self.own(chosen):
             if one.change.fixed is None and not HYPOTHESES[one.kind].valid(
                     one.change, sizes[own], self.motion.model):
                 score = np.inf
+        # Friction that drives the joint is as unlikely as its work is in units of the noise.
+        work = self.declared_work + self.work @ C @ np.append(-beta, 1.0) / factor
+        drives = np.minimum(work, 0.0) ** 2 * factor ** 2 * self.count
+        score += np.sum(drives[self.active] / (left * self.motion_size)[self.active])
         return Fitted(chosen, float(score), float(dof), sizes, left)
 
     def _free(self, chosen: tuple[int, ...]) -> list[int]:
@@ -195,6 +209,16 @@ class Competition:
             found.append((one, slice(first, first + count)))
             first += count
         return found
+
+    def factor(self, chosen: tuple[int, ...], sizes: np.ndarray) -> np.ndarray:
+        """Return the factors of the efforts (nv,) that a set contains."""
+        factor = np.ones(len(self.rows))
+        for one, own in self.own(chosen):
+            if one.kind in FACTORS:
+                joints = map(self.motion.model.velocity_names.index, one.change.joints)
+                factor[[*joints]] *= 1.0 + (sizes[own] if one.change.fixed is None
+                                            else one.change.fixed)
+        return factor
 
     def _left(self, beta: np.ndarray, H: np.ndarray) -> np.ndarray:
         z = np.append(-beta, 1.0)
@@ -243,7 +267,7 @@ class Competition:
 
     def jackknife(self, found: Fitted) -> np.ndarray:
         """Return the sizes that all samples but one part give, (parts, sizes)."""
-        H = self.products(found.chosen, self.G)
+        H = self.products(self.reduction(found.chosen), self.G)
         n = H.shape[-1] - 1
         w = np.where(self.active, self.count / found.left, 0.0)
         parts = np.einsum('j,bjac->bac', w, H)

@@ -23,8 +23,8 @@ FULL_TURN = 2.0 * np.pi  # Angles beyond this suggest degrees, rad.
 MAX_PAIRS = 60  # Most pairs of joints that are tried; for robots with more, only neighbours.
 # Width of the beam search over orders of joints; it is 1 for robots with more joints than this.
 BEAM_WIDTH, MAX_BEAM_JOINTS = 12, 8
-MIN_GAIN = 0.01     # Smallest reduction of the unexplained share by one exchange.
-MAX_ORDER_ROWS = 300
+# Samples that orders are compared with; share of the squared efforts that is no difference.
+MAX_ORDER_ROWS, NEGLIGIBLE = 600, 1e-5
 # Largest fraction of the samples in which an effort may exceed its limit, and by which factor.
 MAX_BEYOND, BEYOND = 0.01, 1.1
 # Fraction of the states during which a column that is stuck keeps one value, while the joint moves
@@ -113,18 +113,18 @@ def left_by(y: np.ndarray, *columns: np.ndarray) -> float:
     return float(np.sum((y - N @ np.linalg.lstsq(N, y, rcond=None)[0]) ** 2))
 
 
-def degrees(model: Model, one: Samples) -> Iterable[tuple[Detected, float]]:
-    """Yield what positions in degrees would explain, with the unexplained share."""
+def degrees(model: Model, one: Samples) -> Iterable[Detected]:
+    """Yield that positions are in degrees, if they are large."""
     angular = model.angular
     if model.nq == model.nv and np.any(np.abs(one.q[:, angular]) > FULL_TURN):
         unit = np.where(angular, np.pi / 180.0, 1.0)
         other = replace(one, q=one.q * unit, v=one.v * unit, a=one.a * unit)
         yield Detected(tuple(np.array(model.velocity_names)[angular]),
                        'positions seem to be in degrees: convert positions and velocities to '
-                       'radians', 180.0 / np.pi, other), unexplained(motion_of(model, [other]))
+                       'radians', 180.0 / np.pi, other)
 
 
-def orders(model: Model, one: Samples) -> Iterable[tuple[Detected, float]]:
+def orders(model: Model, one: Samples) -> Iterable[Detected]:
     """Yield the best order of the efforts, and that of all columns."""
     from scipy.optimize import linear_sum_assignment  # Imported lazily: SciPy is slow to import.
     nv = model.nv
@@ -137,11 +137,15 @@ def orders(model: Model, one: Samples) -> Iterable[tuple[Detected, float]]:
                      **{label: getattr(motion, label)[keep] for label in (
                          'tau', 'use', 'block', 'late')})
     states, tau, use = motion.states, motion.tau, motion.use
-    # How badly the torques of each joint explain the efforts of each, by some factor.
-    share = np.array([[left_by(tau[use[:, j], k], motion.described[use[:, j], j],
-                             states.v[use[:, j], j], states.s[use[:, j], j])
-                       / max(np.sum(tau[use[:, j], k] ** 2), np.finfo(float).tiny)
-                       for k in range(nv)] for j in range(nv)])
+    # How badly the efforts of each joint are explained as those of each, whatever the masses.
+    share = np.zeros((nv, nv))
+    for j, rows in enumerate(use.T):
+        drive = np.stack((states.v[rows, j], states.s[rows, j], states.a[rows, j],
+                          np.ones(np.sum(rows))), axis=1)
+        Q = np.linalg.qr(np.hstack((drive, motion.regressor[rows, j])))[0]
+        left = tau[rows] - Q @ (Q.T @ tau[rows])
+        share[j] = np.sum(left ** 2, axis=0) / np.maximum(
+            np.sum(tau[rows] ** 2, axis=0), np.finfo(float).tiny)
     pairs = list(combinations(range(nv), 2))
     if len(pairs) > MAX_PAIRS:
         pairs = list(pairwise(range(nv)))
@@ -150,7 +154,7 @@ def orders(model: Model, one: Samples) -> Iterable[tuple[Detected, float]]:
         return unexplained(replace(motion, states=States(*(x[:, order] for x in states)),
                                    tau=tau[:, order], use=use[:, order]))
 
-    for order, with_states in ((linear_sum_assignment(share)[1], False),
+    for order, with_states in ((linear_sum_assignment(np.log(share + NEGLIGIBLE))[1], False),
                                (_best_order(nv, pairs, reordered), True)):
         if np.all(order == np.arange(nv)):
             continue
@@ -159,29 +163,26 @@ def orders(model: Model, one: Samples) -> Iterable[tuple[Detected, float]]:
         other = replace(one, **{label: getattr(one, label)[..., order] for label in labels})
         names = [name for k, name in enumerate(model.velocity_names) if order[k] != k]
         yield Detected(tuple(names), _exchange_message(
-            model.velocity_names, order.tolist(), with_states), None, other), unexplained(
-                motion_of(model, [other]))
+            model.velocity_names, order.tolist(), with_states), None, other)
 
 
 def _best_order(count: int, pairs: Sequence[tuple[int, int]],
                 error_of: Callable[[np.ndarray], float]) -> np.ndarray:
     """Return the order with the least unexplained share: a beam search over exchanges."""
-    first = tuple(range(count))
-    errors = {first: error_of(np.arange(count))}
-    best, beam = first, [first]
+    first, width = tuple(range(count)), BEAM_WIDTH if count <= MAX_BEAM_JOINTS else 1
+    errors, beam = {first: error_of(np.arange(count))}, [first]
     for _ in range(count - 1):
+        before = len(errors)
         for order in beam:
             for i, j in pairs:
                 other = list(order)
                 other[i], other[j] = order[j], order[i]
                 if tuple(other) not in errors:
                     errors[tuple(other)] = error_of(np.array(other))
-        beam = sorted(errors, key=lambda order: errors[order])[
-            :BEAM_WIDTH if count <= MAX_BEAM_JOINTS else 1]
-        if errors[beam[0]] > errors[best] - MIN_GAIN:
+        last, beam = beam, sorted(errors, key=lambda order: errors[order])[:width]
+        if len(errors) == before or beam == last:
             break
-        best = beam[0]
-    return np.array(best)
+    return np.array(beam[0])
 
 
 def _exchange_message(names: Sequence[str], order: Sequence[int], with_states: bool) -> str:

@@ -13,8 +13,8 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import StateError
 from rbd_ros.identification.diagnosis.competition import (
     Competition, Fitted, MIN_GAIN, ROUNDING)
-from rbd_ros.identification.diagnosis.detectors import Detected, unexplained
-from rbd_ros.identification.diagnosis.hypotheses import HYPOTHESES, words
+from rbd_ros.identification.diagnosis.detectors import Detected
+from rbd_ros.identification.diagnosis.hypotheses import FACTORS, HYPOTHESES, words
 from rbd_ros.identification.diagnosis.motion import Motion, motion_of
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
@@ -35,7 +35,6 @@ INDISTINGUISHABLE = 6.0
 # Least friction beyond what is declared that is a finding, as a share of the RMS efforts; most
 # that may be unexplained; frequencies at which the rest is looked at.
 MIN_FRICTION, MAX_UNEXPLAINED, FREQUENCIES = 0.05, 0.1, 200
-FACTORS = ('gain', 'common_gain', 'current')
 
 
 class Finding(NamedTuple):
@@ -147,13 +146,12 @@ def diagnose_samples(model: Model, samples: Sequence[Samples],
     structural = [(kind, HYPOTHESES[kind].compare) for kind in kinds if HYPOTHESES[kind].compare]
     found = []
     if structural and (error := rounds[0].unexplained(rounds[1])) > NEGLIGIBLE_ERROR:
-        best = min(((share, kind, seen) for kind, compare in structural
-                    for seen, share in compare(model, samples[0])),
+        best = min(((_share(model, seen.undone, nuisance), kind, seen)
+                    for kind, compare in structural for seen in compare(model, samples[0])),
                    key=lambda one: one[0], default=None)
         if best is not None and best[0] < MAX_ERROR_RATIO * error:
             share, kind, seen = best
-            before = unexplained(rounds[0].motion)
-            found.append(_detected(kind, seen, 1.0 - share / before))
+            found.append(_detected(kind, seen, 1.0 - share / _share(model, samples[0], nuisance)))
             samples = [seen.undone, *samples[1:]]
             rounds = _rounds(model, samples, kinds, nuisance, delay, payload_link)
     competition, fitted = rounds
@@ -176,6 +174,12 @@ def diagnose_samples(model: Model, samples: Sequence[Samples],
         motion.time, motion.recording, motion.tau, motion.described, motion.tau - left, motion.use))
 
 
+def _share(model: Model, one: Samples, nuisance: Collection[str]) -> float:
+    """Return the share of the squared efforts that is unexplained without any hypothesis."""
+    competition = Competition(motion_of(model, [one]), (), nuisance)
+    return competition.unexplained(competition.fit(()))
+
+
 def _detected(kind: str, seen: Detected, explains: float) -> Finding:
     return Finding(kind, '', seen.joints, seen.value, '', None, explains, seen.text,
                    HYPOTHESES[kind].undo)
@@ -188,15 +192,13 @@ def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
     for _ in range(LINEARISATIONS):
         competition = Competition(motion, kinds, nuisance)
         fitted = competition.search()
-        about, added = {}, 0.0
-        for one, own in competition.own(fitted.chosen):
-            if one.kind in ('delay', 'zero_offset'):
-                about[one.kind, one.change.place] = float(fitted.sizes[own][0])
-            elif one.kind not in FACTORS and one.change.fixed is None:
-                added = added + one.change.columns @ fitted.sizes[own]
-        if len(fitted.chosen) < 2 and not about:
+        about = {(one.kind, one.change.place): float(fitted.sizes[own][0])
+                 for one, own in competition.own(fitted.chosen)
+                 if one.kind in ('delay', 'zero_offset')}
+        factor = competition.factor(fitted.chosen, fitted.sizes)
+        if not about and np.all(factor == 1.0):
             break
-        motion = replace(motion_of(model, samples, about, delay, payload_link), added=added)
+        motion = motion_of(model, samples, factor, about, delay, payload_link)
     return competition, fitted
 
 
@@ -207,9 +209,10 @@ def _findings(competition: Competition, fitted: Fitted) -> list[Finding]:
     for k, (one, own) in zip(fitted.chosen, competition.own(fitted.chosen)):
         declared, others = HYPOTHESES[one.kind], tuple(x for x in fitted.chosen if x != k)
         sizes = fitted.sizes[own]
-        value, deviation, angular = one.change.fixed, None, bool(
-            model.angular[model.velocity_names.index(one.change.joints[0])])
-        if value is None:
+        angular = bool(model.angular[model.velocity_names.index(one.change.joints[0])])
+        if one.change.fixed is not None:
+            value, deviation = float(declared.value(np.full(1, one.change.fixed), model)), None
+        else:
             x = np.asarray(declared.value(sizes, model))
             spread = np.sqrt((len(parts) - 1) * np.var(declared.value(parts[:, own], model),
                                                        axis=0))
@@ -281,7 +284,7 @@ def _alternatives(competition: Competition, fitted: Fitted, k: int,
     """Return the other readings of a finding."""
     texts, own = [], competition.candidates[k]
     for other, one in enumerate(competition.candidates):
-        if other in fitted.chosen or {one.kind, own.kind} <= {'sign', *FACTORS}:
+        if other in fitted.chosen or {one.kind, own.kind} <= {*FACTORS}:
             continue
         rival = competition.fit(tuple(sorted((*others, other))))
         # Sizes of the same unit are one thing, however many numbers describe it.

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from rbd_ros.identification.diagnosis.competition import MASSES
 from rbd_ros.identification.diagnosis.detectors import beyond_limits
-from rbd_ros.identification.diagnosis.diagnose import diagnose_samples, FACTORS
-from rbd_ros.identification.diagnosis.hypotheses import HYPOTHESES, words_of_factors
+from rbd_ros.identification.diagnosis.diagnose import diagnose_samples
+from rbd_ros.identification.diagnosis.hypotheses import FACTORS, HYPOTHESES, words_of_factors
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 
@@ -47,9 +47,10 @@ def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
         for one in found.findings:
             own = [model.velocity_names.index(name) for name in one.joints]
             if one.kind in FACTORS:
-                more[own] *= np.abs(one.value)
-            if one.kind == 'sign' or one.kind in FACTORS:
                 sign[own] *= np.sign(one.value)
+                more[own] *= np.abs(one.value)
+        if np.abs(np.log(usual := np.median(more))) > np.log(MAX_FACTOR):
+            more[:] = usual
         factor = factor * more
         if np.all(np.abs(np.log(more)) < np.log(MAX_FACTOR)):
             break

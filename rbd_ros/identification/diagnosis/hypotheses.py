@@ -34,6 +34,8 @@ MAX_OFFSET = 0.8    # Largest error of an encoder that is not another mistake, r
 MAX_GRAVITY_CHANGE = 0.1
 
 
+# Kinds that multiply efforts.
+FACTORS = ('sign', 'gain', 'common_gain', 'current')
 MOVE_MORE = 'a longer motion, of all joints at once'
 
 
@@ -77,7 +79,7 @@ class Hypothesis(NamedTuple):
     valid: Callable[[Change, np.ndarray, Model], bool] = lambda change, sizes, model: True
     fitted: bool = True
     detect: Callable[[Model, Recording], Detected | None] | None = None
-    compare: Callable[[Model, Samples], Iterable[tuple[Detected, float]]] | None = None
+    compare: Callable[[Model, Samples], Iterable[Detected]] | None = None
 
 
 def _of_joints(column: Callable[[Motion, int], np.ndarray], fixed: float | None = None
@@ -101,19 +103,22 @@ def _of_all(columns: Callable[[Motion], np.ndarray], fixed: float | None = None
 
 
 def _signs(motion: Motion) -> Iterator[Change]:
-    """Return the change of all joints that fit better with the other sign, and of each."""
-    better = []
-    for change in _of_joints(lambda one, j: one.scaled[:, j], -2.0)(motion):
-        j = motion.model.velocity_names.index(change.place)
-        use, v, s = motion.use[:, j], motion.states.v[:, j], motion.states.s[:, j]
-        tau, expected = motion.tau[use, j], motion.scaled[use, j]
-        if left_by(tau + expected, v[use], s[use]) < 0.5 * left_by(
-                tau - expected, v[use], s[use]):
+    """Return the change of each joint, of all that fit better, and of those that friction drives."""
+    flips, better, driven = _of_joints(lambda one, j: one.described[:, j], -2.0), [], []
+    for j, change in enumerate(flips(motion)):
+        use, v, s, a = motion.use[:, j], *(x[motion.use[:, j], j] for x in motion.states[1:])
+        tau, described = motion.tau[use, j], motion.described[use, j]
+        if left_by(tau + described, v, s) < 0.5 * left_by(tau - described, v, s):
             better.append(change)
+        # Whatever the masses are, friction opposes motion.
+        known = np.column_stack((v, s, a, np.ones(len(v)), motion.regressor[use, j]))
+        if len(v) and np.linalg.lstsq(known, tau, 1e-6)[0][:2] @ (known[:, :2].T @ v) < 0.0:
+            driven.append(change)
         yield change
-    if len(better) > 1:
-        yield Change('', sum((one.joints for one in better), ()),
-                     np.sum([one.columns for one in better], axis=0), -2.0)
+    for some in (better, driven):
+        if len(some) > 1:
+            yield Change('', sum((one.joints for one in some), ()),
+                         np.sum([one.columns for one in some], axis=0), -2.0)
 
 
 def _zero_offsets(motion: Motion) -> Iterator[Change]:
@@ -189,14 +194,14 @@ def _not_negative(label: str) -> Callable[[Change, np.ndarray, Model], bool]:
 
 def words(change: Change, sizes: np.ndarray, model: Model, one: Hypothesis) -> dict[str, str]:
     """Return what the texts of a hypothesis may contain."""
-    value = np.ravel(one.value(sizes, model) if change.fixed is None else change.fixed)[0]
+    sizes = sizes if change.fixed is None else np.full(1, change.fixed)
+    value = np.ravel(one.value(sizes, model))[0]
     found = {'joints': listed(change.joints), 'place': change.place, 'value': f'{value:.3g}',
              'size': f'{abs(value):.3g}', 'more': 'more' if value > 0.0 else 'less',
              'much': 'much' if value > 0.0 else 'little',
              'late': 'later' if value > 0.0 else 'earlier'}
-    if change.fixed is not None or one.value in (_factor, _factors):
-        found |= words_of_factors(change.joints, np.broadcast_to(
-            1.0 + sizes if change.fixed is None else -1.0, len(change.joints)))
+    if one.value in (_factor, _factors):
+        found |= words_of_factors(change.joints, np.broadcast_to(1.0 + sizes, len(change.joints)))
     if len(sizes) == 3:
         found['gravity'] = ' '.join(f'{x:.4g}' for x in model.gravity + sizes)
     if len(sizes) == 10:
@@ -239,7 +244,7 @@ HYPOTHESES = {
     'sign': Hypothesis(
         'the efforts of {joints} have the wrong sign: multiply them by -1 (--scale {scale}; '
         'negative effort_convention.state_constants of the node)', NO_SCALE,
-        changes=_signs, fitted=False),
+        changes=_signs, value=_factor, fitted=False),
     'without_gravity': Hypothesis(
         'efforts are without gravity: the torques of the URDF fit much better without those of '
         'gravity (effort_convention.states: without_gravity); record efforts that contain them, '
@@ -249,13 +254,13 @@ HYPOTHESES = {
         'efforts are {value} times the torques of the URDF, by one factor for all joints: was a '
         'gain or gear ratio forgotten, or applied twice? Apply it with --scale {scale}; '
         + CONFIRM, NO_SCALE, 'a motion with a payload of known mass',
-        _of_all(lambda one: one.scaled[:, :, None]), value=_factor, fitted=False),
+        _of_all(lambda one: one.described[:, :, None]), value=_factor, fitted=False),
     'gain': Hypothesis(
         MULTIPLES, NO_SCALE, 'a motion with a payload of known mass', _of_joints(
-            lambda one, j: one.scaled[:, j]), value=_factor, fitted=False),
+            lambda one, j: one.described[:, j]), value=_factor, fitted=False),
     'current': Hypothesis(
         MULTIPLES, NO_SCALE, 'a motion with a payload of known mass', _of_all(
-            lambda one: one.scaled[:, :, None] * np.eye(one.model.nv)),
+            lambda one: one.described[:, :, None] * np.eye(one.model.nv)),
         value=_factors, fitted=False),
     'gravity_direction': Hypothesis(
         'gravity is tilted by {value} deg from where the description has '

@@ -40,8 +40,8 @@ class Motion:
         Change of the efforts per second of their delay.
     about : mapping of (str, str) to float
         Sizes, by kind and place, about which changes that are not linear are linearised.
-    added : ndarray or float
-        Torques that other findings add to those of the description, (rows, nv).
+    factor : ndarray, shape (nv,)
+        Known factors of the efforts, by which everything else changes them, too.
     payload_link : str or None
         Link that may carry a payload; None: the last ones.
 
@@ -54,19 +54,14 @@ class Motion:
     use: np.ndarray
     block: np.ndarray
     late: np.ndarray
+    factor: np.ndarray
     about: Mapping[tuple[str, str], float]
-    added: np.ndarray | float = 0.0
     payload_link: str | None = None
 
     @property
     def recording(self) -> np.ndarray:
         """Return the number of the recording of each row."""
         return self.block // BLOCKS
-
-    @property
-    def scaled(self) -> np.ndarray:
-        """Return the torques that factors of the efforts scale, (rows, nv)."""
-        return self.described + self.added
 
     @cached_property
     def described(self) -> np.ndarray:
@@ -90,7 +85,7 @@ class Motion:
 
 
 def motion_of(model: Model, recordings: Sequence[Samples],
-              about: Mapping[tuple[str, str], float] | None = None,
+              factor: np.ndarray | float = 1.0, about: Mapping[tuple[str, str], float] | None = None,
               delay: float = 0.0, payload_link: str | None = None) -> Motion:
     """Return the samples of recordings as one motion; delay: about which to linearise it, s."""
     parts = [_rows(model, one, (about or {}).get(('delay', ''), delay)) for one in recordings]
@@ -99,7 +94,8 @@ def motion_of(model: Model, recordings: Sequence[Samples],
         for k, one in enumerate(parts)))]
     nq, nv = model.nq, model.nv
     return Motion(model, time, States(*np.split(states, (nq, nq + nv, nq + 2 * nv), axis=1)), tau,
-                  use, block, late, about or {}, payload_link=payload_link)
+                  use, block, late, np.broadcast_to(factor, nv), about or {},
+                  payload_link=payload_link)
 
 
 def _rows(model: Model, samples: Samples, delay: float) -> Motion:
@@ -111,7 +107,7 @@ def _rows(model: Model, samples: Samples, delay: float) -> Motion:
     block = np.minimum((BLOCKS * since / max(since[-1], 1e-9)).astype(int), BLOCKS - 1)
     return Motion(model, samples.time[rows], States(*(x[rows] for x in states_of(samples))), 
                   samples.tau[rows], samples.usable[rows], block,
-                  _late(model, samples, delay)[rows], {})
+                  _late(model, samples, delay)[rows], np.ones(model.nv), {})
 
 
 def _late(model: Model, samples: Samples, delay: float) -> np.ndarray:
