@@ -22,9 +22,10 @@ from rbd_ros.recordings.samples import Samples
 FULL_TURN = 2.0 * np.pi  # Angles beyond this suggest degrees, rad.
 MAX_PAIRS = 60  # Most pairs of joints that are tried; for robots with more, only neighbours.
 # Width of the beam search over orders of joints; it is 1 for robots with more joints than this.
-BEAM_WIDTH, MAX_BEAM_JOINTS = 12, 8
+BEAM_WIDTH, MAX_BEAM_JOINTS = 8, 8
+RIDGE = 1e-10  # Ridge term, relative to unit columns: keeps dependent columns solvable.
 # Samples that orders are compared with; share of the squared efforts that is no difference.
-MAX_ORDER_ROWS, NEGLIGIBLE = 600, 1e-5
+MAX_ORDER_ROWS, NEGLIGIBLE = 300, 1e-4
 # Largest fraction of the samples in which an effort may exceed its limit, and by which factor.
 MAX_BEYOND, BEYOND = 0.01, 1.1
 # Fraction of the states during which a column that is stuck keeps one value, while the joint moves
@@ -96,13 +97,29 @@ def _longest_run(mask: np.ndarray) -> tuple[int, int]:
 
 # -- In samples, compared with the description. ---------------------------------------------------
 def unexplained(motion: Motion) -> float:
-    """Return the share of the squared efforts that is not explained, averaged over the joints."""
-    states = motion.states
-    y = motion.tau - motion.described
-    shares = [left_by(y[use, j], states.v[use, j], states.s[use, j])
-              / max(np.sum(motion.tau[use, j] ** 2), np.finfo(float).tiny)
-              for j, use in enumerate(motion.use.T) if np.any(use)]
-    return float(np.mean(np.minimum(shares, 1.0)))
+    """Return the share of the squared efforts that no masses and drives explain."""
+    A, sizes = [], 0
+    for j, use in enumerate(motion.use.T):
+        size = np.linalg.norm(motion.tau[use, j])
+        if size > 0.0:
+            rows = without_drive(motion, j, np.column_stack((
+                motion.regressor[use, j], motion.tau[use, j] / size)))
+            rows[:, :-1] /= size
+            A.append(rows)
+            sizes += 1
+    G = sum(one.T @ one for one in A)
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
+    G = G * np.outer(scale, scale)
+    beta = np.linalg.solve(G[:-1, :-1] + RIDGE * np.eye(len(G) - 1), G[:-1, -1])
+    return float((G[-1, -1] - G[-1, :-1] @ beta) / scale[-1] ** 2 / sizes)
+
+
+def without_drive(motion: Motion, j: int, x: np.ndarray) -> np.ndarray:
+    """Return columns in the rows of a joint without what friction, rotor and offset explain."""
+    use, states = motion.use[:, j], motion.states
+    Q = np.linalg.qr(np.stack((states.v[use, j], states.s[use, j], states.a[use, j],
+                               np.ones(np.sum(use))), axis=1))[0]
+    return x - Q @ (Q.T @ x)
 
 
 def left_by(y: np.ndarray, *columns: np.ndarray) -> float:
@@ -140,10 +157,9 @@ def orders(model: Model, one: Samples) -> Iterable[Detected]:
     # How badly the efforts of each joint are explained as those of each, whatever the masses.
     share = np.zeros((nv, nv))
     for j, rows in enumerate(use.T):
-        drive = np.stack((states.v[rows, j], states.s[rows, j], states.a[rows, j],
-                          np.ones(np.sum(rows))), axis=1)
-        Q = np.linalg.qr(np.hstack((drive, motion.regressor[rows, j])))[0]
-        left = tau[rows] - Q @ (Q.T @ tau[rows])
+        Q = np.linalg.qr(without_drive(motion, j, motion.regressor[rows, j]))[0]
+        left = without_drive(motion, j, tau[rows])
+        left = left - Q @ (Q.T @ left)
         share[j] = np.sum(left ** 2, axis=0) / np.maximum(
             np.sum(tau[rows] ** 2, axis=0), np.finfo(float).tiny)
     pairs = list(combinations(range(nv), 2))
@@ -180,7 +196,7 @@ def _best_order(count: int, pairs: Sequence[tuple[int, int]],
                 if tuple(other) not in errors:
                     errors[tuple(other)] = error_of(np.array(other))
         last, beam = beam, sorted(errors, key=lambda order: errors[order])[:width]
-        if len(errors) == before or beam == last:
+        if errors[beam[0]] < NEGLIGIBLE or len(errors) == before or beam == last:
             break
     return np.array(beam[0])
 
