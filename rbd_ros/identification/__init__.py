@@ -5,6 +5,7 @@
 from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
+    'diagnosis.diagnose': ['diagnose', 'Diagnosis', 'Finding'],
     'drive_gains': ['DriveGains', 'identify_drive_gains'],
     'excitation.optimize': ['Excitation', 'excitation_limits', 'excite'],
     'least_squares': ['fit', 'Identification'],

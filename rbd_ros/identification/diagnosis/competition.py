@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros.identification.diagnosis.hypotheses import Change, FACTORS, HYPOTHESES, WEAK
-from rbd_ros.identification.diagnosis.motion import Motion
+from rbd_ros.identification.diagnosis.motion import Motion, span
 from rbd_ros.identification.least_squares import mass_scales
 from rbd_ros.model.friction import friction
 
@@ -33,7 +33,7 @@ MASSES, MASS_ERROR = 'masses', 0.25
 # Score that a larger set must gain; sets that are enlarged next; and the largest number of
 # hypotheses in one.
 MIN_GAIN, BEAM, MOST = 10.0, 6, 4
-MIN_ROWS = 10
+MIN_ROWS = 3
 # Longest distance, in rows, at which errors count as correlated, and the least correlation.
 MAX_LAG, MIN_CORRELATION = 40, 0.05
 ROUNDING, RANK = 1e-12, 1e-10
@@ -101,7 +101,7 @@ class Competition:
             if len(use) < MIN_ROWS:
                 continue
             N = self.drives[j, use]
-            Q = np.linalg.qr(N)[0] if np.any(N) else np.zeros((len(use), 1))
+            Q = span(N)
             A = self.X[use, j] - Q @ (Q.T @ self.X[use, j])
             v = motion.states.v[use, j]
             self.work[j] = (v @ N[:, :2]) @ np.linalg.pinv(N)[:2] @ self.X[use, j]
@@ -193,7 +193,7 @@ class Competition:
         # Friction that drives the joint is as unlikely as its work is in units of the noise.
         work = self.declared_work + self.work @ C @ np.append(-beta, 1.0) / factor
         drives = np.minimum(work, 0.0) ** 2 * factor ** 2 * self.count
-        score += np.sum(drives[self.active] / (left * self.motion_size)[self.active])
+        score += np.sum(drives / np.maximum(left * self.motion_size, np.finfo(float).tiny))
         return Fitted(chosen, float(score), float(dof), sizes, left)
 
     def _free(self, chosen: tuple[int, ...]) -> list[int]:

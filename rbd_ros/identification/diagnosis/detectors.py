@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import listed
-from rbd_ros.identification.diagnosis.motion import Motion, motion_of
+from rbd_ros.identification.diagnosis.motion import Motion, motion_of, span
 from rbd_ros.identification.parameters import States
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.plausibility import (
@@ -117,8 +117,8 @@ def unexplained(motion: Motion) -> float:
 def without_drive(motion: Motion, j: int, x: np.ndarray) -> np.ndarray:
     """Return columns in the rows of a joint without what friction, rotor and offset explain."""
     use, states = motion.use[:, j], motion.states
-    Q = np.linalg.qr(np.stack((states.v[use, j], states.s[use, j], states.a[use, j],
-                               np.ones(np.sum(use))), axis=1))[0]
+    Q = span(np.stack((states.v[use, j], states.s[use, j], states.a[use, j],
+                       np.ones(np.sum(use))), axis=1))
     return x - Q @ (Q.T @ x)
 
 
@@ -157,7 +157,7 @@ def orders(model: Model, one: Samples) -> Iterable[Detected]:
     # How badly the efforts of each joint are explained as those of each, whatever the masses.
     share = np.zeros((nv, nv))
     for j, rows in enumerate(use.T):
-        Q = np.linalg.qr(without_drive(motion, j, motion.regressor[rows, j]))[0]
+        Q = span(without_drive(motion, j, motion.regressor[rows, j]))
         left = without_drive(motion, j, tau[rows])
         left = left - Q @ (Q.T @ left)
         share[j] = np.sum(left ** 2, axis=0) / np.maximum(

@@ -14,7 +14,7 @@ from rbd_ros.recordings.samples import Samples
 
 # What a fit of friction and rotors explains.
 DRIVES = ('rotor', 'torque_offset')
-RIVALS = ('gravity_direction', 'zero_offset', 'spring')
+RIVALS = ('payload', 'gravity_direction', 'zero_offset', 'spring')
 # Factors of all joints within 1/FACTOR ... FACTOR may be errors of the masses; those of a single
 # joint within the second one, or the third if its torques are less than a share of the largest
 # ones of the URDF: errors of light links change them much more.

@@ -123,3 +123,9 @@ def _late(model: Model, samples: Samples, delay: float) -> np.ndarray:
             smooth = x @ np.linalg.lstsq(x[use], in_time[use], rcond=None)[0]
             late[rows, j] = (np.interp(time - delay, time, smooth) - smooth) / delay
     return late
+
+
+def span(N: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of columns, some of which may be zero or dependent."""
+    U, sigma, _ = np.linalg.svd(N, full_matrices=False)
+    return np.asarray(U[:, sigma > 1e-9 * np.max(sigma, initial=np.finfo(float).tiny)])
