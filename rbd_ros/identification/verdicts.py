@@ -123,17 +123,14 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         free = fit(model, part, consistent=False)
         uncertainty = _torque_uncertainty(part, found)
         figures |= _figures(found, uncertainty)
-<<<<<<< HEAD
-        reasons = (_check_delay(samples) or _check_mistakes(found.parameters, samples)
-                   or position_doubts(model, samples) or _check_signs(part, free))
-        doubts = [] if reasons or efforts_are_torques else _check_efforts(model, samples)
-=======
-        said = {kind: text for one in samples for kind, text in effort_doubts(model, one).items()}
+        drives = [kind for kind, column in (('rotor', 'rotor'), ('torque_offset', 'offset'))
+                  if column in found.parameters.columns]
+        said = {kind: text for one in samples
+                for kind, text in effort_doubts(model, one, drives).items()}
         mistakes = [said.pop(kind) for kind in CERTAIN if kind in said]
-        reasons = (_check_delay(samples) or mistakes or _check_limits(model, samples)
+        reasons = (_check_delay(samples) or mistakes or position_doubts(model, samples)
                    or _check_signs(part, free))
         doubts = [] if reasons or efforts_are_torques else [*said.values()]
->>>>>>> efcebc6 (Doubts of identify and replay come from the hypotheses that compete)
         if standing:
             reasons += not_finite or [f'{listed(standing)} hardly moved: move them for several '
                                       'seconds in both directions, or lock them']

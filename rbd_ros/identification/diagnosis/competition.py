@@ -21,7 +21,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.identification.diagnosis.hypotheses import Change, FACTORS, HYPOTHESES, WEAK
+from rbd_ros.identification.diagnosis.hypotheses import (
+    Change, DRIVING, FACTORS, HYPOTHESES, WEAK)
 from rbd_ros.identification.diagnosis.motion import Motion, span
 from rbd_ros.identification.least_squares import mass_scales
 from rbd_ros.model.friction import friction
@@ -93,7 +94,7 @@ class Competition:
             x for kind, x in (('rotor', motion.states.a), ('torque_offset', np.ones_like(tau)))
             if kind in nuisance)]
         self.drives = np.stack(drives, axis=2).swapaxes(0, 1)   # (nv, rows, columns)
-        # Work of the friction that explains each column, and of the declared one.
+        # Work of the friction that explains each column, and of the declared one with a margin.
         self.work, (self.declared_work, self.motion_size, self.rows) = np.zeros(
             (nv, len(self.scale))), np.zeros((3, nv))
         for j in range(nv):
@@ -108,6 +109,7 @@ class Competition:
             self.declared_work[j] = v @ friction(model, *(
                 x[use] for x in (motion.states.v, motion.states.s, motion.states.v)))[:, j]
             self.motion_size[j] = v @ v
+            self.declared_work[j] += DRIVING * np.sqrt(v @ v * np.sum(tau[use, j] ** 2))
             self.X[use, j] = A
             self.rows[j] = len(use)
             for b in np.unique(motion.block[use]):

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doubts about recordings that a fit of the robot's parameters would not notice."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 from rbd_ros.identification.diagnosis.competition import MASSES
 from rbd_ros.identification.diagnosis.detectors import beyond_limits
-from rbd_ros.identification.diagnosis.diagnose import diagnose_samples
+from rbd_ros.identification.diagnosis.diagnose import diagnose_samples, Diagnosis
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS, HYPOTHESES, words_of_factors
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
@@ -23,13 +24,14 @@ ROUNDS = 4      # How often large factors are undone.
 MAX_LEFT = 0.5  # Largest share of the RMS efforts of a joint whose factor is known.
 
 
-def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
+def effort_doubts(model: Model, samples: Samples, drives: Collection[str] = DRIVES
+                  ) -> dict[str, str]:
     """
     Return why efforts look like other quantities than the torques of the joints, by kind.
 
     A fit adapts masses to any factor of the efforts, so these are compared with the description.
-    What a fit finds by itself competes, but is no doubt; nor are factors that may be errors of the
-    masses.
+    What a fit finds by itself, with ``drives`` beside friction, competes, but is no doubt; nor are
+    factors that may be errors of the masses.
 
     """
     limits = beyond_limits(model, np.abs(samples.tau))
@@ -42,34 +44,42 @@ def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
     for _ in range(ROUNDS):
         # Errors of the masses are in proportion to the torques, once factors are undone.
         found = diagnose_samples(model, [replace(samples, tau=samples.tau / factor)], kinds,
-                                 (MASSES, *DRIVES))
-        more, sign = np.ones(model.nv), np.ones(model.nv)
-        for one in found.findings:
-            own = [model.velocity_names.index(name) for name in one.joints]
-            if one.kind in FACTORS:
-                sign[own] *= np.sign(one.value)
-                more[own] *= np.abs(one.value)
-        if np.abs(np.log(usual := np.median(more))) > np.log(MAX_FACTOR):
-            more[:] = usual
+                                 (MASSES, *drives))
+        more = _factors(model, found)
+        if np.abs(np.log(usual := np.median(np.abs(more)))) > np.log(MAX_FACTOR):
+            factor = factor * usual
+            continue
         factor = factor * more
-        if np.all(np.abs(np.log(more)) < np.log(MAX_FACTOR)):
+        if np.all(np.abs(np.log(np.abs(more))) < np.log(MAX_FACTOR)):
             break
+        factor = np.abs(factor)
     doubts |= {one.kind: one.advice for one in found.findings
                if one.kind not in FACTORS and not HYPOTHESES[one.kind].fitted}
-    factor *= sign
-    factor[[share > MAX_LEFT for share in found.residual.values()]] = 1.0
-    names = np.array(model.velocity_names)
+    unknown = np.array([share > MAX_LEFT for share in found.residual.values()])
+    strength, names = np.std(found.compared[3], axis=0), np.array(model.velocity_names)
+    factor[unknown] = 1.0
     if np.any(factor < 0.0):
         doubts['sign'] = wrong_sign_message(names[factor < 0.0])
-    strength = np.std(found.compared[3], axis=0)
     size = np.abs(np.log(np.abs(factor)))
     most = np.where(strength < WEAK * np.max(strength), MAX_WEAK_FACTOR, MAX_JOINT_FACTOR)
     if np.median(size) > np.log(MAX_FACTOR) or np.any(size > np.log(most)):
-        kind = 'common_gain' if np.ptp(factor) == 0.0 else 'current'
-        changed = factor != 1.0
+        # How large they are if the masses are right.
+        factor = _factors(model, diagnose_samples(
+            model, [replace(samples, tau=samples.tau * np.sign(factor))],
+            ('common_gain', 'gain', 'current'), drives))
+        kind, changed = 'common_gain' if np.ptp(factor) == 0.0 else 'current', factor != 1.0
         doubts[kind] = HYPOTHESES[kind].text.format(**words_of_factors(
-            names[changed], np.abs(factor[changed])))
+            names[changed], factor[changed]))
     return doubts
+
+
+def _factors(model: Model, found: Diagnosis) -> np.ndarray:
+    """Return the factors of the efforts, (nv,), that findings contain."""
+    factor = np.ones(model.nv)
+    for one in found.findings:
+        if one.kind in FACTORS:
+            factor[[model.velocity_names.index(name) for name in one.joints]] *= one.value
+    return factor
 
 
 def wrong_sign_message(names: list[str] | np.ndarray) -> str:

@@ -29,6 +29,9 @@ from rbd_ros.recordings.samples import Samples
 WEAK = 10.0
 MAX_PAYLOAD = 0.5   # Largest mass of a payload, as a fraction of that of the robot.
 MAX_REACH = 4.0     # Largest distance of its centre, in typical distances of joints.
+# Smallest power of friction that drives a joint, as a fraction of the torques, that is unlikely.
+DRIVING = 0.03
+RANK = 1e-6     # Smallest singular value, relative to the largest, that is no rounding error.
 MAX_OFFSET = 0.8    # Largest error of an encoder that is not another mistake, rad or m.
 # Limits of a factor of gravity that is a tilt, and not another planet.
 MAX_GRAVITY_CHANGE = 0.1
@@ -112,7 +115,8 @@ def _signs(motion: Motion) -> Iterator[Change]:
             better.append(change)
         # Whatever the masses are, friction opposes motion.
         known = np.column_stack((v, s, a, np.ones(len(v)), motion.regressor[use, j]))
-        if len(v) and np.linalg.lstsq(known, tau, 1e-6)[0][:2] @ (known[:, :2].T @ v) < 0.0:
+        work = np.linalg.lstsq(known, tau, RANK)[0][:2] @ (known[:, :2].T @ v)
+        if work < -DRIVING * np.sqrt(v @ v * (tau @ tau)):
             driven.append(change)
         yield change
     for some in (better, driven):
