@@ -40,8 +40,8 @@ def clean(name, rng):
     return described, true
 
 
-# Mistakes are planted where they change the efforts of a joint by this share of their RMS at least:
-# others, such as the mass of a link that turns about its centre of mass, nobody notices.
+# Mistakes are planted where they change the efforts of a joint by at least this share of their
+# RMS: others, such as the mass of a link that turns about its centre of mass, nobody notices.
 NOTICED = 0.03
 MODELLED = ('payload', 'link_mass', 'zero_offset', 'rotor', 'spring')
 

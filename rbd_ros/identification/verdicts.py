@@ -11,7 +11,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.identification.diagnosis.doubts import effort_doubts, wrong_sign_message
 from rbd_ros.identification.least_squares import body_size, fit, Identification
-from rbd_ros.identification.parameters import RobotParameters, States
+from rbd_ros.identification.parameters import States
 from rbd_ros.identification.payload import Payload
 from rbd_ros.identification.reduction import Partial
 from rbd_ros.model.configurations import neutral, random_configuration

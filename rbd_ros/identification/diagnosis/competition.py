@@ -7,7 +7,8 @@ Friction is no hypothesis: it is projected out of the torques of each joint. Wha
 reduced to the products of all columns, for each joint and part of the time, so that each set of
 hypotheses is judged in a fraction of a millisecond. The score of a set is
 
-    sum over joints of n_j log(squares left in held-out parts) + log(n) (fitted sizes) + |sizes / prior deviation|^2,
+    sum over joints of n_j log(squares left in held-out parts)
+        + log(n) (fitted sizes) + |sizes / prior deviation|^2,
 
 where n_j are the independent samples of a joint [Schwarz (1978) for the price; Stone (1974) for
 held-out samples]. Its deviations are those of the jackknife over the parts.
@@ -17,7 +18,6 @@ held-out samples]. Its deviations are those of the jackknife over the parts.
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +28,8 @@ from rbd_ros.identification.least_squares import mass_scales
 from rbd_ros.model.friction import friction
 
 FOLDS, ROUNDS = 4, 3
-# What may be fitted without being a finding: errors of the masses, relative, and of the inertias of
-# bodies of that mass.
+# What may be fitted without being a finding: errors of the masses, relative, and of the inertias
+# of bodies of that mass.
 MASSES, MASS_ERROR = 'masses', 0.25
 # Score that a larger set must gain; sets that are enlarged next; and the largest number of
 # hypotheses in one.
@@ -227,7 +227,7 @@ class Competition:
         return np.maximum(H @ z @ z, ROUNDING * self.total)
 
     def misfit(self, left: np.ndarray, best: Fitted) -> float:
-        """Return the squares (nv,) that are left, each joint's in units of what the best leaves."""
+        """Return the squares (nv,) that are left, in units of what the best set leaves."""
         return float(np.sum(self.count * left / best.left))
 
     def rest(self, one: Fitted) -> np.ndarray:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -128,7 +127,8 @@ def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
         if readable is not None:
             samples.append(prepare(model, readable, delay=0.0, cutoff=cutoff))
     progress(len(recordings), len(recordings) + 1)
-    if not samples or not any(np.any(one.usable) for one in samples):
+    samples = [one for one in samples if np.any(one.usable)]
+    if not samples:
         return Diagnosis(tuple(found), {})
     result = diagnose_samples(model, samples, [kind for kind in HYPOTHESES if kind not in without],
                               payload_link=payload_link)
@@ -139,21 +139,26 @@ def diagnose_samples(model: Model, samples: Sequence[Samples],
                      kinds: Collection[str] = tuple(HYPOTHESES),
                      nuisance: Collection[str] = (), payload_link: str | None = None
                      ) -> Diagnosis:
-    """Return the findings of some kinds in samples; nuisance: kinds that are fitted, no finding."""
+    """Return the findings of some kinds; those of ``nuisance`` are fitted, but are no findings."""
     delays = [estimate_delay(model, one) for one in samples] if 'delay' in kinds else []
     delay = next((one.seconds for one in delays if one.explains > MIN_DELAY_EXPLAINS), 0.0)
     rounds = _rounds(model, samples, kinds, nuisance, delay, payload_link)
-    structural = [(kind, HYPOTHESES[kind].compare) for kind in kinds if HYPOTHESES[kind].compare]
-    found = []
-    if structural and (error := rounds[0].unexplained(rounds[1])) > NEGLIGIBLE_ERROR:
-        best = min(((_share(model, seen.undone, nuisance), kind, seen)
-                    for kind, compare in structural for seen in compare(model, samples[0])),
-                   key=lambda one: one[0], default=None)
-        if best is not None and best[0] < MAX_ERROR_RATIO * error:
-            share, kind, seen = best
-            found.append(_detected(kind, seen, 1.0 - share / _share(model, samples[0], nuisance)))
-            samples = [seen.undone, *samples[1:]]
-            rounds = _rounds(model, samples, kinds, nuisance, delay, payload_link)
+    compared = [(kind, compare) for kind in kinds if (compare := HYPOTHESES[kind].compare)]
+    found: dict[str, Finding] = {}
+    if compared and (error := rounds[0].unexplained(rounds[1])) > NEGLIGIBLE_ERROR:
+        undone = []
+        for one in samples:
+            before = _share(model, one, nuisance)
+            share, kind, seen = min(
+                ((_share(model, seen.undone, nuisance), kind, seen) for kind, compare in compared
+                 for seen in compare(model, one)), key=lambda one: one[0],
+                default=(np.inf, '', Detected((), '')))
+            if share < MAX_ERROR_RATIO * min(error, before):
+                found[seen.text] = _detected(kind, seen, 1.0 - share / before)
+                one = seen.undone
+            undone.append(one)
+        if found:
+            rounds = _rounds(model, undone, kinds, nuisance, delay, payload_link)
     competition, fitted = rounds
     motion, rest = competition.motion, competition.rest(fitted)
     sizes = competition.drive_sizes(rest, motion.use)
@@ -170,8 +175,9 @@ def diagnose_samples(model: Model, samples: Sequence[Samples],
         model.velocity_names, error, size)}
     if 'unexplained' in kinds:
         linear += _unexplained(motion, left, residual)
-    return Diagnosis((*found, *linear), residual, (
-        motion.time, motion.recording, motion.tau, motion.described, motion.tau - left, motion.use))
+    return Diagnosis((*found.values(), *linear), residual, (
+        motion.time, motion.recording, motion.tau, motion.described, motion.tau - left,
+        motion.use))
 
 
 def _share(model: Model, one: Samples, nuisance: Collection[str]) -> float:
@@ -186,7 +192,8 @@ def _detected(kind: str, seen: Detected, explains: float) -> Finding:
 
 
 def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
-            nuisance: Collection[str], delay: float, payload_link: str | None) -> tuple[Competition, Fitted]:
+            nuisance: Collection[str], delay: float, payload_link: str | None
+            ) -> tuple[Competition, Fitted]:
     """Return the competition about the best set of hypotheses, linearised there, and the set."""
     motion = motion_of(model, samples, delay=delay, payload_link=payload_link)
     for _ in range(LINEARISATIONS):
@@ -254,7 +261,8 @@ def _frictions(competition: Competition, rest: np.ndarray, left: np.ndarray, siz
         found.append(Finding(
             'friction', name, (name,), value, unit, float(deviation),
             float(competition.count[j] * (before - after) / after), declared.text.format(
-                joints=name, size=f'{abs(value):.3g}', unit=unit, more='more' if value > 0.0 else 'less'), declared.undo))
+                joints=name, size=f'{abs(value):.3g}', unit=unit,
+                more='more' if value > 0.0 else 'less'), declared.undo))
     return found
 
 

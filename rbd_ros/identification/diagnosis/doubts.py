@@ -39,7 +39,7 @@ def effort_doubts(model: Model, samples: Samples, drives: Collection[str] = DRIV
     if not np.any(samples.usable):
         return doubts
     kinds = [kind for kind, one in HYPOTHESES.items()
-             if one.compare or one.changes and (not one.fitted or kind in RIVALS)]
+             if one.compare or (one.changes and (not one.fitted or kind in RIVALS))]
     factor = np.ones(model.nv)
     for _ in range(ROUNDS):
         # Errors of the masses are in proportion to the torques, once factors are undone.

@@ -106,7 +106,7 @@ def _of_all(columns: Callable[[Motion], np.ndarray], fixed: float | None = None
 
 
 def _signs(motion: Motion) -> Iterator[Change]:
-    """Return the change of each joint, of all that fit better, and of those that friction drives."""
+    """Return the change of each joint, of those that fit better, and that friction drives."""
     flips, better, driven = _of_joints(lambda one, j: one.described[:, j], -2.0), [], []
     for j, change in enumerate(flips(motion)):
         use, v, s, a = motion.use[:, j], *(x[motion.use[:, j], j] for x in motion.states[1:])

@@ -85,13 +85,14 @@ class Motion:
 
 
 def motion_of(model: Model, recordings: Sequence[Samples],
-              factor: np.ndarray | float = 1.0, about: Mapping[tuple[str, str], float] | None = None,
-              delay: float = 0.0, payload_link: str | None = None) -> Motion:
+              factor: np.ndarray | float = 1.0,
+              about: Mapping[tuple[str, str], float] | None = None, delay: float = 0.0,
+              payload_link: str | None = None) -> Motion:
     """Return the samples of recordings as one motion; delay: about which to linearise it, s."""
     parts = [_rows(model, one, (about or {}).get(('delay', ''), delay)) for one in recordings]
     time, states, tau, use, late, block = [np.concatenate(column) for column in zip(*(
-        (one.time, np.concatenate(one.states, axis=1), one.tau, one.use, one.late, one.block + k * BLOCKS)
-        for k, one in enumerate(parts)))]
+        (one.time, np.concatenate(one.states, axis=1), one.tau, one.use, one.late,
+         one.block + k * BLOCKS) for k, one in enumerate(parts)))]
     nq, nv = model.nq, model.nv
     return Motion(model, time, States(*np.split(states, (nq, nq + nv, nq + 2 * nv), axis=1)), tau,
                   use, block, late, np.broadcast_to(factor, nv), about or {},
@@ -105,7 +106,7 @@ def _rows(model: Model, samples: Samples, delay: float) -> Motion:
     rows = rows[::max(1, int(period), -(-len(rows) // MAX_ROWS))]
     since = samples.time[rows] - samples.time[rows[0]]
     block = np.minimum((BLOCKS * since / max(since[-1], 1e-9)).astype(int), BLOCKS - 1)
-    return Motion(model, samples.time[rows], States(*(x[rows] for x in states_of(samples))), 
+    return Motion(model, samples.time[rows], States(*(x[rows] for x in states_of(samples))),
                   samples.tau[rows], samples.usable[rows], block,
                   _late(model, samples, delay)[rows], np.ones(model.nv), {})
 
