@@ -19,19 +19,22 @@ import numpy as np
 from rbd_ros.identification import diagnose
 from rbd_ros.identification.diagnosis.hypotheses import HYPOTHESES
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
-
-from planted import Case, ROBOTS    # noqa: I100
-
 # Kinds that are planted two at a time: what they change adds up.
 PAIRED = ('sign', 'gain', 'common_gain', 'gravity_direction', 'payload', 'link_mass',
           'zero_offset', 'torque_offset', 'friction', 'rotor', 'spring', 'delay')
 
 
+ROBOTS = 4      # Number of the robots in test/planted.py.
+
+
 def outcome(task):
     """Return what the diagnosis of a case names: (planted, found, inside)."""
-    kinds, name, seed = task
-    case = Case(name, np.random.default_rng((seed, ROBOTS.index(name), *map(
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+    from planted import Case, ROBOTS
+    sys.path.pop(0)
+    kinds, number, seed = task
+    name = ROBOTS[number]
+    case = Case(name, np.random.default_rng((seed, number, *map(
         list(HYPOTHESES).index, kinds))), kinds)
     for kind in kinds:
         case.plant(kind)
@@ -50,12 +53,12 @@ def tasks(kinds, cases, pairs, clean_ones):
     """Yield the cases."""
     for kind in kinds:
         for k in range(cases):
-            yield (kind,), ROBOTS[k % len(ROBOTS)], k
+            yield (kind,), k % ROBOTS, k
     rng = np.random.default_rng(0)
     for k in range(pairs):
-        yield tuple(sorted(rng.choice(PAIRED, 2, replace=False))), ROBOTS[k % len(ROBOTS)], k
+        yield tuple(sorted(rng.choice(PAIRED, 2, replace=False))), k % ROBOTS, k
     for k in range(clean_ones):
-        yield (), ROBOTS[k % len(ROBOTS)], k
+        yield (), k % ROBOTS, k
 
 
 def main():

@@ -268,4 +268,3 @@ def _turn(axis, angle):
     T = np.eye(4)
     T[:3, :3] = Rotation.from_rotvec(angle * np.asarray(axis) / np.linalg.norm(axis)).as_matrix()
     return T
-
