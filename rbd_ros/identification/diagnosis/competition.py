@@ -35,6 +35,7 @@ MASSES, MASS_ERROR = 'masses', 0.25
 # hypotheses in one.
 MIN_GAIN, BEAM, MOST = 10.0, 6, 4
 MIN_ROWS = 3
+ABOUT_ONE = 0.03    # Error of a factor that filters and linearisation may leave.
 # Longest distance, in rows, at which errors count as correlated, and the least correlation.
 MAX_LAG, MIN_CORRELATION = 40, 0.05
 ROUNDING, RANK = 1e-12, 1e-10
@@ -265,7 +266,13 @@ class Competition:
             if not beam or beam[0].score > best.score - MIN_GAIN:
                 break
             best = beam[0]
-        return best
+        # A gain of about -1 is a sign.
+        signs = {one.change.place: k for k, one in enumerate(self.candidates)
+                 if one.kind == 'sign'}
+        plain = {signs.get(one.change.place, k) if one.kind == 'gain' and abs(
+            best.sizes[own][0] + 2.0) < ABOUT_ONE else k
+            for k, (one, own) in zip(best.chosen, self.own(best.chosen))}
+        return self.fit(tuple(sorted(plain))) if plain != {*best.chosen} else best
 
     def jackknife(self, found: Fitted) -> np.ndarray:
         """Return the sizes that all samples but one part give, (parts, sizes)."""
