@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by `make stubs` from __init__.py, for checkers of types.
 
+from rbd_ros.identification.diagnosis.diagnose import (diagnose as diagnose,
+    Diagnosis as Diagnosis, Finding as Finding)
 from rbd_ros.identification.drive_gains import (DriveGains as DriveGains,
     identify_drive_gains as identify_drive_gains)
 from rbd_ros.identification.excitation.optimize import (Excitation as Excitation,
