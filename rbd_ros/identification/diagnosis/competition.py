@@ -17,7 +17,7 @@ held-out samples]. Its deviations are those of the jackknife over the parts.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -159,15 +159,23 @@ class Competition:
                 C[one.columns, -1] = -one.change.fixed / self.scale[one.columns]
         return C
 
-    def products(self, C: np.ndarray, G: np.ndarray) -> np.ndarray:
+    def mirrored(self, chosen: tuple[int, ...]) -> np.ndarray:
+        """Return the signs (nv, columns) that columns have if efforts have the other sign."""
+        flipped = self.factor([k for k in chosen if self.candidates[k].kind == 'sign']) < 0.0
+        kept = np.zeros(len(self.scale), bool)
+        kept[[-1, *(c for one in self.candidates if one.kind in FACTORS for c in one.columns)]] = 1
+        return np.where(flipped[:, None] & ~kept, -1.0, 1.0)
+
+    def products(self, chosen: tuple[int, ...], C: np.ndarray, G: np.ndarray) -> np.ndarray:
         """Return the products of reduced columns."""
         used = np.flatnonzero(np.any(C, axis=1))
-        return C[used].T @ G[:, :, used[:, None], used] @ C[used]
+        H, S = G[:, :, used[:, None], used], self.mirrored(chosen)[:, used]
+        return C[used].T @ (H * (S[:, :, None] * S[:, None])) @ C[used]
 
     def fit(self, chosen: tuple[int, ...]) -> Fitted:
         """Fit a set of hypotheses, and judge it."""
         C = self.reduction(chosen)
-        H = self.products(C, self.by_fold)
+        H = self.products(chosen, C, self.by_fold)
         whole, n = H.sum(axis=0), H.shape[-1] - 1
         left, beta = self.noise if n else self._left(np.zeros(0), whole), np.zeros(n)
         for _ in range(ROUNDS if n else 0):
@@ -194,7 +202,8 @@ class Competition:
                     one.change, sizes[own], self.motion.model):
                 score = np.inf
         # Friction that drives the joint is as unlikely as its work is in units of the noise.
-        work = self.declared_work + self.work @ C @ np.append(-beta, 1.0) / factor
+        work = self.declared_work + (self.work * self.mirrored(chosen)) @ C @ np.append(
+            -beta, 1.0) / factor
         drives = np.minimum(work, 0.0) ** 2 * factor ** 2 * self.count
         score += np.sum(drives / np.maximum(left * self.motion_size, np.finfo(float).tiny))
         return Fitted(chosen, float(score), float(dof), sizes, left)
@@ -203,7 +212,7 @@ class Competition:
         return [*self.always, *(c for k in chosen if self.candidates[k].change.fixed is None
                                 for c in self.candidates[k].columns)]
 
-    def own(self, chosen: tuple[int, ...]) -> list[tuple[Candidate, slice]]:
+    def own(self, chosen: Sequence[int]) -> list[tuple[Candidate, slice]]:
         """Return the candidates of a set, and which of its sizes are theirs."""
         found, first = [], len(self.always)
         for k in chosen:
@@ -213,14 +222,15 @@ class Competition:
             first += count
         return found
 
-    def factor(self, chosen: tuple[int, ...], sizes: np.ndarray) -> np.ndarray:
+    def factor(self, chosen: Sequence[int], sizes: np.ndarray | None = None,
+               kinds: Collection[str] = FACTORS) -> np.ndarray:
         """Return the factors of the efforts (nv,) that a set contains."""
         factor = np.ones(len(self.rows))
         for one, own in self.own(chosen):
-            if one.kind in FACTORS:
+            if one.kind in kinds:
                 joints = map(self.motion.model.velocity_names.index, one.change.joints)
-                factor[[*joints]] *= 1.0 + (sizes[own] if one.change.fixed is None
-                                            else one.change.fixed)
+                factor[[*joints]] *= 1.0 + (one.change.fixed if sizes is None
+                                            or one.change.fixed is not None else sizes[own])
         return factor
 
     def _left(self, beta: np.ndarray, H: np.ndarray) -> np.ndarray:
@@ -238,7 +248,8 @@ class Competition:
         for k in one.chosen:
             if (fixed := self.candidates[k].change.fixed) is not None:
                 sizes[self.candidates[k].columns] = fixed
-        return self.columns[:, :, -1] - self.columns[:, :, :-1] @ sizes
+        columns = self.columns * self.mirrored(one.chosen)
+        return columns[:, :, -1] - columns[:, :, :-1] @ sizes
 
     def drive_sizes(self, rest: np.ndarray, use: np.ndarray) -> np.ndarray:
         """Return the sizes of friction that explain a rest best, (nv, columns)."""
@@ -276,7 +287,7 @@ class Competition:
 
     def jackknife(self, found: Fitted) -> np.ndarray:
         """Return the sizes that all samples but one part give, (parts, sizes)."""
-        H = self.products(self.reduction(found.chosen), self.G)
+        H = self.products(found.chosen, self.reduction(found.chosen), self.G)
         n = H.shape[-1] - 1
         w = np.where(self.active, self.count / found.left, 0.0)
         parts = np.einsum('j,bjac->bac', w, H)

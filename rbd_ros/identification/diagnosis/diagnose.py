@@ -202,7 +202,8 @@ def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
         about = {(one.kind, one.change.place): float(fitted.sizes[own][0])
                  for one, own in competition.own(fitted.chosen)
                  if one.kind in ('delay', 'zero_offset')}
-        factor = competition.factor(fitted.chosen, fitted.sizes)
+        factor = competition.factor(fitted.chosen, fitted.sizes,
+                                    ('gain', 'common_gain', 'current'))
         if not about and np.all(factor == 1.0):
             break
         motion = motion_of(model, samples, factor, about, delay, payload_link)
