@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 def _size(one: Finding) -> str:
     """Return kind, place, size and share of a finding."""
     text = f'{one.kind} {one.place}'.strip()
-    if isinstance(one.value, float) and one.deviation is not None:
+    if isinstance(one.value, float) and isinstance(one.deviation, float):
         text += f' {one.value:.4g} +- {2.0 * one.deviation:.2g} {one.unit}'.rstrip()
     return text + (f', {100.0 * one.explains:.0f} % of the residual' if one.explains else '')
 

@@ -139,12 +139,12 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
 
 
 def diagnosis_report(title: str, joint_names: Sequence[str], units: Sequence[str],
-                     compared: tuple[np.ndarray, ...] | None, findings: Sequence[str]) -> str:
+                     compared: tuple[np.ndarray, ...], findings: Sequence[str]) -> str:
     """
     Return a report on a diagnosis as HTML.
 
     ``compared`` are times and segments (rows,), efforts measured, of the description and with the
-    findings, and whether they are usable, (rows, nv); None: nothing could be compared.
+    findings, and whether they are usable, (rows, nv); empty: nothing could be compared.
 
     """
     figure, body = _matplotlib(), [f'<h1>{escape(title)}</h1>', _verdict(
@@ -164,7 +164,7 @@ def diagnosis_report(title: str, joint_names: Sequence[str], units: Sequence[str
             axes.plot(time, x, color=color, lw=0.9, label=label)
         axes.set_xlabel('s', fontsize=8)
 
-    if compared is not None:
+    if compared:
         body += ['<h2>Efforts and residuals</h2>', _panels(
             figure, [f'{name}{what}' for name in joint_names for what in ('', ', residual')],
             [unit for unit in units for _ in range(2)], draw, columns=2)]

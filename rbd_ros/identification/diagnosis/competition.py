@@ -264,7 +264,7 @@ class Competition:
     def search(self) -> Fitted:
         """Return the best set: sets are enlarged while that gains enough."""
         best = self.fit(())
-        beam, seen = [best], {()}
+        beam, seen = [best], {best.chosen}
         for _ in range(MOST):
             larger = []
             for one in beam:

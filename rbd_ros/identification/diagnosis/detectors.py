@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import listed
@@ -39,7 +39,7 @@ class Detected(NamedTuple):
     joints: tuple[str, ...]
     text: str               # what it is, and what to do
     value: float | None = None
-    undone: Recording | Samples | None = None   # None: nothing else can be found
+    undone: Any = None      # recording or samples; None: nothing else can be found
 
 
 # -- In recordings of a robot. --------------------------------------------------------------------
@@ -70,7 +70,8 @@ def wrapped(model: Model, one: Recording) -> Detected | None:
 
 def stuck(model: Model, one: Recording) -> Detected | None:
     """Detect columns that keep one value while the joint moves."""
-    rates, bad = np.gradient(one.position, one.time, axis=0), {}
+    rates = np.gradient(one.position, one.time, axis=0)
+    bad: dict[str, list[str]] = {}
     for label, rate in (('position', one.velocity), ('velocity', rates), ('effort', rates)):
         x = getattr(one, label)
         if x is None or rate is None or np.any(np.isnan(x)) or np.any(np.isnan(rate)):

@@ -77,15 +77,15 @@ class Diagnosis(NamedTuple):
         The strongest first.
     residual : dict of str to float
         Share of the RMS efforts of each joint that is left unexplained.
-    compared : tuple of ndarray, or None
-        Times and blocks of time, (rows,); efforts measured, of the description, and with all
-        findings, and which of them were used, (rows, nv).
+    compared : tuple of ndarray
+        Times and numbers of recordings, (rows,); efforts measured, of the description, and with all
+        findings, and which of them were used, (rows, nv). Empty: nothing was comparable.
 
     """
 
     findings: tuple[Finding, ...]
     residual: dict[str, float]
-    compared: tuple[np.ndarray, ...] | None = None
+    compared: tuple[np.ndarray, ...] = ()
 
 
 def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
@@ -146,7 +146,7 @@ def diagnose_samples(model: Model, samples: Sequence[Samples],
     compared = [(kind, compare) for kind in kinds if (compare := HYPOTHESES[kind].compare)]
     found: dict[str, Finding] = {}
     if compared and (error := rounds[0].unexplained(rounds[1])) > NEGLIGIBLE_ERROR:
-        undone = []
+        undone: list[Samples] = []
         for one in samples:
             before = _share(model, one, nuisance)
             share, kind, seen = min(

@@ -71,8 +71,9 @@ def effort_doubts(model: Model, samples: Samples, drives: Collection[str] = DRIV
             model, [replace(samples, tau=samples.tau * np.sign(factor))],
             ('common_gain', 'gain', 'current'), drives))
         kind, changed = 'common_gain' if np.ptp(factor) == 0.0 else 'current', factor != 1.0
-        doubts[kind] = HYPOTHESES[kind].text.format(**words_of_factors(
-            names[changed], factor[changed]))
+        if np.any(changed):
+            doubts[kind] = HYPOTHESES[kind].text.format(**words_of_factors(
+                names[changed], factor[changed]))
     return doubts
 
 
@@ -81,7 +82,8 @@ def _factors(model: Model, found: Diagnosis) -> np.ndarray:
     factor = np.ones(model.nv)
     for one in found.findings:
         if one.kind in FACTORS:
-            factor[[model.velocity_names.index(name) for name in one.joints]] *= one.value
+            own = [model.velocity_names.index(name) for name in one.joints]
+            factor[own] *= np.asarray(one.value, float)
     return factor
 
 

@@ -213,7 +213,7 @@ def words(change: Change, sizes: np.ndarray, model: Model, one: Hypothesis) -> d
     return found
 
 
-def words_of_factors(joints: Sequence[str], factors: Sequence[float]) -> dict[str, str]:
+def words_of_factors(joints: Sequence[str] | np.ndarray, factors: np.ndarray) -> dict[str, str]:
     """Return the words about factors of the efforts of joints."""
     return {'joints': listed(joints), 'value': f'{factors[0]:.3g}',
             'times': listed(f'{name} {x:.3g}' for name, x in zip(joints, factors)),
