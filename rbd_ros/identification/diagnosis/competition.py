@@ -68,7 +68,7 @@ class Competition:
         model, tau = motion.model, motion.tau
         self.candidates: list[Candidate] = []
         columns, deviation = [], []
-        size = np.sqrt(np.mean(tau ** 2))
+        size = np.sqrt(np.mean(tau ** 2 + motion.described ** 2))
         if MASSES in nuisance:
             columns.append(motion.regressor * motion.factor[:, None])
             deviation.append(MASS_ERROR * mass_scales(model))

@@ -78,8 +78,8 @@ class Diagnosis(NamedTuple):
     residual : dict of str to float
         Share of the RMS efforts of each joint that is left unexplained.
     compared : tuple of ndarray
-        Times and numbers of recordings, (rows,); efforts measured, of the description, and with all
-        findings, and which of them were used, (rows, nv). Empty: nothing was comparable.
+        Times and numbers of recordings, (rows,); efforts measured, of the description and with
+        all findings, and which of them were used, (rows, nv). Empty: none could be compared.
 
     """
 
