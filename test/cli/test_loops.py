@@ -221,7 +221,8 @@ def test_bad_files_are_errors_that_name_them(tree, loops, text, message, capsys)
 
 
 def test_every_command_that_loads_a_robot_takes_the_file(capsys):
-    for command in ('check', 'torques', 'excite', 'identify', 'replay', 'view', 'compare'):
+    for command in ('check', 'torques', 'excite', 'diagnose', 'identify', 'replay', 'view',
+                    'compare'):
         with pytest.raises(SystemExit):
             main([command, '--help'])
         assert '--constraints FILE' in capsys.readouterr().out, command

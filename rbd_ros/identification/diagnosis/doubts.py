@@ -36,7 +36,7 @@ def effort_doubts(model: Model, samples: Samples, drives: Collection[str] = DRIV
     """
     limits = beyond_limits(model, np.abs(samples.tau))
     doubts = {'limits': limits.text} if limits else {}
-    if not np.any(samples.usable):
+    if not np.any(samples.tau[samples.usable]):
         return doubts
     kinds = [kind for kind, one in HYPOTHESES.items()
              if one.compare or (one.changes and (not one.fitted or kind in RIVALS))]
