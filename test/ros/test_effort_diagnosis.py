@@ -1,0 +1,102 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A node diagnoses the efforts of the last minute, in motion or in three poses."""
+
+from types import SimpleNamespace
+
+from builtin_interfaces.msg import Time
+import measured
+import numpy as np
+from planted import robot
+import pytest
+import rbd_ros
+from rbd_ros.control import EffortConvention
+from rbd_ros.ros.robot.effort_check import EffortCheck
+
+STEP = 0.02     # s between two states
+
+
+class Check:
+    """The check of a robot, whose worker works at once."""
+
+    def __init__(self, model):
+        self.asked, self.said, self.now = [], [], 1000.0
+        self.one = EffortCheck(SimpleNamespace(warning=lambda *words: self.said.append(words[0])),
+                               SimpleNamespace(submit=self.submit))
+        self.robot = SimpleNamespace(
+            model=model, workspace=rbd_ros.Workspace(model), base_joint=None,
+            convention=EffortConvention(), measured_torques=lambda v: self.robot.states.effort)
+
+    def submit(self, work, then, *, may_wait):
+        """Do the work, and note when."""
+        self.asked.append(self.now)
+        then(work())
+
+    def note(self, q, v, effort):
+        """Let a state come."""
+        self.now += STEP
+        self.robot.time_stamp = Time(sec=int(self.now), nanosec=int(1e9 * (self.now % 1.0)))
+        self.robot.states = SimpleNamespace(q=q, v=v, effort=effort)
+        self.one.note(self.robot)
+
+    def move(self, true, seconds):
+        """Let the states of a motion come."""
+        _, q, v, a = measured.swing(true, np.random.default_rng(1), seconds, 1.0 / STEP)
+        for state in zip(q, v, measured.efforts(true, q, v, a)):
+            self.note(*state)
+
+    def stand(self, true, poses, seconds):
+        """Let the states of rests come, one after the other."""
+        rng, still = np.random.default_rng(3), np.zeros(true.nv)
+        for _ in range(poses):
+            q = rng.uniform(-1.0, 1.0, true.nq)
+            for _ in range(int(seconds / poses / STEP)):
+                self.note(q, still, rbd_ros.gravity_torques(true, q))
+            self.note(q, still + 0.5, rbd_ros.gravity_torques(true, q))
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return an arm and the same arm with a payload."""
+    model = robot('ur5_robot.urdf')
+    return model, rbd_ros.with_payload(model, 'tool0', 1.1, (0.0, 0.02, 0.05))
+
+
+@pytest.mark.parametrize('poses', [0, 3])
+def test_a_payload_is_reported_once_a_minute_and_taken_back(arm, poses):
+    model, loaded = arm
+    check = Check(model)
+
+    def minute(true):
+        if poses:
+            check.stand(true, poses, 61.0)
+        else:
+            check.move(true, 61.0)
+    minute(loaded)
+    assert 'payload of about 1.1 kg at tool0 not declared' in check.one.diagnosis
+    assert check.said[-1] == check.one.diagnosis
+    minute(model)
+    minute(model)
+    assert check.one.diagnosis == ''
+    assert len(check.asked) <= 3 and np.all(np.diff(check.asked) >= 60.0 - STEP)
+
+
+def test_two_poses_say_nothing_and_another_robot_starts_anew(arm):
+    model, loaded = arm
+    check = Check(model)
+    check.stand(loaded, 2, 61.0)
+    assert len(check.asked) == 1 and check.one.diagnosis == ''
+    check.stand(loaded, 3, 61.0)
+    assert 'payload' in check.one.diagnosis
+    check.robot = SimpleNamespace(**vars(check.robot))
+    check.note(np.zeros(6), np.zeros(6), np.ones(6))
+    assert check.one.diagnosis == ''
+
+
+def test_the_other_sign_of_a_joint_is_reported(arm):
+    model, _ = arm
+    check, flip = Check(model), np.array([1, 1, -1, 1, 1, 1.0])
+    _, q, v, a = measured.swing(model, np.random.default_rng(1), 61.0, 1.0 / STEP)
+    for state in zip(q, v, flip * measured.efforts(model, q, v, a)):
+        check.note(*state)
+    assert 'the efforts of elbow_joint have the wrong sign' in check.one.diagnosis
