@@ -73,19 +73,25 @@ def main():
     options = parser.parse_args()
     table = defaultdict(list)
     work = list(tasks(options.kinds, options.cases, options.pairs, options.clean))
+    print(f'{"kind":20s} cases  named  value inside', flush=True)
     with get_context('spawn').Pool(options.workers) as pool:
-        for kinds, name, seed, ranks, inside, found in pool.imap(outcome, work, 8):
+        for kinds, name, seed, ranks, inside, found in pool.imap(outcome, work, 4):
             label = kinds[0] if len(kinds) == 1 else 'pairs' if kinds else 'clean'
+            if table and label not in table:
+                print(row(*list(table.items())[-1]), flush=True)
             good = (not found if label == 'clean' else ranks == [0] if len(kinds) == 1
                     else all(rank is not None and rank < 3 for rank in ranks))
             table[label].append((good, inside if len(kinds) == 1 else None))
             if options.failures and not (good and inside is not False):
-                print('failed:', kinds, name, seed, ranks, inside, found, flush=True)
-    print(f'{"kind":20s} cases  named  value inside')
-    for label, rows in table.items():
-        values = [inside for _, inside in rows if inside is not None]
-        share = f'{100.0 * np.mean(values):5.1f} %' if values else ''
-        print(f'{label:20s} {len(rows):5d} {100.0 * np.mean([x for x, _ in rows]):5.1f} % {share}')
+                print('failed:', *kinds, name, seed, ranks, inside, found, flush=True)
+    print(row(*list(table.items())[-1]))
+
+
+def row(label, cases):
+    """Return a line of the table."""
+    values = [inside for _, inside in cases if inside is not None]
+    share = f'{100.0 * np.mean(values):5.1f} %' if values else ''
+    return f'{label:20s} {len(cases):5d} {100.0 * np.mean([x for x, _ in cases]):5.1f} % {share}'
 
 
 if __name__ == '__main__':
