@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rbd_ros import ModelBuilder
 from rbd_ros.identification.diagnosis.detectors import beyond_limits
-from rbd_ros.identification.verdicts import _check_limits
+from rbd_ros.identification.verdicts import position_doubts
 from rbd_ros.model.configurations import out_of_range
 
 BODY = {'mass': 1.0, 'com': (0.5, 0.1, 0.2), 'inertia': (0.1, 0.2, 0.25)}
@@ -47,7 +47,7 @@ def test_positions_are_compared_with_the_limits_of_their_joint(name, joint):
         q = np.zeros((10, model.nq))
         q[:, column] = size * limit if limit < np.inf else 1e3
         named = joint in model.velocity_names and beyond and limit < np.inf
-        found = _check_limits(model, (SimpleNamespace(q=q),))
+        found = position_doubts(model, (SimpleNamespace(q=q),))
         assert len(found) == named
         assert not named or found[0].startswith(f'positions of {joint} lie beyond')
         # Those of dependent joints count where one configuration is checked.

@@ -37,7 +37,7 @@ class CheckMachine(RuleBasedStateMachine):
             model=model, workspace=Workspace(model), base_joint=None, time_stamp=Time(),
             convention=EffortConvention(), states=SimpleNamespace()) for model in MODELS]
         self.seen, self.judged, self.finding = None, False, ''
-        self.now, self.rest = 20_000.0, []      # stamps must not become negative
+        self.now, self.rest = 100.0, []
         self.change_robot(0)
 
     @rule(number=st.sampled_from([0, 1]))

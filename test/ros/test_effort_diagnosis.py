@@ -10,22 +10,21 @@ import numpy as np
 from planted import robot
 import pytest
 import rbd_ros
-from rbd_ros.control import EffortConvention
-from rbd_ros.ros.robot.effort_check import EffortCheck
+from rbd_ros.ros.robot.effort_diagnosis import EffortDiagnosis
 
 STEP = 0.02     # s between two states
 
 
 class Check:
-    """The check of a robot, whose worker works at once."""
+    """The diagnosis of a robot, whose worker works at once."""
 
     def __init__(self, model):
         self.asked, self.said, self.now = [], [], 1000.0
-        self.one = EffortCheck(SimpleNamespace(warning=lambda *words: self.said.append(words[0])),
-                               SimpleNamespace(submit=self.submit))
-        self.robot = SimpleNamespace(
-            model=model, workspace=rbd_ros.Workspace(model), base_joint=None,
-            convention=EffortConvention(), measured_torques=lambda v: self.robot.states.effort)
+        self.one = EffortDiagnosis(
+            SimpleNamespace(submit=self.submit),
+            SimpleNamespace(warning=lambda *words: self.said.append(words[0])))
+        self.robot = SimpleNamespace(model=model, base_joint=None,
+                                     measured_torques=lambda v: self.robot.states.effort)
 
     def submit(self, work, then, *, may_wait):
         """Do the work, and note when."""
@@ -73,11 +72,11 @@ def test_a_payload_is_reported_once_a_minute_and_taken_back(arm, poses):
         else:
             check.move(true, 61.0)
     minute(loaded)
-    assert 'payload of about 1.1 kg at tool0 not declared' in check.one.diagnosis
-    assert check.said[-1] == check.one.diagnosis
+    assert 'payload of about 1.1 kg at tool0 not declared' in check.one.finding
+    assert check.said[-1] == check.one.finding
     minute(model)
     minute(model)
-    assert check.one.diagnosis == ''
+    assert check.one.finding == ''
     assert len(check.asked) <= 3 and np.all(np.diff(check.asked) >= 60.0 - STEP)
 
 
@@ -85,12 +84,12 @@ def test_two_poses_say_nothing_and_another_robot_starts_anew(arm):
     model, loaded = arm
     check = Check(model)
     check.stand(loaded, 2, 61.0)
-    assert len(check.asked) == 1 and check.one.diagnosis == ''
+    assert len(check.asked) == 1 and check.one.finding == ''
     check.stand(loaded, 3, 61.0)
-    assert 'payload' in check.one.diagnosis
+    assert 'payload' in check.one.finding
     check.robot = SimpleNamespace(**vars(check.robot))
     check.note(np.zeros(6), np.zeros(6), np.ones(6))
-    assert check.one.diagnosis == ''
+    assert check.one.finding == ''
 
 
 def test_the_other_sign_of_a_joint_is_reported(arm):
@@ -99,4 +98,4 @@ def test_the_other_sign_of_a_joint_is_reported(arm):
     _, q, v, a = measured.swing(model, np.random.default_rng(1), 61.0, 1.0 / STEP)
     for state in zip(q, v, flip * measured.efforts(model, q, v, a)):
         check.note(*state)
-    assert 'the efforts of elbow_joint have the wrong sign' in check.one.diagnosis
+    assert 'the efforts of elbow_joint have the wrong sign' in check.one.finding

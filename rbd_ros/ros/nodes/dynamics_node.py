@@ -30,6 +30,7 @@ from rbd_ros.ros.parameters.parameters import (
     declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
 from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot, read_robot
 from rbd_ros.ros.robot.effort_check import EffortCheck
+from rbd_ros.ros.robot.effort_diagnosis import EffortDiagnosis
 from rbd_ros.ros.robot.read_model import check_task_link, require_stated_efforts
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.robot.robot_settings import RobotSettings
@@ -238,6 +239,7 @@ class DynamicsNode(LifecycleNode):
             self._alone), ChangeSettings, RobotSettings)
         self.forces = add(ExternalForces(select(ForceSettings), clocks, log), ForceSettings)
         self.effort_check = add(EffortCheck(log))
+        self.diagnosis = add(EffortDiagnosis(worker, log))
         law = self._make_law()
         self.publishing = add(Publishing(
             self, select(PublishingSettings), clocks, self.current, self.commands, law,
@@ -245,7 +247,8 @@ class DynamicsNode(LifecycleNode):
         loads = add(PayloadIdentification(self, self.current, report, log))
         self.listening = add(Subscriptions(
             self, select(ListeningSettings), clocks, self.current, self.publishing.answer,
-            (self.effort_check.note, loads.note, self.forces.note), self._on_jump, report, log),
+            (self.effort_check.note, self.diagnosis.note, loads.note, self.forces.note),
+            self._on_jump, report, log),
             ListeningSettings)
         self.answering = add(Services(
             select(ServiceSettings), clocks, self.current, log, self.check_parameters,
@@ -360,6 +363,7 @@ class DynamicsNode(LifecycleNode):
         self.commands.disturb()
         self.forces.reset()
         self.effort_check.reset()
+        self.diagnosis.reset()
         if self.robot is not None:
             self.robot.forget()
 

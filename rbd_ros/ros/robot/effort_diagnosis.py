@@ -1,0 +1,116 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Diagnose the efforts of a running robot; commands are none of its business."""
+
+from collections import deque
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from rbd_ros.errors import RbdError
+from rbd_ros.identification import prepare, Recording, Samples
+from rbd_ros.identification.diagnosis.diagnose import diagnose_samples
+from rbd_ros.identification.reduction import samples_of
+from rbd_ros.model.model import Model
+from rbd_ros.ros import convert
+from rbd_ros.ros.robot.effort_check import REST_SPEED, REST_TIME
+from rbd_ros.ros.robot.robot import Robot
+from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.report import Log, WARN
+from rbd_ros.ros.runtime.worker import Busy, Worker
+
+# States are collected every so many s, up to a number, and diagnosed once a minute.
+PERIOD, MAX_STATES, MINUTE = 0.02, 3000, 60.0
+# A motion is diagnosed if it lasts this long, s; otherwise poses, if there are so many, this far
+# apart, rad or m.
+MIN_MOTION, MIN_POSES, OTHER_POSE = 10.0, 3, 0.1
+# What is diagnosed: a node is no place to identify a robot. Share of the residual of a finding.
+KINDS, NUISANCE = ('sign', 'without_gravity', 'common_gain', 'gain', 'gravity_direction',
+                   'payload', 'zero_offset'), ('rotor',)
+MIN_EXPLAINED = 0.5
+
+
+class EffortDiagnosis(Part):
+    """
+    Diagnoses the states of the last minute in the worker's thread, at most once a minute.
+
+    Invariant: the states that are collected, and the finding, are of the current robot.
+
+    """
+
+    def __init__(self, worker: Worker, log: Log) -> None:
+        self._worker, self._log = worker, log
+        self._robot: Robot | None = None
+        self.finding = ''       # what is wrong; empty: nothing, as far as is known
+        self.reset()
+
+    def reset(self) -> None:
+        """Discard the states: time jumped."""
+        self._collected: deque[np.ndarray] = deque(maxlen=MAX_STATES)
+        self._next: float | None = None
+
+    def findings(self) -> Iterator[tuple[bytes, str]]:
+        """Yield what is wrong with the efforts."""
+        if self.finding:
+            yield WARN, self.finding
+
+    def note(self, robot: Robot) -> None:
+        """Take another complete state of the robot."""
+        if robot is not self._robot:
+            self._robot, self.finding = robot, ''
+            self.reset()
+        stamp, states = convert.seconds(robot.time_stamp), robot.states
+        last = self._collected[-1][0] if self._collected else -np.inf
+        if robot.base_joint is not None or last <= stamp < last + PERIOD:
+            return
+        if self._next is None or stamp < last:
+            self.reset()
+            self._next = stamp + MINUTE
+        row = np.concatenate(([stamp], states.q, states.v, robot.measured_torques(states.v)))
+        # Efforts are zero while brakes hold a robot.
+        if np.isfinite(row).all() and states.effort.any():
+            self._collected.append(row)
+        if stamp < self._next:
+            return
+        self._next = stamp + MINUTE
+        try:
+            self._worker.submit(partial(diagnosed, robot.model, np.array(self._collected)),
+                                partial(self._end, robot), may_wait=False)
+        except Busy:
+            return
+
+    def _end(self, robot: Robot, text: str) -> None:
+        if robot is self._robot:
+            self.finding = text
+            if text:
+                self._log.warning(text, 'diagnosis')
+
+
+def diagnosed(model: Model, states: np.ndarray) -> str:
+    """Return what is wrong with states, rows of stamp, q, v and torques; '' if nothing is."""
+    try:
+        samples = _samples(model, states) if len(states) else None
+        found = diagnose_samples(model, [samples], KINDS, NUISANCE).findings if samples else ()
+    except RbdError:    # too short, or with gaps: later ones may do
+        return ''
+    return '; '.join(one.advice for one in found if one.explains >= MIN_EXPLAINED)
+
+
+def _samples(model: Model, states: np.ndarray) -> Samples | None:
+    """Return the samples of a motion, or those of several poses; None: there are too few."""
+    nq, nv = model.nq, model.nv
+    time, q, v, tau = np.split(states, (1, 1 + nq, 1 + nq + nv), axis=1)
+    moves = np.max(np.abs(v), axis=1) > REST_SPEED
+    if np.sum(moves) * PERIOD >= MIN_MOTION:
+        return prepare(model, Recording('the states of the last minute', model.velocity_names,
+                                        time[:, 0] - time[0, 0], q, v, tau), delay=0.0)
+    poses: list[np.ndarray] = []
+    for rest in np.split(states[~moves], np.flatnonzero(np.diff(np.flatnonzero(~moves)) > 1) + 1):
+        mean = np.mean(rest, axis=0)
+        if len(rest) * PERIOD >= REST_TIME and all(
+                np.max(np.abs(mean[1:1 + nq] - one[1:1 + nq])) > OTHER_POSE for one in poses):
+            poses.append(mean)
+    if len(poses) < MIN_POSES:
+        return None
+    time, q, _, tau = np.split(np.array(poses), (1, 1 + nq, 1 + nq + nv), axis=1)
+    return samples_of(model, q, np.zeros_like(tau), np.zeros_like(tau), tau, time[:, 0])
