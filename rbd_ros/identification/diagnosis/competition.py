@@ -18,7 +18,7 @@ held-out samples]. Its deviations are those of the jackknife over the parts.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.identification.diagnosis.hypotheses import (
@@ -229,8 +229,9 @@ class Competition:
         for one, own in self.own(chosen):
             if one.kind in kinds:
                 joints = map(self.motion.model.velocity_names.index, one.change.joints)
-                factor[[*joints]] *= 1.0 + (one.change.fixed if sizes is None
-                                            or one.change.fixed is not None else sizes[own])
+                fixed: Any = one.change.fixed
+                factor[[*joints]] *= 1.0 + (fixed if sizes is None or fixed is not None
+                                            else sizes[own])
         return factor
 
     def _left(self, beta: np.ndarray, H: np.ndarray) -> np.ndarray:

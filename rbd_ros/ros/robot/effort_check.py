@@ -3,6 +3,7 @@
 """Check whether the measured efforts of a robot at rest match their convention."""
 
 from collections.abc import Iterator
+from itertools import compress
 
 import numpy as np
 from rbd_ros import spring_torques
@@ -37,7 +38,7 @@ class EffortCheck(Part):
     def reset(self) -> None:
         """Wait again for a robot at rest: time jumped."""
         self._first: float | None = None
-        self._count, self._sum = 0, np.zeros(1)
+        self._count, self._sum, self._known = 0, np.zeros(1), np.zeros(0, bool)
 
     def findings(self) -> Iterator[tuple[bytes, str]]:
         """Yield what is wrong with the efforts."""
@@ -64,15 +65,15 @@ class EffortCheck(Part):
             self._first, self._known = stamp, known
         self._count, self._sum = self._count + 1, self._sum + states.effort
         if self._count >= MIN_STATES and stamp - self._first >= REST_TIME:
-            names = np.array(robot.model.velocity_names)
+            names = robot.model.velocity_names
             constants = robot.convention.constants_of_states(names)
             torques = constants * self._sum / self._count - spring_torques(robot.model, states.q)
             self.finding = convention_mismatch(
-                robot.convention, names[known], torques[known],
+                robot.convention, [*compress(names, known)], torques[known],
                 robot.workspace.gravity_torques(states.q)[known])
             self._done = True
             if not known.all():
                 self._log.info('efforts at rest were compared without those of '
-                               f'{listed(names[~known])}, which are not measured')
+                               f'{listed([*compress(names, ~known)])}, which are not measured')
             if self.finding:
                 self._log.warning(self.finding)
