@@ -69,6 +69,14 @@ def put_element(screws, A, i, j, value):
 
 
 @helper
+def put_row3(screws, A, i, k, a):
+    """Write a part of a vector in columns k ... k + 2 of row i."""
+    put_element(screws, A, i, k, a[0])
+    put_element(screws, A, i, k + 1, a[1])
+    put_element(screws, A, i, k + 2, a[2])
+
+
+@helper
 def put_column(screws, A, i, j, V):
     """Write a part of a motion in rows i ... i + 5 of column j."""
     if sharing(screws):

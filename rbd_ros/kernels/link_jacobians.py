@@ -24,7 +24,7 @@ Garofalo et al. (28)-(33); Vlasblom (1.13), (2.3), (2.13), (2.21).
 
 import math
 
-from rbd_ros.kernels.coordinates import coordinate_at, put_column
+from rbd_ros.kernels.coordinates import coordinate, coordinate_at, put_column
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.joints import follows, has_quaternion, joint_pose
 from rbd_ros.kernels.lanes.lanes import entry, finite, only_screws, sharing
@@ -125,8 +125,10 @@ def write_jacobian(robot, screws, q, link_row, J, T):
     body, R, r = start_at_link(robot, screws, q, link_row)
     b = body
     while b > 0:
-        put_column(screws, J, 0, coordinate_at(robot, b), column_of_link(robot, screws, b, R, r))
-        R, r = step_to_parent(robot, screws, number(robot, b), q, R, r)
+        i = number(robot, b)
+        S = column_of_link(robot, screws, b, R, r)
+        put_column(screws, J, 0, coordinate(robot, screws, i), S)
+        R, r = step_to_parent(robot, screws, i, q, R, r)
         b = parent(robot, b)
     # Now (R, r) is the pose in the world.
     if link_row[0, 13] == 1.0:
@@ -200,8 +202,8 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
     W = W_with_own = rate = rate_with_own = bias = (zero, zero)
     b = body
     while b > 0:
-        k = coordinate_at(robot, b)
-        S = column_of_link(robot, screws, b, R, r)
+        i = number(robot, b)
+        k, S = coordinate(robot, screws, i), column_of_link(robot, screws, b, R, r)
         S_rate = ad(S, W)
         if rows is not None:
             put_column(screws, rows, 0, k, S)
@@ -214,7 +216,7 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
                                                      scale6(entry(a, k), S)))
         if not follows(robot, screws, b):
             W, rate = W_with_own, rate_with_own
-        R, r = step_to_parent(robot, screws, number(robot, b), q, R, r)
+        R, r = step_to_parent(robot, screws, i, q, R, r)
         b = parent(robot, b)
     # Now W is the twist of the link and (R, r) its pose in the root.
     if aligned:

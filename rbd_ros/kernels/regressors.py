@@ -39,7 +39,7 @@ columns 10 k ... 10 k + 9 of the results belong to its parameters.
 
 import math
 
-from rbd_ros.kernels.coordinates import clear_matrix, coordinate_at, put_element
+from rbd_ros.kernels.coordinates import clear_matrix, coordinate_at, put_element, put_row3
 from rbd_ros.kernels.jit.compiled import helper, long_kernel
 from rbd_ros.kernels.lanes.lanes import finite
 from rbd_ros.kernels.layout import (constant3, count, fits, GRAVITY, GROUND, load3, load33, load6,
@@ -125,10 +125,9 @@ def write_entries(screws, Y, i, c, x):
     """Write ten entries, as `row_entries` returns them, to row i; return a checksum."""
     mass, mc, moments, products = x
     put_element(screws, Y, i, c, mass)
-    for k in range(3):
-        put_element(screws, Y, i, c + 1 + k, mc[k])
-        put_element(screws, Y, i, c + 4 + k, moments[k])
-        put_element(screws, Y, i, c + 7 + k, products[k])
+    put_row3(screws, Y, i, c + 1, mc)
+    put_row3(screws, Y, i, c + 4, moments)
+    put_row3(screws, Y, i, c + 7, products)
     return mass + mc[0] + moments[0]
 
 

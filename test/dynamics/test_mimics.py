@@ -137,6 +137,7 @@ def test_matrices_fold_by_rows_and_columns(seed):
     assert_all_equal([got.M, got.g, got.com_jacobian, got.com],
                      [G.T @ M @ G, G.T @ g, J @ G, com])
     M_dot, C_dot, g_dot = t.matrices_dot(q_t, v_t, a_t)
+    w.matrices_dot(q, a, v)     # nothing of it may be left
     assert_all_equal(w.matrices_dot(q, v, a), [G.T @ M_dot @ G, G.T @ C_dot @ G, G.T @ g_dot])
     assert_all_equal(w.inverse_dynamics_derivatives(q, v, a),
                      [G.T @ X @ G for X in t.inverse_dynamics_derivatives(q_t, v_t, a_t)])
