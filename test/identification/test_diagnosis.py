@@ -127,6 +127,18 @@ def test_factors_are_excluded_on_request_and_nothing_is_refused():
         diagnose(one.described, [])
 
 
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_friction_shows_the_sign_where_nothing_else_does(sign):
+    # A light arm that turns slowly about the vertical.
+    model = (rbd_ros.ModelBuilder('turntable').link('base')
+             .link('arm', mass=1.0, com=(0.1, 0, 0), inertia=0.01 * np.eye(3))
+             .joint('turn', 'revolute', 'base', 'arm', axis=(0, 0, 1)).build())
+    true = with_friction(model, damping=[2.0], friction=[3.0])
+    one = measured.recording(true, 1, 30.0, noise=0.02, speed=0.5)
+    found = diagnose(model, replace(one, effort=sign * one.effort)).findings
+    assert [(x.kind, x.place) for x in found] == [('sign', 'turn')] * (sign < 0.0)
+
+
 def written(folder, one):
     """Write a case as files, and return the arguments of the command."""
     write_recording(folder / 'run.csv', one.recording())

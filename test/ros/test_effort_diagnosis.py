@@ -10,7 +10,7 @@ import numpy as np
 from planted import robot
 import pytest
 import rbd_ros
-from rbd_ros.ros.robot.effort_diagnosis import EffortDiagnosis
+from rbd_ros.ros.robot.effort_diagnosis import diagnosed, EffortDiagnosis
 
 STEP = 0.02     # s between two states
 
@@ -90,6 +90,19 @@ def test_two_poses_say_nothing_and_another_robot_starts_anew(arm):
     check.robot = SimpleNamespace(**vars(check.robot))
     check.note(np.zeros(6), np.zeros(6), np.ones(6))
     assert check.one.finding == ''
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_errors_of_three_poses_are_no_payload(arm, seed):
+    model, rng = arm[0], np.random.default_rng(seed)
+    rows = []
+    for k in range(3):
+        q = rng.uniform(-1.0, 1.0, model.nq)
+        effort = rbd_ros.gravity_torques(model, q)
+        effort = effort + 0.05 * np.max(np.abs(effort)) * rng.normal(size=model.nv)
+        rows += [[10.0 * k + STEP * i, *q, *np.zeros(model.nv), *effort] for i in range(50)]
+        rows += [[10.0 * k + 5.0, *q, *np.ones(model.nv), *effort]]
+    assert diagnosed(model, np.array(rows)) == ''
 
 
 def test_the_other_sign_of_a_joint_is_reported(arm):
