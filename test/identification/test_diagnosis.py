@@ -131,7 +131,7 @@ def test_factors_are_excluded_on_request_and_nothing_is_refused():
 def test_friction_shows_the_sign_where_nothing_else_does(sign):
     # A light arm that turns slowly about the vertical.
     model = (rbd_ros.ModelBuilder('turntable').link('base')
-             .link('arm', mass=1.0, com=(0.1, 0, 0), inertia=0.01 * np.eye(3))
+             .link('arm', mass=0.01, com=(0.01, 0, 0), inertia=1e-6 * np.eye(3))
              .joint('turn', 'revolute', 'base', 'arm', axis=(0, 0, 1)).build())
     true = with_friction(model, damping=[2.0], friction=[3.0])
     one = measured.recording(true, 1, 30.0, noise=0.02, speed=0.5)
