@@ -226,7 +226,7 @@ def beyond_limits(model: Model, size: np.ndarray) -> Detected | None:
         model.velocity_names, size.T, limit) if np.mean(x > BEYOND * most) > MAX_BEYOND}
     return Detected(tuple(names), f'efforts exceed the effort limits of the URDF: '
                     f'{listed(names.values())}; are they torques in N m, or currents? Find the '
-                    f'gains (identify_drive_gains, --scale); {CONFIRM}') if names else None
+                    f'gains (rbd_ros gains, --scale); {CONFIRM}') if names else None
 
 
 CONFIRM = ('if the efforts are torques and the description is wrong, confirm it with '

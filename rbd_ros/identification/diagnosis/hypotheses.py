@@ -233,7 +233,7 @@ def _factors(sizes: np.ndarray, model: Model) -> np.ndarray:
 
 
 MULTIPLES = ('efforts are multiples of the torques of the URDF, {times}: they look like currents '
-             'or have wrong gains. Find the gains (identify_drive_gains), or apply these with '
+             'or have wrong gains. Find the gains (rbd_ros gains), or apply these with '
              f'--scale {{scale}}; {CONFIRM}')
 NO_SCALE = 'leave out --scale'
 
