@@ -74,8 +74,8 @@ lint: $(STAMPS)/package $(ALL_TESTS) ## ruff, import-linter, mypy, hadolint, and
 	$(BIN)/ament_pep257 rbd_ros launch benchmark examples doc setup.py
 	$(BIN)/hadolint docker/Dockerfile
 
-stubs: ## what checkers of types see of lazy names: rbd_ros/**/__init__.pyi
-	@$(PYTHON) test/stubs.py
+stubs: $(STAMPS)/package ## what checkers of types see of lazy names: rbd_ros/**/__init__.pyi
+	@$(BIN)/python test/stubs.py
 
 params: $(STAMPS)/package ## files that follow from declared parameters and control laws: config/*.param.yaml
 	@$(BIN)/python test/parameter_files.py
