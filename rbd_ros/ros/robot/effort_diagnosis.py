@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnose the efforts of a running robot; commands are none of its business."""
 
-from collections import deque
 from collections.abc import Iterator
 from functools import partial
+from math import inf
 
 import numpy as np
 from rbd_ros.errors import RbdError
@@ -41,13 +41,13 @@ class EffortDiagnosis(Part):
     def __init__(self, worker: Worker, log: Log) -> None:
         self._worker, self._log = worker, log
         self._robot: Robot | None = None
+        self._rows = np.zeros((0, 0))   # of the last states, in turn
         self.finding = ''       # what is wrong; empty: nothing, as far as is known
         self.reset()
 
     def reset(self) -> None:
         """Discard the states: time jumped."""
-        self._collected: deque[np.ndarray] = deque(maxlen=MAX_STATES)
-        self._next: float | None = None
+        self._count, self._next = 0, inf
 
     def findings(self) -> Iterator[tuple[bytes, str]]:
         """Yield what is wrong with the efforts."""
@@ -58,24 +58,26 @@ class EffortDiagnosis(Part):
         """Take another complete state of the robot."""
         if robot is not self._robot:
             self._robot, self.finding = robot, ''
+            self._rows = np.zeros((MAX_STATES, 1 + robot.model.nq + 2 * robot.model.nv))
             self.reset()
         stamp, states = convert.seconds(robot.time_stamp), robot.states
-        last = self._collected[-1][0] if self._collected else -np.inf
+        last = self._rows[(self._count - 1) % MAX_STATES, 0] if self._count else -inf
         if robot.base_joint is not None or last <= stamp < last + PERIOD:
             return
-        if self._next is None or stamp < last:
+        if self._next == inf or stamp < last:
             self.reset()
             self._next = stamp + MINUTE
         row = np.concatenate(([stamp], states.q, states.v, robot.measured_torques(states.v)))
         # Efforts are zero while brakes hold a robot.
         if np.isfinite(row).all() and states.effort.any():
-            self._collected.append(row)
+            self._rows[self._count % MAX_STATES], self._count = row, self._count + 1
         if stamp < self._next:
             return
         self._next = stamp + MINUTE
         try:
-            self._worker.submit(partial(diagnosed, robot.model, np.array(self._collected)),
-                                partial(self._end, robot), may_wait=False)
+            rows = np.roll(self._rows[:self._count], -self._count, axis=0)      # by time
+            self._worker.submit(partial(diagnosed, robot.model, rows), partial(self._end, robot),
+                                may_wait=False)
         except Busy:
             return
 
