@@ -151,8 +151,8 @@ def test_an_error_in_a_transition_leaves_the_node_unconfigured_and_it_may_be_tri
         monkeypatch, capfd):
     node = DynamicsNode(parameter_overrides=[Parameter('autostart', value=False)])
     with monkeypatch.context() as patch:
-        patch.setattr('rbd_ros.ros.services.dynamics_services.Services.methods',
-                      lambda self: 1 / 0)
+        patch.setattr('rbd_ros.ros.services.dynamics_services.Services.answers',
+                      property(lambda self: 1 / 0))
         assert node.trigger_configure() == TransitionCallbackReturn.ERROR
     assert 'on_configure: ZeroDivisionError' in capfd.readouterr().err
     assert node._state_machine.current_state[1] == 'unconfigured'

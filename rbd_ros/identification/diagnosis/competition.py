@@ -120,7 +120,7 @@ class Competition:
         self.whole = self.G.sum(axis=0)
         self.fold = np.arange(blocks) % FOLDS
         self.by_fold = np.array([self.G[self.fold == f].sum(axis=0) for f in range(FOLDS)])
-        self.total = np.maximum(self.whole[:, -1, -1], np.finfo(float).tiny)
+        self.total = np.where(self.active, self.whole[:, -1, -1], 1.0)
         self.count = self.rows / self._correlation()
         self.price = np.log(max(np.sum(self.count), 2.0))
 
