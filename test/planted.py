@@ -42,7 +42,7 @@ def clean(name, rng):
 
 # Mistakes are planted where they change the efforts of a joint by at least this share of their
 # RMS: others, such as the mass of a link that turns about its centre of mass, nobody notices.
-NOTICED = 0.03
+NOTICED, TRIES = 0.03, 20
 MODELLED = ('payload', 'link_mass', 'zero_offset', 'rotor', 'spring')
 
 
@@ -73,14 +73,14 @@ class Case:
     def plant(self, kind):
         """Plant a mistake of a kind, where it changes the efforts of a joint visibly."""
         before = self._efforts()
-        while True:
+        for last in np.arange(TRIES) == TRIES - 1:
             state = copy(self)
             state.scale, state.taken = self.scale.copy(), [*self.taken]
             state.change, state.planted = [*self.change], dict(self.planted)
             state.planted[kind] = getattr(state, f'_{kind}')()
             change = np.std(state._efforts() - before, axis=0) + np.abs(np.mean(
                 state._efforts() - before, axis=0))
-            if kind not in MODELLED or np.any(change > NOTICED * np.sqrt(np.mean(
+            if last or kind not in MODELLED or np.any(change > NOTICED * np.sqrt(np.mean(
                     before ** 2, axis=0))):
                 self.__dict__ = state.__dict__
                 return self
