@@ -123,10 +123,7 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         free = fit(model, part, consistent=False)
         uncertainty = _torque_uncertainty(part, found)
         figures |= _figures(found, uncertainty)
-        drives = [kind for kind, column in (('rotor', 'rotor'), ('torque_offset', 'offset'))
-                  if column in found.parameters.columns]
-        said = {kind: text for one in samples
-                for kind, text in effort_doubts(model, one, drives).items()}
+        said = {kind: text for one in samples for kind, text in effort_doubts(model, one).items()}
         mistakes = [said.pop(kind) for kind in CERTAIN if kind in said]
         reasons = (_check_delay(samples) or mistakes or position_doubts(model, samples)
                    or _check_signs(part, free))

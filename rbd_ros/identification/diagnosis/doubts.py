@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doubts about recordings that a fit of the robot's parameters would not notice."""
 
-from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
+from rbd_ros._internal.text import listed
 from rbd_ros.identification.diagnosis.competition import MASSES
 from rbd_ros.identification.diagnosis.detectors import beyond_limits
 from rbd_ros.identification.diagnosis.diagnose import diagnose_samples, Diagnosis
@@ -13,7 +13,7 @@ from rbd_ros.identification.diagnosis.hypotheses import FACTORS, HYPOTHESES, wor
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 
-# What a fit of friction and rotors explains.
+# What a fit explains beside friction.
 DRIVES = ('rotor', 'torque_offset')
 RIVALS = ('payload', 'gravity_direction', 'zero_offset', 'spring')
 # Factors of all joints within 1/FACTOR ... FACTOR may be errors of the masses; those of a single
@@ -22,16 +22,16 @@ RIVALS = ('payload', 'gravity_direction', 'zero_offset', 'spring')
 MAX_FACTOR, MAX_JOINT_FACTOR, MAX_WEAK_FACTOR, WEAK = 1.5, 1.8, 5.0, 0.1
 ROUNDS = 4      # How often large factors are undone.
 MAX_LEFT = 0.5  # Largest share of the RMS efforts of a joint whose factor is known.
+UNSURE = 0.2    # Deviation of a factor that is not known, as a share of the factor.
 
 
-def effort_doubts(model: Model, samples: Samples, drives: Collection[str] = DRIVES
-                  ) -> dict[str, str]:
+def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
     """
     Return why efforts look like other quantities than the torques of the joints, by kind.
 
     A fit adapts masses to any factor of the efforts, so these are compared with the description.
-    What a fit finds by itself, with ``drives`` beside friction, competes, but is no doubt; nor are
-    factors that may be errors of the masses.
+    What a fit finds by itself competes, but is no doubt; nor are factors that may be errors of the
+    masses.
 
     """
     limits = beyond_limits(model, np.abs(samples.tau))
@@ -44,7 +44,7 @@ def effort_doubts(model: Model, samples: Samples, drives: Collection[str] = DRIV
     for _ in range(ROUNDS):
         # Errors of the masses are in proportion to the torques, once factors are undone.
         found = diagnose_samples(model, [replace(samples, tau=samples.tau / factor)], kinds,
-                                 (MASSES, *drives))
+                                 (MASSES, *DRIVES))
         # Orders are compared once, because that takes long.
         kinds = [kind for kind in kinds if not HYPOTHESES[kind].compare]
         doubts |= {one.kind: one.advice for one in found.findings if HYPOTHESES[one.kind].compare}
@@ -67,23 +67,27 @@ def effort_doubts(model: Model, samples: Samples, drives: Collection[str] = DRIV
     most = np.where(strength < WEAK * np.max(strength), MAX_WEAK_FACTOR, MAX_JOINT_FACTOR)
     if np.median(size) > np.log(MAX_FACTOR) or np.any(size > np.log(most)):
         # How large they are if the masses are right.
-        factor = _factors(model, diagnose_samples(
-            model, [replace(samples, tau=samples.tau * np.sign(factor))],
-            ('common_gain', 'gain', 'current'), drives))
-        kind, changed = 'common_gain' if np.ptp(factor) == 0.0 else 'current', factor != 1.0
+        found = diagnose_samples(model, [replace(samples, tau=samples.tau * np.sign(factor))],
+                                 ('common_gain', 'gain', 'current'), DRIVES)
+        factor = _factors(model, found)
+        unsure = _factors(model, found, 'deviation') > UNSURE * np.abs(factor)
+        kind = 'common_gain' if np.ptp(factor) == 0.0 else 'current'
+        changed = (factor != 1.0) & (~unsure | (kind == 'common_gain'))
         if np.any(changed):
-            doubts[kind] = HYPOTHESES[kind].text.format(**words_of_factors(
-                names[changed], factor[changed]))
+            words = words_of_factors(names[changed], factor[changed])
+            if len(rest := names[(factor != 1.0) & ~changed]):
+                words['scale'] += f' (the factors of {listed(rest)} are not known)'
+            doubts[kind] = HYPOTHESES[kind].text.format(**words)
     return doubts
 
 
-def _factors(model: Model, found: Diagnosis) -> np.ndarray:
-    """Return the factors of the efforts, (nv,), that findings contain."""
+def _factors(model: Model, found: Diagnosis, label: str = 'value') -> np.ndarray:
+    """Return the factors of the efforts, (nv,), that findings contain, or their deviations."""
     factor = np.ones(model.nv)
     for one in found.findings:
         if one.kind in FACTORS:
             own = [model.velocity_names.index(name) for name in one.joints]
-            factor[own] *= np.asarray(one.value, float)
+            factor[own] *= np.asarray(getattr(one, label) or 0.0, float)
     return factor
 
 
