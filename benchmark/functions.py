@@ -247,6 +247,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'batch.world_jacobian_dot': batched(batch.world_jacobian_dot, *many[:2], tip),
 
         'identification.base_parameters': made(identification.base_parameters, model),
+        'identification.diagnose': sampled(identification.diagnose, model, recording),
         'identification.estimate_delay': sampled(identification.estimate_delay, model, samples),
         'identification.excitation_limits': made(identification.excitation_limits, model),
         # Without effort limits: friction exceeds those of Talos' grippers.
