@@ -284,8 +284,8 @@ def test_fault_64_what_is_no_robot_is_refused(function, arguments):
 def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
     listed_here = {function.__name__ for function, _ in FUNCTIONS}
     # Those of a robot alone, or of other things than numbers; they have tests of their own.
-    others = {'base_parameters', 'constraint_forces', 'drive_parameter_names',
-              'diagnose', 'drive_parameters', 'estimate_delay', 'excitation_limits', 'excite', 'fit',
+    others = {'base_parameters', 'constraint_forces', 'diagnose', 'drive_parameter_names',
+              'drive_parameters', 'estimate_delay', 'excitation_limits', 'excite', 'fit',
               'fit_payload', 'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
               'identify_drive_gains', 'inertial_parameter_names', 'inertial_parameters',
               'inverse_dynamics_derivative', 'load_constraints', 'load_drives',

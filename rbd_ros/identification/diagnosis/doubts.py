@@ -63,9 +63,8 @@ def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
     factor[unknown] = 1.0
     if np.any(factor < 0.0):
         doubts['sign'] = wrong_sign_message(names[factor < 0.0])
-    size = np.abs(np.log(np.abs(factor)))
     most = np.where(strength < WEAK * np.max(strength), MAX_WEAK_FACTOR, MAX_JOINT_FACTOR)
-    if np.median(size) > np.log(MAX_FACTOR) or np.any(size > np.log(most)):
+    if _are_large(factor, most):
         # How large they are if the masses are right.
         found = diagnose_samples(model, [replace(samples, tau=samples.tau * np.sign(factor))],
                                  ('common_gain', 'gain', 'current'), DRIVES)
@@ -73,12 +72,18 @@ def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
         unsure = _factors(model, found, 'deviation') > UNSURE * np.abs(factor)
         kind = 'common_gain' if np.ptp(factor) == 0.0 else 'current'
         changed = (factor != 1.0) & (~unsure | (kind == 'common_gain'))
-        if np.any(changed):
+        if _are_large(np.where(changed, factor, 1.0), most):
             words = words_of_factors(names[changed], factor[changed])
             if len(rest := names[(factor != 1.0) & ~changed]):
                 words['scale'] += f' (the factors of {listed(rest)} are not known)'
             doubts[kind] = HYPOTHESES[kind].text.format(**words)
     return doubts
+
+
+def _are_large(factor: np.ndarray, most: np.ndarray) -> bool:
+    """Return whether factors are no errors of the masses; ``most``: of each joint, (nv,)."""
+    size = np.abs(np.log(np.abs(factor)))
+    return bool(np.median(size) > np.log(MAX_FACTOR) or np.any(size > np.log(most)))
 
 
 def _factors(model: Model, found: Diagnosis, label: str = 'value') -> np.ndarray:
