@@ -236,25 +236,15 @@ def test_modes_are_switched_without_a_step(rig):
         assert relative_error(command, goal) < TOLERANCE
 
 
-def test_a_mode_holds_where_it_is_switched_on(rig):
+@pytest.mark.parametrize('label, before, after', [
+    ('mode', 'gravity', 'computed_torque'), ('without_reference', 'float', 'hold')])
+def test_a_robot_is_held_where_holding_is_switched_on(rig, label, before, after):
     q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7), mode='gravity', blend_time=0.0)
+    assert rig.start(q, np.zeros(7), **{label: before}, blend_time=0.0)
     moved = q + 0.05
     for part in np.linspace(0.0, 1.0, 20):
         rig.step(q + part * 0.05, np.zeros(7))
-    assert rig.give('mode', 'computed_torque')
-    for _ in range(150):
-        command = rig.step(moved, np.zeros(7))
-    assert relative_error(command, gravity_torques(rig.model, moved)) < TOLERANCE
-
-
-def test_a_robot_that_floated_is_held_where_it_was_left(rig):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7), without_reference='float', blend_time=0.0)
-    moved = q + 0.05
-    for part in np.linspace(0.0, 1.0, 20):
-        rig.step(q + part * 0.05, np.zeros(7))
-    assert rig.give('without_reference', 'hold')
+    assert rig.give(label, after)
     for _ in range(150):
         command = rig.step(moved, np.zeros(7))
     assert relative_error(command, gravity_torques(rig.model, moved)) < TOLERANCE
