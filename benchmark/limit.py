@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import rbd_ros
 from rbd_ros import batch
-from rbd_ros.kernels import layout
 from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
+from rbd_ros.kernels.tree import layout
 from robots import robots
 from timing import one_core, options, save, take_turns
 

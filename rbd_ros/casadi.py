@@ -28,7 +28,7 @@ from rbd_ros.codegen.functions import FUNCTIONS, SHORT
 from rbd_ros.codegen.graph import Graph
 from rbd_ros.codegen.interpretation import interpreted
 from rbd_ros.codegen.tracing import trace
-from rbd_ros.kernels.vectors import quaternion_rotation
+from rbd_ros.kernels.tree.vectors import quaternion_rotation
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.kernels import batch_dynamics, newton_euler_derivatives
+from rbd_ros.kernels.derivatives import newton_euler_derivatives
+from rbd_ros.kernels.states import batch_dynamics
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import scratch
-from rbd_ros.workspace.lanes import Closed, lanes_of, States
-from rbd_ros.workspace.maps import matrix
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.lanes import Closed, lanes_of, States
+from rbd_ros.workspace.memory.maps import matrix
+from rbd_ros.workspace.memory.results import cut_derivatives, derivative_layout, Derivatives
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.results import cut_derivatives, derivative_layout, Derivatives
-from rbd_ros.workspace.robot_arrays import RobotArrays
 
 
 def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:

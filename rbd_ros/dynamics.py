@@ -21,20 +21,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.kernels import articulated_bodies, batch_dynamics, composite_bodies, newton_euler
+from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
+from rbd_ros.kernels.states import batch_dynamics
 from rbd_ros.model.arguments import (
     number, one_or_rows, real_array, rows, split_motion, Wrenches)
-from rbd_ros.model.configurations import checked
-from rbd_ros.model.friction import direction, friction
+from rbd_ros.model.changes.friction import direction, friction
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import scratch
-from rbd_ros.workspace.lanes import Closed, lanes_of, shape, States
-from rbd_ros.workspace.maps import columns, matrix, same, torques
+from rbd_ros.model.positions.configurations import checked
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.lanes import Closed, lanes_of, shape, States
+from rbd_ros.workspace.memory.maps import columns, matrix, same, torques
+from rbd_ros.workspace.memory.results import (
+    CHRISTOFFEL, cut_terms, DynamicsTerms, Factorization, is_body_form, term_layout)
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.results import (CHRISTOFFEL, cut_terms, DynamicsTerms, Factorization,
-                                       is_body_form, term_layout)
-from rbd_ros.workspace.robot_arrays import RobotArrays
 
 
 def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:

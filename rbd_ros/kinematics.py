@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.kernels import batch_kinematics, centroidal, link_jacobians, link_poses
+from rbd_ros.kernels import centroidal, link_jacobians
+from rbd_ros.kernels.states import batch_kinematics
+from rbd_ros.kernels.tree import link_poses
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import scratch
-from rbd_ros.workspace.lanes import lanes_of, shape, States
-from rbd_ros.workspace.maps import columns, same
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.lanes import lanes_of, shape, States
+from rbd_ros.workspace.memory.maps import columns, same
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.robot_arrays import RobotArrays
 
 
 JACOBIANS, COM, COM_JACOBIANS = shape(6, -1), shape(3), shape(3, -1)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from rbd_ros.cli import progress
+from rbd_ros.cli.common import progress
 from rbd_ros.kernels.jit import compiled
 
 # Lock files shared by the processes of one run; their contents do not matter.

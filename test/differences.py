@@ -4,8 +4,8 @@
 
 import numpy as np
 import pytest
-from rbd_ros.model.configurations import integrate, random_configuration
 from rbd_ros.model.joints import KINDS
+from rbd_ros.model.positions.configurations import integrate, random_configuration
 from robots import example_urdf, load_quietly, random_tree
 
 # Step of central differences: truncation falls with its square, rounding grows with its inverse.

@@ -12,8 +12,8 @@ import rbd_ros
 from rbd_ros.identification import Recording
 from rbd_ros.identification.diagnosis.hypotheses import leaves
 from rbd_ros.model import with_friction, with_springs
+from rbd_ros.model.changes.inertial import moving_bodies
 from rbd_ros.model.constraints import rebuild
-from rbd_ros.model.inertial import moving_bodies
 from rbd_ros.model.se3 import rotation_from_rpy
 from robots import example_urdf, load_quietly
 

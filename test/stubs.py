@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from rbd_ros.batch.threads import Progress
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.results import Derivatives, DynamicsTerms
+from rbd_ros.workspace.memory.results import Derivatives, DynamicsTerms
 """
 
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.kernels import batch_kinematics, centroidal
+from rbd_ros.kernels import centroidal
+from rbd_ros.kernels.states import batch_kinematics
 from rbd_ros.kinematics import COM_JACOBIANS, JACOBIANS
-from rbd_ros.workspace import scratch
-from rbd_ros.workspace.lanes import lanes_of, shape, States
-from rbd_ros.workspace.maps import columns
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.lanes import lanes_of, shape, States
+from rbd_ros.workspace.memory.maps import columns
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.robot_arrays import RobotArrays
 
 
 class CentroidalMethods(RobotArrays):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
 

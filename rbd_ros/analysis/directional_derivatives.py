@@ -3,8 +3,8 @@
 """
 Derivatives of inverse, forward and hybrid dynamics with respect to any scalar p, in O(n).
 
-`rbd_ros.kernels.directional_derivatives` explains the recursions; Kim's tables as printed are in
-`rbd_ros.textbook.directional_tables`. Errors are those of `rbd_ros.dynamics`.
+`rbd_ros.kernels.derivatives.directional_derivatives` explains the recursions; Kim's tables as
+printed are in `rbd_ros.textbook.directional_tables`. Errors are those of `rbd_ros.dynamics`.
 
 """
 
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.kernels import directional_derivatives as kernels
+from rbd_ros.kernels.derivatives import directional_derivatives as kernels
 from rbd_ros.model.arguments import Wrenches
-from rbd_ros.workspace import scratch
 from rbd_ros.workspace.body_changes import body_changes, check_direction
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.variation import check_variation, Variation
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import number, one_or_rows
-from rbd_ros.model.drives import check_columns, COLUMNS, USUAL
-from rbd_ros.model.friction import direction, friction_terms
+from rbd_ros.model.changes.drives import check_columns, COLUMNS, USUAL
+from rbd_ros.model.changes.friction import direction, friction_terms
 from rbd_ros.model.model import Model
 
 

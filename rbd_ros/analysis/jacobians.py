@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.kernels import batch_kinematics, link_jacobians
+from rbd_ros.kernels import link_jacobians
+from rbd_ros.kernels.states import batch_kinematics
 from rbd_ros.kinematics import JACOBIANS
 from rbd_ros.model.arguments import finite_vector
-from rbd_ros.model.configurations import checked
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import checked
 from rbd_ros.model.se3 import skew
-from rbd_ros.workspace import scratch
-from rbd_ros.workspace.lanes import lanes_of, shape, States
-from rbd_ros.workspace.maps import columns, matrix, same
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.lanes import lanes_of, shape, States
+from rbd_ros.workspace.memory.maps import columns, matrix, same
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
 JACOBIAN_AND_RATE = 'J, J_dot : ndarray, shape (6, nv)'

@@ -17,13 +17,14 @@ from numpy.typing import ArrayLike
 from rbd_ros.analysis.regressors import christoffel_share, RegressorMethods
 from rbd_ros.derivatives import DerivativeMethods
 from rbd_ros.dynamics import DynamicsMethods
-from rbd_ros.kernels import composite_body_rates, matrix_derivatives, parameter_matrices
+from rbd_ros.kernels.derivatives import (
+    composite_body_rates, matrix_derivatives, parameter_matrices)
 from rbd_ros.model.arguments import Wrenches
-from rbd_ros.workspace import scratch
-from rbd_ros.workspace.maps import matrix_by_coordinates, matrix_by_parameters, rows
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.maps import matrix_by_coordinates, matrix_by_parameters, rows
+from rbd_ros.workspace.memory.results import (
+    Factorization, is_body_form, MatricesDot, ParameterDerivatives)
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.results import (Factorization, is_body_form, MatricesDot,
-                                       ParameterDerivatives)
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
            'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',

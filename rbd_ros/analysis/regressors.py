@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.kernels import batch_dynamics, regressors
+from rbd_ros.kernels import regressors
+from rbd_ros.kernels.states import batch_dynamics
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import scratch
-from rbd_ros.workspace.lanes import lanes_of, States
-from rbd_ros.workspace.maps import rows, same
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.lanes import lanes_of, States
+from rbd_ros.workspace.memory.maps import rows, same
+from rbd_ros.workspace.memory.results import Factorization, is_body_form
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.results import Factorization, is_body_form
-from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
 

@@ -18,10 +18,10 @@ from rbd_ros.errors import ModelError
 from rbd_ros.kernels.task_space import task_space, UNMOVED
 from rbd_ros.model.arguments import choice, number
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import scratch
 from rbd_ros.workspace.base import WorkspaceBase
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.results import Frame, FRAMES, TaskSpaceDynamics
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.results import Frame, FRAMES, TaskSpaceDynamics
 
 __all__ = ['characteristic_length', 'task_space_dynamics', 'TaskSpaceDynamics']
 LENGTH_SHARE = 0.2    # unit of length of condition numbers over distance from root to link

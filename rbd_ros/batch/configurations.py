@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from rbd_ros.batch.results import results_of
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.errors import RbdError
-from rbd_ros.model import configurations
 from rbd_ros.model.arguments import number, rows
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import moved, step_between, with_unit_quaternions
-from rbd_ros.workspace.lanes import as_written, Outputs
+from rbd_ros.model.positions import configurations
+from rbd_ros.model.positions.steps import moved, step_between, with_unit_quaternions
+from rbd_ros.workspace.memory.lanes import as_written, Outputs
 
 POSITIONS = Outputs(lambda model, n: [(model.nq,)], as_written)
 STEPS = Outputs(lambda model, n: [(model.nv,)], as_written)

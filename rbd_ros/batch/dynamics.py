@@ -13,19 +13,19 @@ from rbd_ros.batch.results import results_of
 from rbd_ros.batch.tasks import Given, Problem, problem_of, solve
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.derivatives import shape_of_derivatives
-from rbd_ros.kernels.batch_dynamics import (
+from rbd_ros.kernels.states.batch_dynamics import (
     coupled_derivatives_states, coupled_forward_states, coupled_hybrid_states,
     forward_derivatives_states, forward_dynamics_states, hybrid_dynamics_states)
 from rbd_ros.model.arguments import check_model, masks, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import scratch
 from rbd_ros.workspace.documentation import documented_for_states
-from rbd_ros.workspace.lanes import (
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.lanes import (
     as_written, Closed, lanes_of, Outputs, scratch_buffers, shape, Task)
-from rbd_ros.workspace.quantity import task_of
-from rbd_ros.workspace.results import (
+from rbd_ros.workspace.memory.results import (
     cut_derivatives, cut_terms, Derivatives)
-from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
+from rbd_ros.workspace.quantity import task_of
 
 
 def _path(workspace: RobotArrays) -> np.ndarray:

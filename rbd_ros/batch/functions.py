@@ -17,7 +17,7 @@ from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.documentation import states_doc
-from rbd_ros.workspace.lanes import Task
+from rbd_ros.workspace.memory.lanes import Task
 from rbd_ros.workspace.quantity import function_of, task_of
 from rbd_ros.workspace.workspace import workspace_of
 

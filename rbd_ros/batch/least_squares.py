@@ -22,7 +22,7 @@ from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_vector, one_or_rows, rows
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.lanes import Scratch
+from rbd_ros.workspace.memory.lanes import Scratch
 from rbd_ros.workspace.quantity import task_of
 from rbd_ros.workspace.workspace import workspace_of
 

@@ -23,10 +23,10 @@ import numpy as np
 from rbd_ros import batch
 from rbd_ros.dynamics import spring_torques
 from rbd_ros.errors import StateError
-from rbd_ros.model.closure import moved_closed
-from rbd_ros.model.configurations import independent_positions, normalize
-from rbd_ros.model.friction import friction as joint_friction
+from rbd_ros.model.changes.friction import friction as joint_friction
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.closure import moved_closed
+from rbd_ros.model.positions.configurations import independent_positions, normalize
 from rbd_ros.workspace.passive_joints import passive_friction, velocity_map
 
 FASTEST = 1e3           # largest ds/dt: toppra needs a limit

@@ -9,15 +9,17 @@ from numpy.typing import ArrayLike
 from rbd_ros.analysis.regressors import number_of_parameters
 from rbd_ros.batch.tasks import Given, solve
 from rbd_ros.batch.threads import Progress
-from rbd_ros.kernels.batch_dynamics import inverse_dynamics_states, transposed_product_states
 from rbd_ros.kernels.lanes.lanes import WIDTH
-from rbd_ros.kernels.layout import ARMATURE, INERTIA
+from rbd_ros.kernels.states.batch_dynamics import (
+    inverse_dynamics_states, transposed_product_states)
+from rbd_ros.kernels.tree.layout import ARMATURE, INERTIA
 from rbd_ros.model.body_table import PSEUDO_ENTRIES
-from rbd_ros.model.inertial import check_parameters, pseudo_inertia_of_parameters
+from rbd_ros.model.changes.inertial import check_parameters, pseudo_inertia_of_parameters
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.lanes import as_written, Outputs, Scratch, scratch_buffers, shape, Task
-from rbd_ros.workspace.robot_arrays import RobotArrays
-from rbd_ros.workspace.scratch import body_table
+from rbd_ros.workspace.memory.lanes import (
+    as_written, Outputs, Scratch, scratch_buffers, shape, Task)
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
+from rbd_ros.workspace.memory.scratch import body_table
 from rbd_ros.workspace.workspace import workspace_of
 
 

@@ -12,7 +12,7 @@ from rbd_ros.errors import StateError
 from rbd_ros.kernels.lanes.lanes import LINE, on_lines
 from rbd_ros.model.arguments import shown
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.lanes import as_written, Outputs
+from rbd_ros.workspace.memory.lanes import as_written, Outputs
 
 
 def new_array(shape: tuple[int, ...]) -> np.ndarray:

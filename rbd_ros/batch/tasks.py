@@ -18,14 +18,14 @@ from rbd_ros.batch.results import new_array, ready_made, results_of
 from rbd_ros.batch.threads import CHUNK, compute, Progress
 from rbd_ros.batch.wrenches import batch_wrenches, BatchWrenches, NO_WRENCHES
 from rbd_ros.errors import RbdError
-from rbd_ros.kernels import closed_loop_states
-from rbd_ros.kernels.batch_dynamics import DONE
 from rbd_ros.kernels.jit.compiled import prepare
 from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.kernels.lanes.lanes import WIDTH
+from rbd_ros.kernels.states import closed_loops
+from rbd_ros.kernels.states.batch_dynamics import DONE
 from rbd_ros.model.arguments import rows, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.lanes import Scratch, scratch_table, Task
+from rbd_ros.workspace.memory.lanes import Scratch, scratch_table, Task
 from rbd_ros.workspace.workspace import workspace_of
 
 # Numbers of results that are computed at once where the kernels do not write them in place: they
@@ -137,7 +137,7 @@ class Problem(NamedTuple):
             return 0
         workspace: Any = workspace_of(self.model)
         Q, *rest = [x[start:stop] for x in self.states]
-        bad = run_kernel(getattr(closed_loop_states, closed.kernel), *closed.arrays(workspace), Q,
+        bad = run_kernel(getattr(closed_loops, closed.kernel), *closed.arrays(workspace), Q,
                          *rest, *blocks)
         return stop - start if bad == DONE else bad
 

@@ -11,9 +11,9 @@ from rbd_ros.analysis.friction_regressors import friction_regressor
 from rbd_ros.analysis.regressors import torque_regressor
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model, finite_vector, number, one_or_rows, rows
-from rbd_ros.model.drives import COLUMNS, drive_parameter_names
-from rbd_ros.model.friction import direction, friction_terms
-from rbd_ros.model.inertial import inertial_parameter_names
+from rbd_ros.model.changes.drives import COLUMNS, drive_parameter_names
+from rbd_ros.model.changes.friction import direction, friction_terms
+from rbd_ros.model.changes.inertial import inertial_parameter_names
 from rbd_ros.model.model import Model
 
 MAX_REGRESSOR_SIZE = 2 ** 22  # Most numbers of a regressor held in memory: 32 MB.

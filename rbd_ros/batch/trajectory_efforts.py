@@ -25,8 +25,8 @@ from rbd_ros._internal.text import listed
 from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, finite_array, rows
-from rbd_ros.model.configurations import independent_positions
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import independent_positions
 
 LARGEST_TIME_SCALE = 1e6    # largest time scale; beyond, the robot counts as standing still
 TOLERANCE = 1e-6    # numbers may exceed limits by this share: rounding of files and messages

@@ -12,10 +12,10 @@ import re
 import warnings
 
 from rbd_ros._internal.text import amount, counted
-from rbd_ros.cli.options import add_robot, load_robot
+from rbd_ros.cli.common.options import add_robot, load_robot
 from rbd_ros.errors import ModelWarning, UrdfError
-from rbd_ros.model.closure import gap_in_words
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.closure import gap_in_words
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -11,17 +11,17 @@ from dataclasses import replace
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.batch import inverse_dynamics
-from rbd_ros.cli.options import add_constraints, add_xacro
+from rbd_ros.cli.common.options import add_constraints, add_xacro
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import number, whole_number
-from rbd_ros.model.configurations import neutral, normalize, random_configuration
 from rbd_ros.model.files.any_format import load_file
 from rbd_ros.model.files.constraint_files import load_constraints
 from rbd_ros.model.files.xacro_files import SUFFIX
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import without_turns
+from rbd_ros.model.positions.configurations import neutral, normalize, random_configuration
+from rbd_ros.model.positions.steps import without_turns
 
 # Smallest scale of a comparison, SI units: rounding errors of zeros would count as 100 %.
 MIN_SCALE = 1e-6

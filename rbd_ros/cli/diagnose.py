@@ -11,9 +11,9 @@ from typing import Any
 
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.cli.options import add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.parser import UsageError
-from rbd_ros.cli.progress import progress
+from rbd_ros.cli.common.options import add_reading, add_robot, load_robot, reading_of
+from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.progress import progress
 from rbd_ros.identification.diagnosis.diagnose import diagnose, Diagnosis, Finding
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS
 from rbd_ros.identification.pipeline import read_for_robot

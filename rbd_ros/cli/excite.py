@@ -11,9 +11,10 @@ import sys
 
 import numpy as np
 from rbd_ros._internal.atomic_write import whole_files
-from rbd_ros.cli.options import add_list, add_robot, joint_vector, load_robot, number_of_joint
-from rbd_ros.cli.progress import progress
-from rbd_ros.cli.trajectory_files import check_suffix, Trajectory, write_trajectory
+from rbd_ros.cli.common.options import (
+    add_list, add_robot, joint_vector, load_robot, number_of_joint)
+from rbd_ros.cli.common.progress import progress
+from rbd_ros.cli.common.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.identification.excitation.fourier_series import even_times
 from rbd_ros.identification.excitation.optimize import (
     efforts, Excitation, excitation_limits, excite, Limits)

@@ -25,9 +25,9 @@ import warnings
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.parser import UsageError
-from rbd_ros.cli.progress import progress
+from rbd_ros.cli.common.options import add_list, add_reading, add_robot, load_robot, reading_of
+from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.progress import progress
 from rbd_ros.control.contact import largest_external
 from rbd_ros.errors import ModelWarning, StateError
 from rbd_ros.identification.least_squares import fit, Identification
@@ -43,14 +43,14 @@ from rbd_ros.identification.torque_uncertainty import leave_out, torque_uncertai
 from rbd_ros.identification.verdicts import (
     MAX_HELD_OUT_ERROR, NOT_BELIEVABLE, Verdict, verdict)
 from rbd_ros.model.arguments import whole_number
+from rbd_ros.model.changes.drives import COLUMNS
+from rbd_ros.model.changes.inertial import body_names, parameters_of_inertia
+from rbd_ros.model.changes.modifications import with_payload
 from rbd_ros.model.constraints import attach
-from rbd_ros.model.drives import COLUMNS
 from rbd_ros.model.files.any_format import is_mjcf_file
 from rbd_ros.model.files.drive_files import save_drives
 from rbd_ros.model.files.urdf_writer import save_urdf
-from rbd_ros.model.inertial import body_names, parameters_of_inertia
 from rbd_ros.model.model import Model
-from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.recordings.samples import Samples
 

@@ -17,8 +17,8 @@ import warnings
 
 import rbd_ros
 from rbd_ros._internal.text import printable
-from rbd_ros.cli.parser import Parser, UsageError
-from rbd_ros.cli.progress import heartbeat
+from rbd_ros.cli.common.parser import Parser, UsageError
+from rbd_ros.cli.common.progress import heartbeat
 from rbd_ros.errors import RbdError
 
 # Each command is a module of this package with ``add_options(parser)`` and ``run(options)``, which

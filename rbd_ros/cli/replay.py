@@ -14,10 +14,11 @@ from rbd_ros import batch
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.batch.torque_deviation import torque_deviation
-from rbd_ros.cli.options import (add_list, add_package_path, add_reading, add_robot, joint_vector,
-                                 load_robot, number_of_joint, reading_of, shapes_of)
-from rbd_ros.cli.parser import UsageError
-from rbd_ros.cli.progress import progress, Update
+from rbd_ros.cli.common.options import (
+    add_list, add_package_path, add_reading, add_robot, joint_vector, load_robot, number_of_joint,
+    reading_of, shapes_of)
+from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.progress import progress, Update
 from rbd_ros.control.contact import (
     contact_deviation, contact_deviations, detectable_forces, external_deviations)
 from rbd_ros.control.friction import DEAD_BAND

@@ -16,16 +16,16 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.batch.retiming import retime
 from rbd_ros.batch.trajectory_efforts import (
     acceleration_limits, beyond, slowdown, trajectory_efforts, TrajectoryEfforts)
-from rbd_ros.cli.options import (
+from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint, state_vector,
     warn_of_other_positions, warn_of_range)
-from rbd_ros.cli.parser import UsageError
-from rbd_ros.cli.trajectory_files import (
+from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques
 from rbd_ros.errors import RecordingError
-from rbd_ros.model.configurations import closed_along, independent_positions
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import closed_along, independent_positions
 
 BEYOND_LIMITS = 2  # Exit code if the robot cannot follow the trajectory.
 

@@ -8,7 +8,7 @@ import argparse
 from time import monotonic, sleep
 
 import numpy as np
-from rbd_ros.cli.options import add_package_path, add_robot, load_robot, shapes_of
+from rbd_ros.cli.common.options import add_package_path, add_robot, load_robot, shapes_of
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.arguments import whole_number
 from rbd_ros.model.model import Model

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from rbd_ros.codegen.interpretation import buffer, interpreted, maximum, square_root, SymbolicRobot
 from rbd_ros.errors import ModelError
-from rbd_ros.kernels import closed_loop_arrays, closed_loop_changes, closed_loops
-from rbd_ros.kernels.closed_loop_arrays import A, G, GAMMA, LONGEST_STEP, STEP, V
-from rbd_ros.kernels.vectors import quaternion_rotation
+from rbd_ros.kernels.loops import arrays, changes, closed_loops
+from rbd_ros.kernels.loops.arrays import A, G, GAMMA, LONGEST_STEP, STEP, V
+from rbd_ros.kernels.tree.vectors import quaternion_rotation
 from rbd_ros.model.loops import Loops
-from rbd_ros.model.steps import quaternion_joints
+from rbd_ros.model.positions.steps import quaternion_joints
 from rbd_ros.workspace.closed_loops import Buffers, buffers
 
 
@@ -72,10 +72,10 @@ def map_rate(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> tuple[np.nda
     return rate, p.found[GAMMA, :n].copy()
 
 
-def _motion_and_rate(robot: Any, screws: int, p: closed_loop_arrays.Parts, q: np.ndarray,
+def _motion_and_rate(robot: Any, screws: int, p: arrays.Parts, q: np.ndarray,
                      v: np.ndarray) -> None:
     interpreted(closed_loops.find_motion)(robot, screws, p, q, v, None)
-    interpreted(closed_loop_changes.write_rate)(robot, p)
+    interpreted(changes.write_rate)(robot, p)
 
 
 def closure_step(robot: SymbolicRobot, q: np.ndarray) -> Sequence[np.ndarray]:

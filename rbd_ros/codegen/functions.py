@@ -14,14 +14,16 @@ from rbd_ros.codegen.closed_loops import (closed_loop_states, closure_step, depe
 from rbd_ros.codegen.interpretation import buffer, interpreted, sign, SymbolicRobot
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels import (
-    articulated_bodies, centroidal, closed_loop_derivatives, closed_loop_dynamics,
-    composite_bodies, coupled_dynamics, link_jacobians, link_poses, newton_euler,
-    newton_euler_derivatives, regressors, task_space)
+    articulated_bodies, centroidal, composite_bodies, coupled_dynamics, link_jacobians,
+    newton_euler, regressors, task_space)
+from rbd_ros.kernels.derivatives import newton_euler_derivatives
+from rbd_ros.kernels.loops import derivatives as loop_derivatives, dynamics
+from rbd_ros.kernels.tree import link_poses
 from rbd_ros.model.arguments import mask
-from rbd_ros.model.friction import friction
-from rbd_ros.workspace import scratch
-from rbd_ros.workspace.maps import columns, Map, matrix, rows, same, torques
-from rbd_ros.workspace.results import derivative_layout, term_layout
+from rbd_ros.model.changes.friction import friction
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.maps import columns, Map, matrix, rows, same, torques
+from rbd_ros.workspace.memory.results import derivative_layout, term_layout
 
 Values = Sequence[np.ndarray]
 CONDITION_LIMIT = 2e3
@@ -122,7 +124,7 @@ def all_terms(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> Values:
     if robot.model.loops is not None:
         layout = term_layout(robot.model.nv)
         rows = buffer(*layout.shape)
-        run_closed(robot, closed_loop_dynamics.closed_terms, q, v,
+        run_closed(robot, dynamics.closed_terms, q, v,
                    *loop_buffers(robot).terms, rows)
         return layout.cut(rows)
     layout = term_layout(robot.n)
@@ -158,7 +160,7 @@ def inverse_dynamics_derivatives(robot: SymbolicRobot, q: np.ndarray, v: np.ndar
     if robot.model.loops is not None:
         layout = derivative_layout(robot.model.nv)
         rows = buffer(*layout.shape)
-        run_closed(robot, closed_loop_derivatives.closed_inverse_dynamics_derivatives,
+        run_closed(robot, loop_derivatives.closed_inverse_dynamics_derivatives,
                    q, v, a, *loop_buffers(robot).derivatives, rows)
         return layout.cut(rows)
     layout = derivative_layout(robot.n)

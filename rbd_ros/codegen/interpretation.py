@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 from rbd_ros.codegen.graph import Symbol, Value
 from rbd_ros.codegen.parameters import add_payload, replaced
-from rbd_ros.kernels import closed_loop_arrays, closed_loops
 from rbd_ros.kernels.lanes import lanes, sines
-from rbd_ros.kernels.layout import LANES, PRESCRIBED, ROTATION, torques, VELOCITY
+from rbd_ros.kernels.loops import arrays, closed_loops
 from rbd_ros.kernels.task_space import singular_values
+from rbd_ros.kernels.tree.layout import LANES, PRESCRIBED, ROTATION, torques, VELOCITY
 from rbd_ros.model.body_table import pack
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.workspace import workspace_of
 
 # Modules whose functions run on symbols.
-_TRACED = 'rbd_ros.kernels', 'rbd_ros.model.friction'
+_TRACED = 'rbd_ros.kernels', 'rbd_ros.model.changes.friction'
 # Rotations are rounded to 0 and 1 within this distance, a few roundings of the cosine of pi / 2.
 ROUNDING = 4e-16
 
@@ -114,7 +114,7 @@ _LEAVES = {sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: square_ro
            source(singular_values): _equal_singular_values,
            **{source(check): _passes for check in (
                closed_loops.is_regular, closed_loops.is_consistent, closed_loops.is_closed)},
-           source(closed_loops.rotation_gap): _rotation_gap, closed_loop_arrays.cut: _same}
+           source(closed_loops.rotation_gap): _rotation_gap, arrays.cut: _same}
 _MATH = SimpleNamespace(sqrt=square_root, isfinite=_passes, copysign=_copysign, inf=math.inf)
 _NUMPY = SimpleNamespace(**{**vars(np), 'exp': np.frompyfunc(_exp, 1, 1), 'minimum': _unbounded})
 _interpreted: dict[Callable[..., Any], Any] = {}
@@ -153,9 +153,9 @@ class SymbolicRobot:
             self._constants = replaced(model, self._constants, self._places, parameters)
         self.screws, self.workspace = model.tree.screws, workspace_of(model)
         if model.loops is not None:
-            parts = closed_loop_arrays.cut(model.loops.array(damped=False))
+            parts = arrays.cut(model.loops.array(damped=False))
             self.loops = parts._replace(**{name: getattr(parts, name).astype(object)
-                                           for name in closed_loop_arrays.WRITTEN})
+                                           for name in arrays.WRITTEN})
 
     def prescribe(self, prescribed: np.ndarray) -> None:
         """Set the mask of given accelerations."""

@@ -18,10 +18,10 @@ from rbd_ros.codegen.graph import Array, Graph
 from rbd_ros.codegen.package_texts import filled
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.errors import ModelError
-from rbd_ros.kernels.closed_loop_arrays import ACCEPTED, ACCURACY, ITERATIONS, STALLED
-from rbd_ros.model.configurations import normalize, random_configuration
+from rbd_ros.kernels.loops.arrays import ACCEPTED, ACCURACY, ITERATIONS, STALLED
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import quaternion_joints
+from rbd_ros.model.positions.configurations import normalize, random_configuration
+from rbd_ros.model.positions.steps import quaternion_joints
 
 STATES, SEED = 3, 1     # of the test program
 # Digits of its answers relative to the largest, and allowed errors, by whether floats are single.

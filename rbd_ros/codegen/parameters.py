@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from rbd_ros.codegen.graph import Array
 from rbd_ros.errors import ModelError
-from rbd_ros.kernels.layout import GRAVITY, INERTIA, LANES, POSITION
-from rbd_ros.model.inertial import moving_bodies, PARAMETERS as INERTIAL
+from rbd_ros.kernels.tree.layout import GRAVITY, INERTIA, LANES, POSITION
+from rbd_ros.model.changes.inertial import moving_bodies, PARAMETERS as INERTIAL
 from rbd_ros.model.model import Model
 
 MEANINGS = {

@@ -13,9 +13,9 @@ from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.control.momentum_observer import GAIN, MomentumObserver
 from rbd_ros.errors import ModelError, RecordingError, StateError
 from rbd_ros.model.arguments import check_model, finite_vector, number, shown
-from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.recordings.plausibility import unwrapped
 from rbd_ros.recordings.recording import Recording
 

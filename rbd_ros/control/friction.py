@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_vector, number, one_or_rows, rows
-from rbd_ros.model.friction import friction
+from rbd_ros.model.changes.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.passive_joints import passive_torques
 

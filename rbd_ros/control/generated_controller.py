@@ -26,11 +26,11 @@ from rbd_ros.control.laws import control_laws
 from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.control.references import JointReference
 from rbd_ros.errors import ModelError
-from rbd_ros.model.configurations import random_configuration
-from rbd_ros.model.friction import friction
+from rbd_ros.model.changes.friction import friction
+from rbd_ros.model.changes.modifications import with_payload
 from rbd_ros.model.model import Model
-from rbd_ros.model.modifications import with_payload
-from rbd_ros.model.steps import turning
+from rbd_ros.model.positions.configurations import random_configuration
+from rbd_ros.model.positions.steps import turning
 import yaml
 
 # Modes of the controller, and the laws of the library.

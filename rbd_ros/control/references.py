@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector
-from rbd_ros.model.configurations import normalize
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import normalize
 
 ROUNDED = 1e-5  # largest deviation of R^T R from the unit matrix: poses in text have six digits
 

@@ -13,12 +13,12 @@ from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.control.references import checked_pose, JointReference, PoseReference
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, rows, shown
-from rbd_ros.model.closure import moved_closed
-from rbd_ros.model.configurations import normalize
-from rbd_ros.model.friction import friction
+from rbd_ros.model.changes.friction import friction
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.closure import moved_closed
+from rbd_ros.model.positions.configurations import normalize
+from rbd_ros.model.positions.steps import turning, without_turns
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
-from rbd_ros.model.steps import turning, without_turns
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import passive_friction, velocity_map
 

@@ -10,7 +10,7 @@ from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model.arguments import choice, finite_vector, number
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace.results import Frame, FRAMES
+from rbd_ros.workspace.memory.results import Frame, FRAMES
 
 
 def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link: str, *,

@@ -29,10 +29,10 @@ from rbd_ros.identification.parameters import (base_of, BaseParameters, LoadPara
                                                States)
 from rbd_ros.identification.reduction import merge, Partial, reduce_samples
 from rbd_ros.identification.weighted_fit import weighted_fit
-from rbd_ros.model.drives import USUAL
-from rbd_ros.model.inertial import parameters_of_inertia
+from rbd_ros.model.changes.drives import USUAL
+from rbd_ros.model.changes.inertial import parameters_of_inertia
+from rbd_ros.model.changes.modifications import with_payload
 from rbd_ros.model.model import Model
-from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.recordings.samples import Samples
 

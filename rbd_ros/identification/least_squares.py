@@ -16,8 +16,8 @@ from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.identification.reduction import Partial, partial, samples_of
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit, WeightedFit
 from rbd_ros.model.arguments import check_model
-from rbd_ros.model.drives import COLUMNS, USUAL
-from rbd_ros.model.inertial import inconsistent_bodies, inertial_parameters, moving_bodies
+from rbd_ros.model.changes.drives import COLUMNS, USUAL
+from rbd_ros.model.changes.inertial import inconsistent_bodies, inertial_parameters, moving_bodies
 from rbd_ros.model.model import Model
 
 # Powers of a length in the ten parameters of a body.

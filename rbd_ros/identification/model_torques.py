@@ -4,7 +4,7 @@
 
 import numpy as np
 from rbd_ros import batch
-from rbd_ros.model.friction import direction, friction
+from rbd_ros.model.changes.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction

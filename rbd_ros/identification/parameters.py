@@ -19,14 +19,14 @@ import numpy as np
 from rbd_ros import batch
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, whole_number
-from rbd_ros.model.configurations import integrate, neutral, random_configuration
-from rbd_ros.model.drives import (check_columns, COLUMNS, drive_parameter_names,
-                                  drive_parameters, with_drive_parameters)
-from rbd_ros.model.friction import friction, friction_terms
-from rbd_ros.model.inertial import (inertia_of_parameters, inertial_parameter_names,
-                                    inertial_parameters, moving_bodies, PARAMETERS,
-                                    parameters_of_inertia, with_inertial_parameters)
+from rbd_ros.model.changes.drives import (
+    check_columns, COLUMNS, drive_parameter_names, drive_parameters, with_drive_parameters)
+from rbd_ros.model.changes.friction import friction, friction_terms
+from rbd_ros.model.changes.inertial import (
+    inertia_of_parameters, inertial_parameter_names, inertial_parameters, moving_bodies,
+    PARAMETERS, parameters_of_inertia, with_inertial_parameters)
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import integrate, neutral, random_configuration
 from rbd_ros.model.se3 import Ad, inverse
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction, passive_rotors
 

@@ -16,7 +16,7 @@ from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.identification.reduction import Partial, reduce_samples, samples_of
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit
 from rbd_ros.model.arguments import check_model
-from rbd_ros.model.inertial import centre_and_inertia, inertial_parameters
+from rbd_ros.model.changes.inertial import centre_and_inertia, inertial_parameters
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 

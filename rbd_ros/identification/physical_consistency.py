@@ -25,7 +25,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from rbd_ros.model.inertial import parameters_of_pseudo_inertia, pseudo_inertia_of_parameters
+from rbd_ros.model.changes.inertial import (
+    parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 
 # Derivatives of P with respect to the ten parameters.
 BASIS = pseudo_inertia_of_parameters(np.eye(10))

@@ -24,7 +24,7 @@ from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.parameters import (base_of, BaseParameters, Parameters,
                                                robot_parameters, States)
 from rbd_ros.model.arguments import check_model, finite_array, rows, shown
-from rbd_ros.model.drives import USUAL
+from rbd_ros.model.changes.drives import USUAL
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 

@@ -14,9 +14,9 @@ from rbd_ros.identification.least_squares import body_size, fit, Identification
 from rbd_ros.identification.parameters import States
 from rbd_ros.identification.payload import Payload
 from rbd_ros.identification.reduction import Partial
-from rbd_ros.model.configurations import neutral, random_configuration
-from rbd_ros.model.inertial import body_names, inertial_parameters
+from rbd_ros.model.changes.inertial import body_names, inertial_parameters
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import neutral, random_configuration
 from rbd_ros.recordings.preparation import MIN_DELAY_EXPLAINS
 from rbd_ros.recordings.samples import Samples
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Compiled code only: one algorithm per file, on the table of bodies of `rbd_ros.kernels.layout`.
+Compiled code only: one algorithm per file, on the table of bodies of `rbd_ros.kernels.tree`.
 
 Kernels write their results to arguments. Unless stated otherwise they return whether the results
 are finite; if a vector has a wrong length, they write nothing and return False. Entries of

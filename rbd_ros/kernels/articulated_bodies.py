@@ -14,18 +14,18 @@ VDOT_, Kim's terms in eta vanish.
 """
 
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.joints import joint_pose, rotated_column, rotated_joint_motion
 from rbd_ros.kernels.lanes.lanes import entry, exceeds, finite, set_entry, vectorized
-from rbd_ros.kernels.layout import (
+from rbd_ros.kernels.tree.joints import joint_pose, rotated_column, rotated_joint_motion
+from rbd_ros.kernels.tree.layout import (
     ARMATURE, BLOCK, constant, constant_inertia, count, end, fits, GROUND, INERTIA, LANES, load,
     load3, load33, load6, load_symmetric, parent, PRESCRIBED, R_, r_, SCRATCH, SLIDE, slot, store,
     store3, store33, store6, store_symmetric, TURN, WRENCH)
-from rbd_ros.kernels.traversal import (evaluate_screws, load_pose, minus_gravity,
-                                       write_ground_pose, write_local_poses)
-from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot,
-                                     dot6, inertia_times, rotate, scale, scale6, shift,
-                                     shift_force, sub, sub6, symmetric_times, symmetric_turned,
-                                     transpose, unrotate)
+from rbd_ros.kernels.tree.traversal import (
+    evaluate_screws, load_pose, minus_gravity, write_ground_pose, write_local_poses)
+from rbd_ros.kernels.tree.vectors import (
+    ad, ad_transposed, add, add6, add_cross, compose, cross, dot, dot6, inertia_times, rotate,
+    scale, scale6, shift, shift_force, sub, sub6, symmetric_times, symmetric_turned, transpose,
+    unrotate)
 
 # Columns of `robot`, in Kim's symbols; r_ is relative to the origin of the parent. IS_ is I S;
 # PSI_ is 1 / S^T I S; U_ is u, or S^T B where the acceleration is given. TRACES_ are the traces

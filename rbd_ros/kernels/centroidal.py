@@ -14,16 +14,16 @@ Jacobian, p over the mass, need the first moments of the bodies only.
 
 """
 
-from rbd_ros.kernels.coordinates import clear_matrix, coordinate, put_column, put_element
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import finite, reciprocal, set_entry
-from rbd_ros.kernels.layout import (BLOCK, block_end, constant_inertia, count, end, fits, GROUND,
-                                    INERTIA, load, load3, load33, load6, load_inertia, R_, r_,
-                                    SCRATCH, slot, store, store3, store6)
-from rbd_ros.kernels.traversal import (accumulate_to_root, compose_inertias, forward_pass, G_, K_,
-                                       p_, S_, SDOT_)
-from rbd_ros.kernels.vectors import (add, add6, add_rotated, cross, inertia_rate, inertia_times,
-                                     scale, sub)
+from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate, put_column, put_element
+from rbd_ros.kernels.tree.layout import (
+    BLOCK, block_end, constant_inertia, count, end, fits, GROUND, INERTIA, load, load3, load33,
+    load6, load_inertia, R_, r_, SCRATCH, slot, store, store3, store6)
+from rbd_ros.kernels.tree.traversal import (
+    accumulate_to_root, compose_inertias, forward_pass, G_, K_, p_, S_, SDOT_)
+from rbd_ros.kernels.tree.vectors import (
+    add, add6, add_rotated, cross, inertia_rate, inertia_times, scale, sub)
 
 # Columns of `robot`: columns of the matrix and of its rate.
 M_, MDOT_, MOMENTUM_COLUMNS = (SCRATCH + k for k in (58, 64, 70))

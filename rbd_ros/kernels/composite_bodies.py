@@ -23,18 +23,18 @@ another order. Vlasblom (2.17), (1.16), (2.24); Lynch and Park (9.61), (9.87), (
 
 import math
 
-from rbd_ros.kernels.coordinates import clear_matrix, coordinate, coordinate_at, put_element
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.joints import is_free
 from rbd_ros.kernels.lanes.lanes import element, entry, finite, reciprocal, set_element
-from rbd_ros.kernels.layout import (add_columns, ARMATURE, BLOCK, block_end, constant, constant3,
-                                    count, end, fits, GRAVITY, GROUND, LANES, load3, load33, load6,
-                                    load_inertia, parent, R_, SCRATCH, slot, store3, store33,
-                                    store6, velocities)
-from rbd_ros.kernels.traversal import (compose_inertias, composite_forces, forward_pass, G_, K_,
-                                       p_, S_, SDOT_, V_, world_inertia)
-from rbd_ros.kernels.vectors import (add_cross, cross, dot, dot6, inertia_times, scale, skew_part,
-                                     skew_part_times, sub, unrotate)
+from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate, coordinate_at, put_element
+from rbd_ros.kernels.tree.joints import is_free
+from rbd_ros.kernels.tree.layout import (
+    add_columns, ARMATURE, BLOCK, block_end, constant, constant3, count, end, fits, GRAVITY,
+    GROUND, LANES, load3, load33, load6, load_inertia, parent, R_, SCRATCH, slot, store3, store33,
+    store6, velocities)
+from rbd_ros.kernels.tree.traversal import (
+    compose_inertias, composite_forces, forward_pass, G_, K_, p_, S_, SDOT_, V_, world_inertia)
+from rbd_ros.kernels.tree.vectors import (
+    add_cross, cross, dot, dot6, inertia_times, scale, skew_part, skew_part_times, sub, unrotate)
 
 # Columns of `robot`, of the composite bodies.
 F1_, F2_, F3_, COMPOSITE_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 73))

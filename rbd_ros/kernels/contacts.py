@@ -29,7 +29,7 @@ import math
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import element, set_element, set_entry
 from rbd_ros.kernels.task_space import factor_mass_matrix
-from rbd_ros.kernels.vectors import add_cross, cross
+from rbd_ros.kernels.tree.vectors import add_cross, cross
 
 # An equation depends on others if, without their part, its column of X is shorter than this
 # fraction of the longest column. Rounding leaves about 1e-15.

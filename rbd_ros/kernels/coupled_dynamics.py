@@ -9,7 +9,7 @@ Bodies of which one carries the other add to the entry of M for the coordinates 
 two. M = L^T L is factored along an elimination tree, in which a
 velocity is carried by the last one before it with which it shares an entry of M or of L:
 Featherstone (2008), section 6.5, for a tree that need not be that of the joints. It has the form
-of a table of bodies, `table`, see `rbd_ros.workspace.scratch.elimination_table`.
+of a table of bodies, `table`, see `rbd_ros.workspace.memory.scratch.elimination_table`.
 
 Helpers take the buffers as `equations`: table, M (lower triangle), b, and L as
 `mass_matrix_factor` has it.
@@ -17,20 +17,20 @@ Helpers take the buffers as `equations`: table, M (lower triangle), b, and L as
 """
 
 from rbd_ros.kernels.articulated_bodies import copy_given, prescribe_none, PSI_, SINGULAR
-from rbd_ros.kernels.coordinates import coordinate, coordinate_at, put_element, put_entry
+from rbd_ros.kernels.derivatives.newton_euler_derivatives import (
+    hybrid_dynamics_derivatives, inverse_dynamics_derivatives)
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import (
     element, entry, exceeds, finite, set_element, set_entry, vectorized)
-from rbd_ros.kernels.layout import (
-    ARMATURE, BLOCK, block_end, constant, count, end, fits, GROUND, load3, load33, load6,
-    load_inertia, number, parent, R_, r_, slot, store, store6, store_inertia, WRENCH)
 from rbd_ros.kernels.mass_matrix_factor import (
     factorize, find_carriers, is_given, solve_vector)
-from rbd_ros.kernels.newton_euler_derivatives import (
-    hybrid_dynamics_derivatives, inverse_dynamics_derivatives)
-from rbd_ros.kernels.traversal import (
+from rbd_ros.kernels.tree.coordinates import coordinate, coordinate_at, put_element, put_entry
+from rbd_ros.kernels.tree.layout import (
+    ARMATURE, BLOCK, block_end, constant, count, end, fits, GROUND, load3, load33, load6,
+    load_inertia, number, parent, R_, r_, slot, store, store6, store_inertia, WRENCH)
+from rbd_ros.kernels.tree.traversal import (
     A_, accumulate_to_root, forward_pass, G_, K_, minus_gravity, S_, V_, world_inertia)
-from rbd_ros.kernels.vectors import ad_transposed, dot6, inertia_times, sub6, to_parent
+from rbd_ros.kernels.tree.vectors import ad_transposed, dot6, inertia_times, sub6, to_parent
 
 # Columns of `robot`: force on the body, then on the composite body, behind its inertia; and the
 # composite inertia times the column of the joint.

@@ -24,16 +24,17 @@ Garofalo et al. (28)-(33); Vlasblom (1.13), (2.3), (2.13), (2.21).
 
 import math
 
-from rbd_ros.kernels.coordinates import coordinate, coordinate_at, put_column
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.joints import follows, has_quaternion, joint_pose
 from rbd_ros.kernels.lanes.lanes import entry, finite, only_screws, sharing
-from rbd_ros.kernels.layout import (constant, count, fits, load6, number, parent, Q, SCRATCH, slot,
-                                    store6, velocities)
-from rbd_ros.kernels.link_poses import write_pose
-from rbd_ros.kernels.traversal import evaluate_screws_to_root, mount, world_column, world_pose
-from rbd_ros.kernels.vectors import (ad, add, add6, cross, read_column, rotate, row3, row33,
-                                     scale, scale6, sub6, transpose, unrotate, write_column)
+from rbd_ros.kernels.tree.coordinates import coordinate, coordinate_at, put_column
+from rbd_ros.kernels.tree.joints import follows, has_quaternion, joint_pose
+from rbd_ros.kernels.tree.layout import (
+    constant, count, fits, load6, number, parent, Q, SCRATCH, slot, store6, velocities)
+from rbd_ros.kernels.tree.link_poses import write_pose
+from rbd_ros.kernels.tree.traversal import evaluate_screws_to_root, mount, world_column, world_pose
+from rbd_ros.kernels.tree.vectors import (
+    ad, add, add6, cross, read_column, rotate, row3, row33, scale, scale6, sub6, transpose,
+    unrotate, write_column)
 
 # Columns of `robot`: J_j and W_j of each joint between root and link.
 J_, W_ = (SCRATCH + k for k in (12, 18))

@@ -15,8 +15,8 @@ same arrays of lanes of states, and columns are computed one by one.
 from rbd_ros.kernels.jit.compiled import helper
 from rbd_ros.kernels.lanes.lanes import (element, entry, set_element, set_entry, square_root,
                                          vectorized, WIDTH, zeros_for_lanes)
-from rbd_ros.kernels.layout import (constant, count, load_integer, number, parent, PRESCRIBED,
-                                    SCRATCH, slot, store_integer)
+from rbd_ros.kernels.tree.layout import (
+    constant, count, load_integer, number, parent, PRESCRIBED, SCRATCH, slot, store_integer)
 
 # Columns of `robot`, which overwrite those of the kernels that ran before: the nearest velocity
 # that carries the body and is not given, or -1, and the last one that it carries.

@@ -13,18 +13,20 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is not needed.
 
 """
 
-from rbd_ros.kernels.coordinates import clear_vector, coordinate, put_entry
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.joints import (cross_joint, follows, is_screw, joint_motion, joint_pose,
-                                    project, slides)
 from rbd_ros.kernels.lanes.lanes import as_screw, entry, finite, vectorized, work_of
-from rbd_ros.kernels.layout import (
+from rbd_ros.kernels.tree.coordinates import clear_vector, coordinate, put_entry
+from rbd_ros.kernels.tree.joints import (
+    cross_joint, follows, is_screw, joint_motion, joint_pose, project, slides)
+from rbd_ros.kernels.tree.layout import (
     ARMATURE, BLOCK, BRANCHES, constant, constant3, constant_inertia, count, end, fits, GRAVITY,
     GROUND, INERTIA, LANES, load3, load6, parent, SCRATCH, slot, store3, store6, torques,
     velocities, WRENCH)
-from rbd_ros.kernels.traversal import evaluate_screws, load_pose, store_pose, write_local_poses
-from rbd_ros.kernels.vectors import (acceleration_of_points, add, add6, add_rotated, add_to_parent,
-                                     cross, inertial_force, scale, sub6, unrotate)
+from rbd_ros.kernels.tree.traversal import (
+    evaluate_screws, load_pose, store_pose, write_local_poses)
+from rbd_ros.kernels.tree.vectors import (
+    acceleration_of_points, add, add6, add_rotated, add_to_parent, cross, inertial_force, scale,
+    sub6, unrotate)
 
 # Columns of `robot`.
 OMEGA_, ALPHA_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 21))

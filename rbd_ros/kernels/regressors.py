@@ -39,15 +39,17 @@ columns 10 k ... 10 k + 9 of the results belong to its parameters.
 
 import math
 
-from rbd_ros.kernels.coordinates import clear_matrix, coordinate_at, put_element, put_row3
 from rbd_ros.kernels.jit.compiled import helper, long_kernel
 from rbd_ros.kernels.lanes.lanes import finite
-from rbd_ros.kernels.layout import (constant3, count, fits, GRAVITY, GROUND, load3, load33, load6,
-                                    parent, R_, r_, SCREWS, slot, store6)
-from rbd_ros.kernels.traversal import (A_, forward_pass, minus_gravity, S_, V_, WORLD_COLUMNS,
-                                       world_joint_motion)
-from rbd_ros.kernels.vectors import (ad, add, add6, compose, cross, dot, row33, scale, scale6, sub,
-                                     sub6, to_child, unrotate, write_row3)
+from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate_at, put_element, put_row3
+from rbd_ros.kernels.tree.layout import (
+    constant3, count, fits, GRAVITY, GROUND, load3, load33, load6, parent, R_, r_, SCREWS, slot,
+    store6)
+from rbd_ros.kernels.tree.traversal import (
+    A_, forward_pass, minus_gravity, S_, V_, WORLD_COLUMNS, world_joint_motion)
+from rbd_ros.kernels.tree.vectors import (
+    ad, add, add6, compose, cross, dot, row33, scale, scale6, sub, sub6, to_child, unrotate,
+    write_row3)
 
 # Column of `robot`: the twist V_r.
 VR_, REGRESSOR_COLUMNS = WORLD_COLUMNS, WORLD_COLUMNS + 6

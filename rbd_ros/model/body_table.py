@@ -1,13 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Turns links and joints into the arrays that the kernels read (`rbd_ros.kernels.layout`)."""
+"""Turns links and joints into the arrays that the kernels read (`rbd_ros.kernels.tree.layout`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
-from rbd_ros.kernels import columns
+from rbd_ros.kernels.tree import columns
 from rbd_ros.model.coordinates import Coordinates
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, joint_screws
@@ -23,7 +23,7 @@ class Tree:
 
     # (bodies, CONSTANTS): row 0 is the ground, PARENT the parent's row.
     robot: np.ndarray
-    screws: float | None    # see `rbd_ros.kernels.columns`
+    screws: float | None    # see `rbd_ros.kernels.tree.columns`
     # For each link, the row of its body and the pose (4, 4) of its frame in the body's frame.
     link_body: np.ndarray
     link_pose: np.ndarray
@@ -137,7 +137,7 @@ def _row(T: np.ndarray, turn: float, slide: float, armature: float, up: int, kin
 
 
 def pack(bodies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the table of `rbd_ros.kernels.layout`, and the slots of the bodies."""
+    """Return the table of `rbd_ros.kernels.tree.layout`, and the slots of the bodies."""
     i, lanes = np.arange(len(bodies)), columns.LANES
     # As `layout.end` and `layout.slot`, which only kernels can call.
     robot = np.zeros(-(-len(bodies) // lanes) * columns.BLOCK + len(bodies) - 1)

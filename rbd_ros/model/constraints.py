@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.text import amount, listed
 from rbd_ros.errors import ModelError
-from rbd_ros.kernels.closed_loop_arrays import SINGULAR
+from rbd_ros.kernels.loops.arrays import SINGULAR
 from rbd_ros.model.arguments import check_model, number
-from rbd_ros.model.closure import close_nearby, equations_and_gaps, gap_in_words
 from rbd_ros.model.coordinates import ClosedCoordinates
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops, with_independent
 from rbd_ros.model.model import build_tree, Model
 from rbd_ros.model.plausibility import NO_EFFORT, without_effort
-from rbd_ros.model.steps import moved, neutral_of_tree, random_of_tree, step_between
+from rbd_ros.model.positions.closure import close_nearby, equations_and_gaps, gap_in_words
+from rbd_ros.model.positions.steps import moved, neutral_of_tree, random_of_tree, step_between
 from rbd_ros.model.uncertainty import Uncertainty
 
 # Relative size of singular values of J that are zero but for the rounding of numbers in

@@ -9,8 +9,8 @@ from math import inf
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
-from rbd_ros.kernels import closed_loop_arrays
-from rbd_ros.kernels.columns import PARENT, VELOCITY
+from rbd_ros.kernels.loops import arrays
+from rbd_ros.kernels.tree.columns import PARENT, VELOCITY
 from rbd_ros.model.body_table import pack, Tree
 from rbd_ros.model.description import LARGEST, numbers
 from rbd_ros.model.topology import require_unique
@@ -90,7 +90,7 @@ def check_constraint(constraint: Constraint, links: Mapping[str, int]) -> Constr
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """The constraints of a robot as the kernels read them, see `rbd_ros.kernels.closed_loops`."""
+    """The constraints of a robot as `rbd_ros.kernels.loops.closed_loops` reads them."""
 
     constraints: tuple[Constraint, ...]
     equations: int
@@ -117,7 +117,7 @@ class Loops:
 
     def array(self, damped: bool) -> np.ndarray:
         """
-        Return a new array for the kernels, see `rbd_ros.kernels.closed_loop_arrays`.
+        Return a new array for the kernels, see `rbd_ros.kernels.loops.arrays`.
 
         With ``damped``, a block has the equations that damp its dependent velocities, too.
 
@@ -130,26 +130,26 @@ class Loops:
             table, blocks = self._with_damping()
         ends = 1 + np.cumsum((
             1, len(blocks), len(involved), len(members), len(self.table),
-            m + closed_loop_arrays.EXTRA_ROWS, closed_loop_arrays.G + nv, m, d, d, d,
+            m + arrays.EXTRA_ROWS, arrays.G + nv, m, d, d, d,
             len(involved), n, nv, d if damped else 0))
-        loops = np.zeros((ends[-1], max(closed_loop_arrays.ROW_LENGTH, n + 2,
+        loops = np.zeros((ends[-1], max(arrays.ROW_LENGTH, n + 2,
                                         m + 1 if damped else 0)))
         sizes = *ends.tolist(), n
         for k, whole in enumerate((sizes, self.order.tolist(), *blocks, *involved, *members)):
             loops[k, :len(whole)].view(np.int64)[:] = whole
-        parts = closed_loop_arrays.cut(loops)
-        parts.table[:, :closed_loop_arrays.ROW_LENGTH] = table
-        parts.found[closed_loop_arrays.G + np.arange(nv), self.order[d:]] = 1.0
+        parts = arrays.cut(loops)
+        parts.table[:, :arrays.ROW_LENGTH] = table
+        parts.found[arrays.G + np.arange(nv), self.order[d:]] = 1.0
         return loops
 
     def _with_damping(self) -> tuple[np.ndarray, Sequence[Sequence[int]]]:
         """Return table and blocks in which equations are followed by those that damp."""
         table, blocks, added = self.table.copy(), [], 0
-        table[:, closed_loop_arrays.LIMIT] = self.condition_limit
+        table[:, arrays.LIMIT] = self.condition_limit
         for number, (first, end, *others) in enumerate(self.numbers[0]):
-            own, dependent = table[:, closed_loop_arrays.BLOCK_OF] == number, others[1] - others[0]
+            own, dependent = table[:, arrays.BLOCK_OF] == number, others[1] - others[0]
             if end > first:
-                table[own, closed_loop_arrays.FIRST] += added
+                table[own, arrays.FIRST] += added
                 blocks.append((first + added, end + added + dependent, *others))
                 added += dependent
             else:
@@ -167,23 +167,23 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
     require_unique('constraint', [one.name for one in constraints])
     bodies = tree.robot[:, PARENT].astype(int)
     robot, slots = pack(tree.robot)
-    table, first = np.zeros((len(constraints), closed_loop_arrays.ROW_LENGTH)), 0
+    table, first = np.zeros((len(constraints), arrays.ROW_LENGTH)), 0
     for row, one in zip(table, constraints):
         body_a, body_b = (tree.link_body[links[link]] for link in (one.link_a, one.link_b))
         if body_a == body_b:
             raise ModelError(f"constraint '{one.name}' joins links that are fixed to each other, "
                              f"'{one.link_a}' and '{one.link_b}': remove it")
-        row[closed_loop_arrays.KIND] = list(EQUATIONS).index(one.kind)
+        row[arrays.KIND] = list(EQUATIONS).index(one.kind)
         for link, placement, column in (
-                (one.link_a, one.placement_a, closed_loop_arrays.BODY_A),
-                (one.link_b, one.placement_b, closed_loop_arrays.BODY_B)):
+                (one.link_a, one.placement_a, arrays.BODY_A),
+                (one.link_b, one.placement_b, arrays.BODY_B)):
             k = links[link]
             T = tree.link_pose[k] @ placement
             row[column] = slots[tree.link_body[k]]
             row[column + 1:column + 13] = (*T[:3, :3].T.ravel(), *T[:3, 3])
-        row[closed_loop_arrays.CARRIER] = slots[max(_path(bodies, body_a) & _path(bodies, body_b))]
-        row[closed_loop_arrays.LENGTH_M], row[closed_loop_arrays.FIRST] = one.length or 0.0, first
-        row[closed_loop_arrays.LIMIT] = inf
+        row[arrays.CARRIER] = slots[max(_path(bodies, body_a) & _path(bodies, body_b))]
+        row[arrays.LENGTH_M], row[arrays.FIRST] = one.length or 0.0, first
+        row[arrays.LIMIT] = inf
         first += one.equations
     n = int(tree.robot[0, VELOCITY])
     return Loops(tuple(constraints), first, robot, tree.screws, table, np.arange(n), n,
@@ -206,8 +206,8 @@ def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Lo
     blocks: list[tuple[set[int], set[int], set[int]]] = []
     of_constraint = []
     for k, row in enumerate(loops.table):
-        a, b = (_path(bodies, slots.index(row[end])) for end in (closed_loop_arrays.BODY_A,
-                                                                 closed_loop_arrays.BODY_B))
+        a, b = (_path(bodies, slots.index(row[end])) for end in (arrays.BODY_A,
+                                                                 arrays.BODY_B))
         inside, own = a ^ b, {k}
         velocities = {int(tree.robot[body, VELOCITY]) for body in inside}
         of_constraint.append(velocities)
@@ -234,14 +234,14 @@ def _in_blocks(loops: Loops, bodies: np.ndarray, blocks: Sequence[tuple[set[int]
     involved: list[tuple[int, int]] = []
     members: list[tuple[int, int, int]] = []
     for number, (own, inside, velocities) in enumerate(blocks):
-        table[[*own], closed_loop_arrays.BLOCK_OF] = number
+        table[[*own], arrays.BLOCK_OF] = number
         first, last = table[min(own)], table[max(own)]
-        end = last[closed_loop_arrays.FIRST] + loops.constraints[max(own)].equations
+        end = last[arrays.FIRST] + loops.constraints[max(own)].equations
         # Columns that end first come first, which fill fewer others when they are eliminated.
         dependent = sorted(velocities.difference(independent), key=lambda k: (
             max(c for c in own if k in of_constraint[c]), k))
         free = [(i, k) for i, k in enumerate(independent) if k in velocities]
-        rows.append((int(first[closed_loop_arrays.FIRST]), int(end), len(order),
+        rows.append((int(first[arrays.FIRST]), int(end), len(order),
                      len(order) + len(dependent), len(involved), len(involved) + len(free)))
         order += dependent
         involved += free

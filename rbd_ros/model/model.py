@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rbd_ros._internal.arrays import real_array
 from rbd_ros._internal.text import amount, listed, shown
 from rbd_ros.errors import ModelError, ModelWarning, StateError
-from rbd_ros.kernels.columns import INERTIA
+from rbd_ros.kernels.tree.columns import INERTIA
 from rbd_ros.model.body_table import assemble, Tree, with_shared_coordinates
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link

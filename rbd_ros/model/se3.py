@@ -5,7 +5,7 @@ SE(3), se(3) and inertia as NumPy matrices, for use outside control loops.
 
 Motions are (omega, v) and forces (moment, force), angular first, both in a body's frame at its
 origin. A pose is a 4x4 matrix; ``T_AB`` maps coordinates in B to coordinates in A. Kernels use the
-tuples of `rbd_ros.kernels.vectors` instead.
+tuples of `rbd_ros.kernels.tree.vectors` instead.
 
 """
 

@@ -14,8 +14,8 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, RecordingError, StateError
 from rbd_ros.model.arguments import check_model, finite_array, number, shown
-from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.recordings.delays import Delay, estimate_delay
 from rbd_ros.recordings.filters import (
     effort_cutoff, low_pass, MIN_POWER_PASSED, motion_cutoff)

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number
-from rbd_ros.model.configurations import integrate, on_closure
 from rbd_ros.model.joints import KINDS, quaternion_matrix
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import integrate, on_closure
+from rbd_ros.model.positions.steps import multiply, step_between
 from rbd_ros.model.se3 import ad
-from rbd_ros.model.steps import multiply, step_between
 from rbd_ros.workspace.passive_joints import velocity_map
 
 # A function of time, q and v, whose result has as many entries as v.

@@ -14,16 +14,16 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, RbdError, StateError, UrdfError
 from rbd_ros.model.arguments import (
     finite_array, finite_vector, number, refuse_loops, whole_number)
-from rbd_ros.model.configurations import normalize
+from rbd_ros.model.changes.inertial import moving_bodies
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.mjcf import element_names, is_mjcf, load_mjcf
 from rbd_ros.model.files.urdf_writer import (
     append, append_named, document, set_child, with_angles, write_joint, write_link)
 from rbd_ros.model.files.xml_elements import decode, parse
-from rbd_ros.model.inertial import moving_bodies
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import quaternion_of_matrix
+from rbd_ros.model.positions.configurations import normalize
+from rbd_ros.model.positions.steps import quaternion_of_matrix
 from rbd_ros.simulation.simulator import Measurement
 
 # MuJoCo's dry friction and closed loops are soft constraints. Their impedance, just below 1,

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from rbd_ros.analysis.energies import energy
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
-from rbd_ros.model.configurations import integrate, normalize, on_closure
+from rbd_ros.model.changes.friction import direction, friction
+from rbd_ros.model.changes.springs import springs
 from rbd_ros.model.constraints import rebuild
-from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.model.springs import springs
+from rbd_ros.model.positions.configurations import integrate, normalize, on_closure
 from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.integrators import (
     configuration_rate, explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)

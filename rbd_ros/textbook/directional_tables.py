@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.model.arguments import Wrenches, wrenches
-from rbd_ros.model.configurations import tree_coordinates
-from rbd_ros.model.inertial import inertia_matrices, inertia_of_parameters
+from rbd_ros.model.changes.inertial import inertia_matrices, inertia_of_parameters
 from rbd_ros.model.joints import (
     joint_pose, joint_subspace, joint_subspace_rate, joint_subspace_rate_change)
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import tree_coordinates
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.sums_over_links import mass_matrix
 from rbd_ros.workspace import Workspace

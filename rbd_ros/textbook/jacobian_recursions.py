@@ -12,9 +12,9 @@ body direction S_h. Jacobians are (links, 6, nv), derivatives ``dJ[i, h]`` (link
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.model.configurations import tree_coordinates
 from rbd_ros.model.joints import joint_subspace_rate, joint_subspace_rate_change
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import tree_coordinates
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.sums_over_links import each_joint
 

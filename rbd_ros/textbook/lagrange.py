@@ -19,7 +19,7 @@ from rbd_ros.analysis.jacobians import analytic_jacobian, check_state, link_com_
 from rbd_ros.analysis.matrix_derivatives import mass_matrix_derivatives
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import refuse_loops
-from rbd_ros.model.inertial import armature_matrix
+from rbd_ros.model.changes.inertial import armature_matrix
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import inertia_matrix

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
-from rbd_ros.model.configurations import tree_coordinates
-from rbd_ros.model.inertial import armature_matrix, inertia_matrices
+from rbd_ros.model.changes.inertial import armature_matrix, inertia_matrices
 from rbd_ros.model.joints import Joint, joint_pose, joint_subspace, joint_subspace_rate
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import tree_coordinates
 from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.workspace.results import Factorization
+from rbd_ros.workspace.memory.results import Factorization
 
 
 def each_joint(model: Model, q: np.ndarray, v: np.ndarray) -> Iterator[

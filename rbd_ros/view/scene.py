@@ -9,8 +9,8 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from rbd_ros.dynamics import gravity_torques
 from rbd_ros.kinematics import forward_kinematics, world_jacobian
-from rbd_ros.model.configurations import neutral, random_configuration
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import neutral, random_configuration
 from rbd_ros.view.arcs import JointArcs
 from rbd_ros.view.ellipsoids import (
     effective_masses, Ellipsoid, force_ellipsoid, inertia_solid, manipulability)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from rbd_ros.errors import StateError
-from rbd_ros.model.configurations import neutral, normalize
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import neutral, normalize
 
 if TYPE_CHECKING:
     from viser import GuiApi

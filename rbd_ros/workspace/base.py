@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from rbd_ros.errors import SingularError, StateError
 from rbd_ros.kernels.articulated_bodies import PSI_
 from rbd_ros.kernels.jit import numba_backend
-from rbd_ros.kernels.layout import LANES
+from rbd_ros.kernels.tree.layout import LANES
 from rbd_ros.model.arguments import check_model, finite_vector, mask, vector
-from rbd_ros.model.configurations import normalize
 from rbd_ros.model.joints import joint_subspace
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import normalize
 
 COLLINEAR = 1e-6    # sine of the angle between two axes of a joint below which they are collinear
 BOOL = np.dtype(bool)

@@ -16,7 +16,7 @@ import numpy as np
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, shown, Wrenches, wrenches
 from rbd_ros.model.body_table import PSEUDO_ENTRIES, pseudo_inertias
-from rbd_ros.model.inertial import (
+from rbd_ros.model.changes.inertial import (
     inertia_of_parameters, parameters_of_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, hat, inverse
@@ -30,7 +30,7 @@ NOTHING = np.zeros((0, CHANGE)), np.zeros((0, TURNING))
 def body_changes(model: Model, variation: Variation,
                  external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the changes of the bodies, as `rbd_ros.kernels.directional_derivatives` reads them.
+    Return the changes of the bodies, as the kernels of directional derivatives read them.
 
     A row of the first array (bodies that change, CHANGE) has the number of the body; the motion of
     its joint's placement, in the parent's frame (6); and the changes of its inertia (Sigma (6), h

@@ -17,15 +17,15 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.kernels import closed_loop_arrays, closed_loop_derivatives, closed_loop_dynamics
+from rbd_ros.kernels.loops import arrays, derivatives as loop_derivatives, dynamics
 from rbd_ros.model.arguments import split_motion, Wrenches
 from rbd_ros.model.loops import Loops
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import scratch
 from rbd_ros.workspace.body_changes import check_direction
 from rbd_ros.workspace.joint_motion import JointMotion
-from rbd_ros.workspace.maps import Map, matrix_by_parameters, rows, same
-from rbd_ros.workspace.results import (
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.maps import Map, matrix_by_parameters, rows, same
+from rbd_ros.workspace.memory.results import (
     Derivatives, DynamicsTerms, Factorization, is_body_form, MatricesDot, ParameterDerivatives,
     term_layout)
 from rbd_ros.workspace.variation import Variation
@@ -52,8 +52,8 @@ class ClosedMethods(JointMotion):
 
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
         super().__init__(model, tree, fresh=fresh)
-        self._tau, self._a = (self._found[k, :model.nv] for k in (closed_loop_arrays.TAU,
-                                                                  closed_loop_arrays.FOUND_A))
+        self._tau, self._a = (self._found[k, :model.nv] for k in (arrays.TAU,
+                                                                  arrays.FOUND_A))
         self._buffers = buffers(self._loops)
         self._solver = *self._table, *self._kept(scratch.factor)
         self._unknowns = np.zeros(self._nv), np.zeros(self._nv)
@@ -90,7 +90,7 @@ class ClosedMethods(JointMotion):
     def all_terms(self, q: ArrayLike, v: ArrayLike,
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:
         rows, terms = self._result(scratch.terms)
-        if not closed_loop_dynamics.closed_terms(
+        if not dynamics.closed_terms(
                 *self._table, q, v, *self._buffers.terms, rows):
             self._explain(q=q, v=v)
         if is_body_form(factorization):
@@ -118,7 +118,7 @@ class ClosedMethods(JointMotion):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.inverse_dynamics(q, v, a)
-        if not closed_loop_dynamics.closed_inverse_dynamics(
+        if not dynamics.closed_inverse_dynamics(
                 *self._table, q, v, a):
             self._explain(q=q, v=v, a=a)
         return self._tau
@@ -134,7 +134,7 @@ class ClosedMethods(JointMotion):
             with self._wrenches(external_wrenches):
                 return self.hybrid_dynamics(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
-        if not closed_loop_dynamics.closed_hybrid_dynamics(
+        if not dynamics.closed_hybrid_dynamics(
                 *self._solver, q, v, a, tau,
                 self._mask(prescribed), *found):
             self._explain_solution(q, v, a, tau, prescribed)
@@ -145,7 +145,7 @@ class ClosedMethods(JointMotion):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
-        if not closed_loop_dynamics.closed_forward_dynamics(
+        if not dynamics.closed_forward_dynamics(
                 *self._solver, q, v, tau):
             self._explain_solution(q, v, self._zeros, tau, self._kept(scratch.none_prescribed))
         return self._a
@@ -153,7 +153,7 @@ class ClosedMethods(JointMotion):
     def _explain_solution(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
                           prescribed: ArrayLike) -> NoReturn:
         """Raise the error for accelerations that could not be computed."""
-        status = int(self._found[1, -1]) - closed_loop_arrays.NOT_SOLVED
+        status = int(self._found[1, -1]) - arrays.NOT_SOLVED
         self._found[1, -1] = 0.0    # Arguments that cannot be converted leave it as it is.
         if status > 0:
             self._refuse(status - 1, q)
@@ -173,7 +173,7 @@ class ClosedMethods(JointMotion):
             with self._wrenches(external_wrenches):
                 return self.inverse_dynamics_derivatives(q, v, a)
         rows, derivatives = self._result(scratch.torque_derivatives)
-        if not closed_loop_derivatives.closed_inverse_dynamics_derivatives(
+        if not loop_derivatives.closed_inverse_dynamics_derivatives(
                 *self._table, q, v, a, *self._buffers.derivatives, rows):
             self._explain(q=q, v=v, a=a)
         return derivatives
@@ -202,7 +202,7 @@ class ClosedMethods(JointMotion):
         """Do `hybrid_dynamics_derivatives`; write accelerations and torques to the last two."""
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
         rows, _, _, path = self._kept(scratch.derivatives_and_factor)
-        if not closed_loop_derivatives.closed_hybrid_derivatives(
+        if not loop_derivatives.closed_hybrid_derivatives(
                 *self._solver, *self._buffers.derivatives, rows, path,
                 q, v, a, tau, prescribed, all_a, all_tau,
                 X, lanes):

@@ -16,7 +16,7 @@ from rbd_ros.kernels.lanes.lanes import zeros_for_lanes
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns
 from rbd_ros.model.arguments import choice, finite_array
 from rbd_ros.model.se3 import pose
-from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 
 CONTACT_KINDS = ('point', 'surface')
 ORTHONORMAL = 1e-6      # largest deviation of R R^T from 1

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from rbd_ros.kernels.coupled_dynamics import (
     coupled_forward_dynamics, coupled_hybrid_derivatives, coupled_hybrid_dynamics, solve_equations)
 from rbd_ros.model.arguments import mask, Wrenches
-from rbd_ros.workspace import scratch
 from rbd_ros.workspace.body_changes import check_direction
-from rbd_ros.workspace.results import Derivatives
-from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.results import Derivatives
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.variation import Variation
 
 

@@ -4,7 +4,7 @@
 The motion of all joints of a robot with closed loops, V = G(q) v and A = G a + gamma.
 
 With J(q) V = 0 and P = -J_d^+ in the rows of dependent joints, zero in the others, the derivative
-of G in any direction is P dJ G. See `rbd_ros.kernels.closed_loops`.
+of G in any direction is P dJ G. See `rbd_ros.kernels.loops.closed_loops`.
 
 """
 
@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import SingularError
-from rbd_ros.kernels import closed_loop_arrays, closed_loop_changes, closed_loops
-from rbd_ros.kernels.columns import VELOCITY
+from rbd_ros.kernels.loops import arrays, changes, closed_loops
+from rbd_ros.kernels.tree.columns import VELOCITY
 from rbd_ros.model.arguments import Wrenches
-from rbd_ros.model.closure import equations_and_gaps, open_loops
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.closure import equations_and_gaps, open_loops
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.coupled import CoupledMethods
 
@@ -43,15 +43,15 @@ class JointMotion(CoupledMethods):
         self._tree, self._loops = tree, model.loops
         loops, n = model.loops, len(model.loops.order)
         array = loops.array(damped=True)
-        parts = closed_loop_arrays.cut(array)
+        parts = arrays.cut(array)
         self._found = parts.found
         self._held = np.concatenate([
             np.arange(one.equations) + int(first) for one, first in zip(
-                loops.constraints, parts.table[:, closed_loop_arrays.FIRST])])
+                loops.constraints, parts.table[:, arrays.FIRST])])
         self._V, self._A, self._gamma = (
-            self._found[k, :n] for k in (closed_loop_arrays.V, closed_loop_arrays.A,
-                                         closed_loop_arrays.GAMMA))
-        self._G = self._found[closed_loop_arrays.G:, :n].T
+            self._found[k, :n] for k in (arrays.V, arrays.A,
+                                         arrays.GAMMA))
+        self._G = self._found[arrays.G:, :n].T
         m = loops.rows
         self._unit, self._inverse = np.zeros((m, m)), np.zeros((m, n))
         self._rates = np.zeros((3, m, n))
@@ -107,7 +107,7 @@ class JointMotion(CoupledMethods):
         q = np.asarray(vectors['q'], float)
         if not closed_loops.loop_map(*self._table, q):
             gap, status = self._found[:2, -1]
-            if gap > closed_loop_arrays.CLOSED:
+            if gap > arrays.CLOSED:
                 raise open_loops(self._loops, self.model.name, q)
             if status:
                 self._singular(q)
@@ -139,7 +139,7 @@ class JointMotion(CoupledMethods):
     def _rate_of_equations(self, q: ArrayLike, v: np.ndarray, u: np.ndarray,
                            w: np.ndarray) -> np.ndarray:
         """Return the derivatives of J by time, along u, and both, all for the tree."""
-        closed_loop_changes.equation_changes(
+        changes.equation_changes(
             *self._table, np.asarray(q, float), v, u, w, *self._rates)
         return self._rates
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
-from rbd_ros.model.friction import direction, friction
+from rbd_ros.model.changes.friction import direction, friction
+from rbd_ros.model.changes.springs import springs
 from rbd_ros.model.model import Model
-from rbd_ros.model.springs import springs
 from rbd_ros.workspace.workspace import workspace_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import Any, Concatenate, NamedTuple, overload, ParamSpec, TypeVar
 import numpy as np
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import form_doc
-from rbd_ros.workspace.lanes import Outputs, States, Task
-from rbd_ros.workspace.maps import Map
+from rbd_ros.workspace.memory.lanes import Outputs, States, Task
+from rbd_ros.workspace.memory.maps import Map
 from rbd_ros.workspace.workspace import workspace_of
 
 P = ParamSpec('P')

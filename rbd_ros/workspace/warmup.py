@@ -9,12 +9,12 @@ from time import perf_counter
 
 import numpy as np
 from rbd_ros.kernels.joint_samples import take_plausible
-from rbd_ros.model.configurations import neutral
 from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_model
+from rbd_ros.model.positions.configurations import neutral
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.quantity import QUANTITIES
 from rbd_ros.workspace.variation import Variation

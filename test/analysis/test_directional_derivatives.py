@@ -9,11 +9,11 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis
 from rbd_ros.analysis import Variation
-from rbd_ros.model.configurations import integrate, random_configuration
+from rbd_ros.model.changes.inertial import inertia_of_parameters, parameters_of_inertia
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
-from rbd_ros.model.inertial import inertia_of_parameters, parameters_of_inertia
 from rbd_ros.model.joints import Joint, KINDS, Mimic
+from rbd_ros.model.positions.configurations import integrate, random_configuration
 from rbd_ros.model.se3 import exp, inertia_matrix, skew
 from robots import example_urdf, load_quietly, random_tree, relative_error
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis
-from rbd_ros.model.configurations import difference, integrate, random_configuration
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS, quaternion_matrix
-from rbd_ros.model.steps import quaternion_of_turn
+from rbd_ros.model.positions.configurations import difference, integrate, random_configuration
+from rbd_ros.model.positions.steps import quaternion_of_turn
 from rbd_ros.simulation.integrators import configuration_rate, coordinate_rate
 from robots import example_urdf, load_quietly, random_tree, relative_error
 

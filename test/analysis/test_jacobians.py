@@ -9,10 +9,10 @@ import pinocchio
 import pytest
 import rbd_ros
 from rbd_ros import analysis
-from rbd_ros.model.configurations import integrate
+from rbd_ros.model.changes.inertial import inertia_matrices
 from rbd_ros.model.description import Link
-from rbd_ros.model.inertial import inertia_matrices
 from rbd_ros.model.joints import KINDS
+from rbd_ros.model.positions.configurations import integrate
 from rbd_ros.model.se3 import Ad, ad, inverse, pose, skew
 from rbd_ros.textbook import sums_over_links
 from rbd_ros.textbook.jacobian_recursions import (body_jacobian_derivatives,

@@ -9,9 +9,9 @@ import pinocchio
 import pytest
 import rbd_ros
 from rbd_ros import analysis
+from rbd_ros.model.changes.inertial import inertia_of_parameters
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
-from rbd_ros.model.inertial import inertia_of_parameters
 from rbd_ros.model.se3 import Ad, ad, inertia_matrix, inverse
 from rbd_ros.textbook import sums_over_links
 from robots import example_urdf, load_quietly, Oracle

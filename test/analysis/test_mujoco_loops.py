@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.model import Constraint, with_constraints, with_friction
-from rbd_ros.model.closure import equations_and_gaps
+from rbd_ros.model.positions.closure import equations_and_gaps
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import MujocoRobot

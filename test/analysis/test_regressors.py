@@ -10,11 +10,11 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis
 from rbd_ros.analysis import Variation
-from rbd_ros.model.configurations import integrate, random_configuration
+from rbd_ros.model.changes.inertial import (
+    moving_bodies, parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.constraints import rebuild
-from rbd_ros.model.inertial import (moving_bodies, parameters_of_pseudo_inertia,
-                                    pseudo_inertia_of_parameters)
 from rbd_ros.model.joints import KINDS, Mimic
+from rbd_ros.model.positions.configurations import integrate, random_configuration
 from rbd_ros.textbook.sums_over_links import armature_matrix
 from robots import example_urdf, load_quietly, Oracle, random_tree, relative_error
 

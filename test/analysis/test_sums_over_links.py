@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis
-from rbd_ros.model.configurations import random_configuration
-from rbd_ros.model.inertial import inertia_matrices, inertia_of_parameters, moving_bodies
+from rbd_ros.model.changes.inertial import inertia_matrices, inertia_of_parameters, moving_bodies
+from rbd_ros.model.positions.configurations import random_configuration
 from rbd_ros.model.se3 import Ad, ad, inverse, skew
 from rbd_ros.textbook.jacobian_recursions import (body_jacobian_rate_derivatives,
                                                   body_jacobian_second_rates)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.analysis.task_space import characteristic_length, task_space_dynamics
-from rbd_ros.model.configurations import integrate, random_configuration
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS, Mimic
+from rbd_ros.model.positions.configurations import integrate, random_configuration
 from rbd_ros.model.se3 import Ad, ad, inverse, pose
 from rbd_ros.textbook import sums_over_links
 from robots import example_urdf, load_quietly, random_tree, relative_error

@@ -5,7 +5,7 @@
 import numpy as np
 import rbd_ros
 from rbd_ros import ModelBuilder, random_configuration
-from rbd_ros.model.steps import quaternion_joints
+from rbd_ros.model.positions.steps import quaternion_joints
 from robots import random_tree, with_mimics
 
 MASS, LENGTH, GRAVITY = 2.0, 0.3, 9.81

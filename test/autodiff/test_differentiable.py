@@ -17,7 +17,7 @@ import rbd_ros
 from rbd_ros import ModelBuilder, ModelError
 from rbd_ros.differentiable import (
     changes, configuration_rate, FUNCTIONS, jacobians, robot_of, run_batch, value)
-from rbd_ros.model.steps import quaternion_joints
+from rbd_ros.model.positions.steps import quaternion_joints
 from rbd_ros.simulation.integrators import configuration_rate as rate_of_one
 from robots import relative_error
 

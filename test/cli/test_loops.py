@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.cli.main import main
-from rbd_ros.model.configurations import closed_along
+from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.recordings.tables import read_table, write_table
 from scipy.interpolate import CubicSpline
 

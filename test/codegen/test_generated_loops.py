@@ -92,7 +92,7 @@ def test_task_space_of_a_link_that_a_loop_moves():
 def test_steps_close_loops(name):
     robot = closed_robot(name)
     model, rng = robot.model, np.random.default_rng(5)
-    own = rbd_ros.model.configurations.independent_positions(model)
+    own = rbd_ros.model.positions.configurations.independent_positions(model)
     step = partial(evaluate, trace(model, 'closure_step'))
     guess = robot.q + rng.uniform(-0.02, 0.02, model.nq)
     guess[own] = robot.q[own]
@@ -147,7 +147,7 @@ def test_loops_in_c_are_closed_or_refused(tmp_path):
     code = Library(package_files(robot.model, ['mass_matrix'], prefix='r'), tmp_path, 'r', '-O1')
     close = code._code.r_close_loops
     q = robot.q + 0.1
-    for position in rbd_ros.model.configurations.independent_positions(robot.model):
+    for position in rbd_ros.model.positions.configurations.independent_positions(robot.model):
         q[position] = robot.q[position]
     expected = normalize(robot.model, q)
     assert close(ctypes.c_void_p(q.ctypes.data)) == 1

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import rbd_ros
 from rbd_ros.control import JointReference
-from rbd_ros.model.configurations import integrate
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
+from rbd_ros.model.positions.configurations import integrate
 from robots import random_tree
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'

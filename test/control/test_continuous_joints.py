@@ -9,7 +9,7 @@ import rbd_ros
 from rbd_ros.control import (
     CartesianImpedance, ComputedTorque, Hybrid, JointImpedance, JointReference, JointTrajectory,
     PdGravity, PoseReference, SlotineLi)
-from rbd_ros.model.steps import turning, without_turns
+from rbd_ros.model.positions.steps import turning, without_turns
 from robots import relative_error
 
 TURN = 2.0 * np.pi

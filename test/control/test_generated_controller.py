@@ -16,7 +16,7 @@ from rbd_ros.control import (ComputedTorque, JointReference, MomentumObserver, M
                              PdGravity)
 from rbd_ros.control.generated_controller import controller_files, default_law, MODES, SETTINGS
 from rbd_ros.model.constraints import rebuild
-from rbd_ros.model.steps import turning
+from rbd_ros.model.positions.steps import turning
 from robots import load_quietly, random_tree, relative_error, with_mimics
 import yaml
 

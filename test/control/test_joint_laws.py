@@ -8,7 +8,7 @@ import pytest
 import rbd_ros
 from rbd_ros.control import (ComputedTorque, critical_damping, Gravity, Hybrid, JointImpedance,
                              JointReference, PdGravity, PoseReference, SlotineLi)
-from rbd_ros.model.configurations import integrate
+from rbd_ros.model.positions.configurations import integrate
 from robots import relative_error
 
 # Both sides are exact, but for the condition of M.

@@ -11,7 +11,7 @@ import rbd_ros
 from rbd_ros.control import JointReference, SlotineLi
 from rbd_ros.control.laws.slotine_li import DUAL, RANGE
 from rbd_ros.model import inconsistent_bodies, inertial_parameters, with_inertial_parameters
-from rbd_ros.model.inertial import pseudo_inertia_of_parameters
+from rbd_ros.model.changes.inertial import pseudo_inertia_of_parameters
 from robots import random_tree
 
 RATE, DAMPING = 5.0, 20.0

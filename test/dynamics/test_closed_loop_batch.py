@@ -11,7 +11,7 @@ from rbd_ros.batch import functions
 from rbd_ros.batch.tasks import Problem
 from rbd_ros.batch.threads import CHUNK
 from rbd_ros.model import inertial_parameters
-from rbd_ros.model.closure import equations_and_gaps
+from rbd_ros.model.positions.closure import equations_and_gaps
 
 STATES = 7
 

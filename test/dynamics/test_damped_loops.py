@@ -8,9 +8,9 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, SingularError, StateError
 from rbd_ros.model import inertial_parameters, load_constraints, with_constraints
-from rbd_ros.model.closure import regular_map
-from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.constraints import rebuild
+from rbd_ros.model.positions.closure import regular_map
+from rbd_ros.model.positions.configurations import closed_along
 from robots import relative_error
 
 LIMIT = 100.0

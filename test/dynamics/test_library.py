@@ -20,8 +20,8 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, StateError, Workspace
 from rbd_ros.kernels.articulated_bodies import hybrid_dynamics
-from rbd_ros.kernels.layout import COLUMNS, SCRATCH
 from rbd_ros.kernels.newton_euler import newton_euler
+from rbd_ros.kernels.tree.layout import COLUMNS, SCRATCH
 from rbd_ros.model.joints import KINDS
 from rbd_ros.workspace import workspace_of
 from robots import example_urdf, load_quietly, random_state, random_tree
@@ -365,10 +365,16 @@ def test_robots_without_joints_have_a_centre_of_mass():
     assert rbd_ros.forward_dynamics(model, [], [], []).shape == (0,)
 
 
+def kernel_modules():
+    for source in PACKAGE.glob('kernels/**/*.py'):
+        if source.parent.name not in ('jit', 'lanes'):
+            name = '.'.join(source.relative_to(PACKAGE.parent).with_suffix('').parts)
+            yield source, importlib.import_module(name.removesuffix('.__init__'))
+
+
 def test_a_body_has_room_for_what_every_kernel_keeps():
-    ends = {f'{source.stem}.{name}': value for source in PACKAGE.glob('kernels/*.py')
-            for name, value in vars(importlib.import_module(
-                f'rbd_ros.kernels.{source.stem}')).items() if name.endswith('_COLUMNS')}
+    ends = {f'{kernels.__name__}.{name}': value for _, kernels in kernel_modules()
+            for name, value in vars(kernels).items() if name.endswith('_COLUMNS')}
     assert len(ends) > 10
     assert all(SCRATCH < end <= COLUMNS for end in ends.values()), ends
 
@@ -379,11 +385,11 @@ def test_numba_compiles_no_helper_for_the_value_of_a_place_or_column():
         f'{verb}{what}' for verb in ('load', 'store')
         for what in ('', '3', '33', '6', '_symmetric', '_inertia')))
     seen = 0
-    for source in PACKAGE.glob('kernels/*.py'):
+    for source, kernels in kernel_modules():
         calls = [node for node in ast.walk(ast.parse(source.read_text()))
                  if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
                  and node.func.id in helpers]
-        known = vars(importlib.import_module(f'rbd_ros.kernels.{source.stem}')) if calls else {}
+        known = vars(kernels)
         for argument in itertools.chain(*(call.args for call in calls)):
             x = known.get(ast.unparse(argument), getattr(argument, 'value', None))
             if isinstance(x, (int, np.integer)):

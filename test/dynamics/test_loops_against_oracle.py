@@ -9,7 +9,7 @@ import pytest
 import rbd_ros
 from rbd_ros.analysis import potential_energy
 from rbd_ros.model import Constraint, with_constraints
-from rbd_ros.model.inertial import inertial_parameters
+from rbd_ros.model.changes.inertial import inertial_parameters
 from robots import random_tree, relative_error, with_mimics
 
 KINDS = ('revolute', 'prismatic', 'continuous', 'spherical', 'universal', 'planar', 'helical',

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.batch.tasks import Problem
-from rbd_ros.kernels.layout import BLOCK, LANES, PARENT
+from rbd_ros.kernels.tree.layout import BLOCK, LANES, PARENT
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import Mimic
-from rbd_ros.workspace import scratch
+from rbd_ros.workspace.memory import scratch
 from robots import Oracle, random_tree, relative_error
 
 # Times the condition of M: the same equations, solved in another order.

@@ -15,15 +15,16 @@ import rbd_ros
 from rbd_ros import analysis, batch, Workspace
 from rbd_ros.batch import functions
 from rbd_ros.coupled_workspaces import map_all
-from rbd_ros.kernels import batch_kinematics, centroidal
+from rbd_ros.kernels import centroidal
+from rbd_ros.kernels.states import batch_kinematics
 from rbd_ros.quantities import QUANTITIES
-from rbd_ros.workspace import scratch
 from rbd_ros.workspace.closed_loops import ClosedMethods
 from rbd_ros.workspace.coupled import CoupledMethods
-from rbd_ros.workspace.lanes import lanes_of, shape, States
-from rbd_ros.workspace.maps import same
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.memory.lanes import lanes_of, shape, States
+from rbd_ros.workspace.memory.maps import same
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
-from rbd_ros.workspace.robot_arrays import RobotArrays
 from robots import random_tree, with_mimics
 
 PLAIN = {name: one for name, one in QUANTITIES.items() if one.function is not None}

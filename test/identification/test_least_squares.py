@@ -9,10 +9,10 @@ import rbd_ros
 from rbd_ros import identification
 from rbd_ros.identification.parameters import robot_parameters
 from rbd_ros.model import drive_parameters, inertial_parameters, with_friction
-from rbd_ros.model.configurations import random_configuration
-from rbd_ros.model.drives import with_armature
-from rbd_ros.model.inertial import pseudo_inertia_of_parameters
+from rbd_ros.model.changes.drives import with_armature
+from rbd_ros.model.changes.inertial import pseudo_inertia_of_parameters
 from rbd_ros.model.joints import KINDS
+from rbd_ros.model.positions.configurations import random_configuration
 from robots import example_urdf, load_quietly, random_tree, relative_error
 
 # Both sides are exact: rounding, a hundred times below on the worst tree.

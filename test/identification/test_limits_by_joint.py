@@ -9,7 +9,7 @@ import pytest
 from rbd_ros import ModelBuilder
 from rbd_ros.identification.diagnosis.detectors import beyond_limits
 from rbd_ros.identification.verdicts import position_doubts
-from rbd_ros.model.configurations import out_of_range
+from rbd_ros.model.positions.configurations import out_of_range
 
 BODY = {'mass': 1.0, 'com': (0.5, 0.1, 0.2), 'inertia': (0.1, 0.2, 0.25)}
 # No two joints have the same limits; positions are checked with a margin of the range.

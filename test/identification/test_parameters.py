@@ -9,9 +9,9 @@ import rbd_ros
 from rbd_ros import identification
 from rbd_ros.identification.parameters import LoadParameters, robot_parameters, States
 from rbd_ros.model import with_friction, with_springs
-from rbd_ros.model.configurations import random_configuration
-from rbd_ros.model.drives import with_armature
+from rbd_ros.model.changes.drives import with_armature
 from rbd_ros.model.joints import KINDS
+from rbd_ros.model.positions.configurations import random_configuration
 from robots import example_urdf, load_quietly, random_tree, relative_error
 
 # Both sides are exact: rounding, a hundred times below on the worst tree.

@@ -5,7 +5,8 @@
 import numpy as np
 import pytest
 from rbd_ros.identification.physical_consistency import nearest_consistent
-from rbd_ros.model.inertial import (parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
+from rbd_ros.model.changes.inertial import (
+    parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 
 # Slopes, in units of the noise, for a barrier of 1e-8.
 SLOPE = 1e-4

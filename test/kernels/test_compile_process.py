@@ -167,9 +167,9 @@ PARENT = """
 import os, sys
 from threading import Thread
 import numpy as np
-from rbd_ros.kernels.jit import compiled, compile_process, kernel_cache
+from rbd_ros.kernels.jit import compile_process, compiled, kernel_cache
 compiled._directory = kernel_cache.Directory(None)
-from rbd_ros.kernels.newton_euler_derivatives import hybrid_dynamics_and_derivatives
+from rbd_ros.kernels.derivatives.newton_euler_derivatives import hybrid_dynamics_and_derivatives
 one = compile_process.CompileProcess(lambda: True)
 print(one._running().pid, flush=True)
 # It takes seconds; this process does not wait for them.

@@ -76,7 +76,7 @@ def test_threads_that_call_a_kernel_first_at_the_same_time_all_get_its_result(mo
 def test_kernels_that_users_call_are_called_by_no_kernel_without_a_vector():
     # Once compiled for None, such a kernel would take None from users, too.
     vectors, calls = {}, []
-    for path in sorted((PACKAGE / 'kernels').glob('*.py')):
+    for path in sorted((PACKAGE / 'kernels').rglob('*.py')):
         for function in ast.parse(path.read_text()).body:
             if not isinstance(function, ast.FunctionDef):
                 continue

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, ModelBuilder, ModelError, SingularError, StateError
-from rbd_ros.model import closure, Constraint, normalize, with_constraints, with_springs
+from rbd_ros.model import Constraint, normalize, with_constraints, with_springs
 from rbd_ros.model.constraints import rebuild
+from rbd_ros.model.positions import closure
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 # Gaps of closed loops, m and rad.

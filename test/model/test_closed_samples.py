@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import StateError
-from rbd_ros.model.configurations import closed_along, independent_positions
+from rbd_ros.model.positions.configurations import closed_along, independent_positions
 from rbd_ros.simulation.simulator import Simulator
 
 # Gaps of closed loops, m and rad, and two solutions by Newton's method.

@@ -8,11 +8,11 @@ import numpy as np
 import pinocchio
 import pytest
 import rbd_ros
-from rbd_ros.model.configurations import difference, integrate, random_configuration
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
-from rbd_ros.model.joints import Joint, joint_pose, joint_screws, joint_subspace, KINDS
-from rbd_ros.model.joints import joint_subspace_rate
+from rbd_ros.model.joints import (
+    Joint, joint_pose, joint_screws, joint_subspace, joint_subspace_rate, KINDS)
+from rbd_ros.model.positions.configurations import difference, integrate, random_configuration
 from rbd_ros.model.se3 import Ad, inverse, pose, vee
 from rbd_ros.textbook import sums_over_links
 from robots import random_tree, relative_error

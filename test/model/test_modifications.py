@@ -7,10 +7,10 @@ import pinocchio
 import pytest
 import rbd_ros
 from rbd_ros import load_urdf_string
-from rbd_ros.model.configurations import random_configuration
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, joint_pose
+from rbd_ros.model.positions.configurations import random_configuration
 from rbd_ros.textbook import sums_over_links
 from robots import example_urdf, load_quietly, random_state, random_tree, relative_error
 from test_urdf import joint, link, mimic, robot

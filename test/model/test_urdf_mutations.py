@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import ModelWarning, RbdError
-from rbd_ros.model.configurations import random_configuration
+from rbd_ros.model.positions.configurations import random_configuration
 from test_urdf import INERTIAL, joint, link, mimic, robot
 
 SOUND = robot(

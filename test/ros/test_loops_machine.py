@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import initialize, rule, RuleBasedStateMachine
 import numpy as np
 import rbd_ros
-from rbd_ros.model.closure import equations_and_gaps
+from rbd_ros.model.positions.closure import equations_and_gaps
 from rbd_ros.ros.messages.topics import TOPICS
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.runtime.share_directory import share

@@ -15,8 +15,8 @@ from rbd_ros.kernels.articulated_bodies import articulated_bodies
 from rbd_ros.kernels.composite_bodies import composite_bodies
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.link_jacobians import jacobian_columns
-from rbd_ros.kernels.link_poses import link_poses
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
+from rbd_ros.kernels.tree.link_poses import link_poses
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.report import Log, OK, WARN

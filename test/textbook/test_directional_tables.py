@@ -9,7 +9,7 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis
 from rbd_ros.analysis import Variation
-from rbd_ros.model.inertial import inertia_of_parameters
+from rbd_ros.model.changes.inertial import inertia_of_parameters
 from rbd_ros.model.joints import KINDS
 from rbd_ros.textbook.directional_tables import table_5, table_6, table_7
 from rbd_ros.workspace.body_changes import body_changes

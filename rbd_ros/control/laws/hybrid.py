@@ -15,7 +15,7 @@ from rbd_ros.control.controller import (
 from rbd_ros.control.references import JointReference
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import mask
-from rbd_ros.model.friction import friction
+from rbd_ros.model.changes.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.simulator import DIRECTIONS

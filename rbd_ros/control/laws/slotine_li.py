@@ -14,8 +14,8 @@ from rbd_ros.control.controller import (
 from rbd_ros.control.references import JointReference
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import number
-from rbd_ros.model.inertial import (inertial_parameters, moving_bodies,
-                                    parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
+from rbd_ros.model.changes.inertial import (
+    inertial_parameters, moving_bodies, parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.model import Model
 
 # Derivatives of a pseudo-inertia with respect to the ten parameters, and the matrices L_i with

@@ -25,7 +25,7 @@ from rbd_ros.identification.diagnosis.hypotheses import (
     Change, DRIVING, FACTORS, HYPOTHESES, WEAK)
 from rbd_ros.identification.diagnosis.motion import Motion, span
 from rbd_ros.identification.least_squares import mass_scales
-from rbd_ros.model.friction import friction
+from rbd_ros.model.changes.friction import friction
 
 FOLDS, ROUNDS = 4, 3
 # What may be fitted without being a finding: errors of the masses, relative, and of the inertias

@@ -20,7 +20,7 @@ from rbd_ros.identification.diagnosis.detectors import (
 from rbd_ros.identification.diagnosis.motion import Motion
 from rbd_ros.identification.least_squares import body_size, LENGTH_POWERS
 from rbd_ros.identification.parameters import LoadParameters
-from rbd_ros.model.inertial import body_names, inertial_parameters, moving_bodies
+from rbd_ros.model.changes.inertial import body_names, inertial_parameters, moving_bodies
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.recording import Recording
 from rbd_ros.recordings.samples import Samples

@@ -12,8 +12,8 @@ import numpy as np
 from rbd_ros import batch
 from rbd_ros.identification.parameters import LoadParameters, States
 from rbd_ros.identification.reduction import states_of
+from rbd_ros.model.changes.modifications import with_gravity
 from rbd_ros.model.model import Model
-from rbd_ros.model.modifications import with_gravity
 from rbd_ros.recordings.delays import explanatory_columns
 from rbd_ros.recordings.samples import Samples
 

@@ -4,10 +4,10 @@
 
 import numpy as np
 from rbd_ros.errors import StateError
-from rbd_ros.model.closure import close_samples, moved_closed
-from rbd_ros.model.configurations import independent_positions, neutral
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.closure import close_samples, moved_closed
+from rbd_ros.model.positions.configurations import independent_positions, neutral
 
 # Longest step of an independent joint from one closure to the next, rad or m, and how often it is
 # halved where Newton's method fails.

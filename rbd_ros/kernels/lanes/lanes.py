@@ -66,7 +66,7 @@ def vectorized(robot):
     return isinstance(robot, tuple)
 
 
-# What `screws` says of a robot, see `rbd_ros.kernels.columns`.
+# What `screws` says of a robot, see `rbd_ros.kernels.tree.columns`.
 def only_screws(screws):
     """Return whether every joint is a screw."""
     return type(screws) in (int, float)

@@ -28,7 +28,7 @@ from rbd_ros._internal.text import did_you_mean, first_twice, listed, printable
 from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.model.arguments import check_model, shown
-from rbd_ros.model.drives import with_drives
+from rbd_ros.model.changes.drives import with_drives
 from rbd_ros.model.files.uncertainty_files import (uncertainty_lines, with_named_uncertainty,
                                                    yaml_number, yaml_numbers)
 from rbd_ros.model.joints import DRIVE, KINDS

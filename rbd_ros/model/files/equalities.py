@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.errors import StateError
-from rbd_ros.model.closure import gap_in_words
-from rbd_ros.model.configurations import normalize, on_closure
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import Mimic, quaternion_matrix
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.closure import gap_in_words
+from rbd_ros.model.positions.configurations import normalize, on_closure
 from rbd_ros.model.se3 import pose
 
 

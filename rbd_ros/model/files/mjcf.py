@@ -34,8 +34,8 @@ from rbd_ros.model.joints import Joint, Mimic, quaternion_matrix
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_tree, fix, Model, warned
 from rbd_ros.model.plausibility import nothing_to_compute
+from rbd_ros.model.positions.steps import quaternion_of_matrix
 from rbd_ros.model.se3 import exp, pose
-from rbd_ros.model.steps import quaternion_of_matrix
 
 # Kinds of elements that links and joints cannot express: the entries of `ignore`.
 IGNORABLE = ('actuator', 'equality', 'flex', 'fluid', 'free joint', 'muscle', 'nonlinear',

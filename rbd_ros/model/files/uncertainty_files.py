@@ -19,11 +19,11 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import shown
+from rbd_ros.model.changes.drives import COLUMNS, drive_parameter_names
+from rbd_ros.model.changes.inertial import inertial_parameter_names, inertial_parameters
+from rbd_ros.model.changes.modifications import without_payload
 from rbd_ros.model.constraints import attach
-from rbd_ros.model.drives import COLUMNS, drive_parameter_names
-from rbd_ros.model.inertial import inertial_parameter_names, inertial_parameters
 from rbd_ros.model.model import Model
-from rbd_ros.model.modifications import without_payload
 from rbd_ros.model.uncertainty import Uncertainty
 
 MEANINGS = {

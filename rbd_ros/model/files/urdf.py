@@ -22,6 +22,7 @@ import numpy.typing as npt
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.arguments import shown, whole_number
+from rbd_ros.model.changes.modifications import payload_name, with_floating_base
 from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.constraint_elements import constraints_of
@@ -32,7 +33,6 @@ from rbd_ros.model.files.xml_elements import decode, LARGEST_TEXT, parse
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warned
-from rbd_ros.model.modifications import payload_name, with_floating_base
 from rbd_ros.model.plausibility import nothing_to_compute, point_masses
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 from urdf_parser_py import urdf as parser

@@ -12,7 +12,7 @@ from rbd_ros.control import EffortConvention, friction_compensation
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.report import OK
-from rbd_ros.workspace.results import DynamicsTerms
+from rbd_ros.workspace.memory.results import DynamicsTerms
 
 
 class Law:

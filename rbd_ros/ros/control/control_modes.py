@@ -49,7 +49,7 @@ from rbd_ros.ros.robot.read_model import unlimited_efforts
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.report import ERROR, Log, OK, Report, WARN
-from rbd_ros.workspace.results import DynamicsTerms
+from rbd_ros.workspace.memory.results import DynamicsTerms
 
 AGES = 100      # Number of states whose ages are known
 ENOUGH = 0.5    # of the rate of the guard, below which a warning says that states are too late

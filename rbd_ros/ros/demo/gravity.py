@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from rbd_ros import gravity_torques, Model
-from rbd_ros.model.configurations import closed_along
+from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.ros.demo.mode import Check, Mode, worst
 from rbd_ros.ros.demo.robots import DemoFailed, too_weak, units
 from rbd_ros.ros.demo.session import MIN_GRAVITY_TORQUE, Session

@@ -13,13 +13,13 @@ import numpy.typing as npt
 from rbd_ros._internal.cdr import Field, numbers, Stamp, Template
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import quaternion_of_matrix
+from rbd_ros.model.positions.steps import quaternion_of_matrix
 from rbd_ros.ros.convert import template, time
 from rbd_ros.view.ellipsoids import inertia_solid
 from rbd_ros.view.layers import (
     COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, GRAVITY, LAYERS, LINK_COMS, MOMENT_COLOR,
     WRENCHES)
-from rbd_ros.workspace.results import DynamicsTerms
+from rbd_ros.workspace.memory.results import DynamicsTerms
 from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray

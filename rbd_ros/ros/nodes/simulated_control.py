@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from rbd_ros import mass_matrix, Model, random_configuration, with_armature
 from rbd_ros.model import save_drives
-from rbd_ros.model.configurations import closed_along
+from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.ros.nodes.simulated_robot import rest_position, TOLERATED_DELAY, with_damping
 from rbd_ros.ros.robot.read_model import load_quietly
 import yaml

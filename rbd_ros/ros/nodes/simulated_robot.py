@@ -21,10 +21,10 @@ from rbd_ros import Model, random_configuration, StateError, with_gravity
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros._internal.text import listed
 from rbd_ros.model import load_constraints
-from rbd_ros.model.configurations import closed_along
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import read_description
 from rbd_ros.model.files.drive_files import load_drives
+from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.ros.nodes.plain_node import PlainNode
 from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.robot_settings import RobotSettings

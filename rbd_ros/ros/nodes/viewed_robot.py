@@ -10,9 +10,9 @@ from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
 from rbd_ros._internal.cdr import JointStateContent
-from rbd_ros.model.closure import close
-from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.closure import close
+from rbd_ros.model.positions.configurations import neutral
 from rbd_ros.ros.convert import joint_state_reader
 from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
 from rbd_ros.view.state import computed_state, State

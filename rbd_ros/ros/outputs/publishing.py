@@ -27,7 +27,7 @@ from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import ERROR, guarded, Lasting, Log, OK, Report, WARN
 from rbd_ros.ros.state.joint_states import all_within
-from rbd_ros.workspace.results import DynamicsTerms, Factorization, MatricesDot
+from rbd_ros.workspace.memory.results import DynamicsTerms, Factorization, MatricesDot
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks

@@ -14,7 +14,7 @@ from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.text import listed
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters
-from rbd_ros.model.inertial import armature_matrix
+from rbd_ros.model.changes.inertial import armature_matrix
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.topics import all_coordinates, Outputs

@@ -15,7 +15,7 @@ from rbd_ros.ros.messages.topics import TWIST
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.services.background_services import BadRequest, Work
 from rbd_ros.ros.services.dynamics_services import Services
-from rbd_ros.workspace.results import Factorization
+from rbd_ros.workspace.memory.results import Factorization
 
 
 def matrix(rows: Iterable[str], columns: Iterable[str], values: np.ndarray) -> Matrix:

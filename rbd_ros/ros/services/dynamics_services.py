@@ -22,7 +22,7 @@ from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import Again, BadRequest, Finish, Order, Work
-from rbd_ros.workspace.results import Factorization
+from rbd_ros.workspace.memory.results import Factorization
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 

@@ -20,10 +20,10 @@ import numpy as np
 from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RbdError
-from rbd_ros.model.closure import close, gap_in_words, regular_map
 from rbd_ros.model.loops import with_independent
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import step_between, without_turns
+from rbd_ros.model.positions.closure import close, gap_in_words, regular_map
+from rbd_ros.model.positions.steps import step_between, without_turns
 from rbd_ros.ros.state.joint_states import all_within, JointStates, MAX_MEASUREMENT
 from rbd_ros.workspace import Workspace
 from sensor_msgs.msg import JointState

@@ -12,7 +12,7 @@ from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.kernels.joint_samples import MAX_MEASUREMENT, take_plausible
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import without_turns
+from rbd_ros.model.positions.steps import without_turns
 from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
 from rbd_ros.ros.state.sources import Source, Sources
 from sensor_msgs.msg import JointState

@@ -9,8 +9,8 @@ from nav_msgs.msg import Odometry
 import numpy as np
 from rbd_ros.model.joints import Joint, quaternion_matrix
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions.steps import quaternion_of_turn
 from rbd_ros.model.se3 import Ad, inverse, log, pose
-from rbd_ros.model.steps import quaternion_of_turn
 from rbd_ros.ros import convert
 from rbd_ros.ros.state.joint_states import MAX_MEASUREMENT, Rejected
 from rbd_ros.ros.state.sample_judge import (

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.model.model import Model
-from rbd_ros.model.steps import without_turns
+from rbd_ros.model.positions.steps import without_turns
 
 # rad/s and m/s: velocity limits of joints whose description has no limit, or zero.
 DEFAULT_VELOCITY_LIMITS = 20.0, 5.0

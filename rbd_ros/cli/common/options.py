@@ -1,0 +1,253 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options shared by several commands, and functions that evaluate them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+import sys
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+from rbd_ros._internal.text import listed, printable
+from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.model.arguments import finite_vector
+from rbd_ros.model.changes.modifications import with_locked_joints
+from rbd_ros.model.files.any_format import is_mjcf_file, load_file
+from rbd_ros.model.files.constraint_files import load_constraints
+from rbd_ros.model.files.drive_files import load_drives, load_uncertainty
+from rbd_ros.model.files.mjcf import compile_mjcf
+from rbd_ros.model.files.urdf import read_file
+from rbd_ros.model.model import Model
+from rbd_ros.model.positions.configurations import (
+    closed_along, independent_positions, neutral, normalize, out_of_range)
+
+if TYPE_CHECKING:
+    from rbd_ros.identification.pipeline import Reading
+    from rbd_ros.view.geometry import Geometry
+
+OTHER_POSITION = 1e-2  # Difference of a passive joint from what is given that is reported.
+
+
+def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
+    """Add an option that takes one or more values and may be repeated."""
+    parser.add_argument(*names, nargs='+', action='extend', default=[], **more)
+
+
+# -- Robots. --------------------------------------------------------------------------------------
+def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
+              lock: bool = False, params: bool = False) -> None:
+    """Add the options of `load_robot`, those with a flag on request."""
+    parser.add_argument('urdf', help='URDF, xacro or MJCF file of the robot')
+    add_xacro(parser)
+    add_constraints(parser)
+    parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
+                        help="gravity in the root link's frame, m/s^2 (default: 0 0 -9.81, or "
+                             'that of an MJCF file)')
+    add_list(parser, '--ignore', metavar='KIND',
+             help='kinds of elements of an MJCF file to leave out, such as equality')
+    if floating_base:
+        parser.add_argument('--floating-base', action='store_true',
+                            help='let the root link move freely')
+    if lock:
+        add_list(parser, '--lock', type=joint_number, metavar='JOINT[=POSITION]',
+                 help='joints to lock, at a position in rad or m (default: 0)')
+    if params:
+        parser.add_argument('--params', metavar='FILE',
+                            help='dynamics.param.yaml with friction, rotors and, if the robot was '
+                                 'identified, error bars of its torques')
+
+
+def add_constraints(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a file of constraints."""
+    parser.add_argument('--constraints', metavar='FILE',
+                        help='YAML file with constraints that close loops, or with the names of '
+                             'the independent joints')
+
+
+def add_xacro(parser: argparse.ArgumentParser) -> None:
+    """Add the option for xacro arguments."""
+    add_list(parser, '--xacro-args', metavar='NAME:=VALUE', help='arguments for a xacro file')
+
+
+def load_robot(options: argparse.Namespace, **more: Any) -> Model:
+    """Load the robot that the options of `add_robot` name; more: arguments of `load_file`."""
+    if options.gravity is not None:
+        more['gravity'] = options.gravity
+    model = load_file(options.urdf, xacro_arguments=options.xacro_args,
+                      floating_base=getattr(options, 'floating_base', False),
+                      ignore=options.ignore, **more)
+    if options.constraints is not None:
+        model = load_constraints(model, options.constraints)
+    params = getattr(options, 'params', None)
+    if params is not None:
+        model = load_drives(model, params)
+    if lock := dict(getattr(options, 'lock', [])):
+        q = neutral(model)
+        for joint, at, _ in model.unconstrained.moving_joints:
+            q[at] = lock.get(joint.name, q[at])
+        unlocked, model = model, with_locked_joints(model, lock)
+        warn_of_range(unlocked, q, lock)
+        if params is not None:
+            # The joints may have been locked when the robot was identified.
+            model = load_uncertainty(model, params)
+    return model
+
+
+def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:
+    """Print a warning for each joint out of range; q, rad or m: (nq,) or (points, nq)."""
+    for text in out_of_range(model, q, names):
+        print(printable(f'warning: {text}'), file=sys.stderr)
+
+
+def add_package_path(parser: argparse.ArgumentParser) -> None:
+    """Add the option that `shapes_of` evaluates."""
+    add_list(parser, '--package-path', metavar='FOLDER',
+             help='folders that contain ROS packages, to resolve meshes at package://')
+
+
+def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
+    """Return the shapes of the robot, and print a note for each missing one."""
+    # Imported lazily: most commands need no shapes.
+    from rbd_ros.view.geometry import load_geometry, mjcf_geometry
+    for folder in options.package_path:
+        if not Path(folder).is_dir():
+            raise UsageError(f'--package-path {printable(folder, 300)}: no such folder')
+    if is_mjcf_file(options.urdf):
+        return mjcf_geometry(model, compile_mjcf(options.urdf))
+    geometry = load_geometry(model, read_file(options.urdf, options.xacro_args),
+                             Path(options.urdf).parent, options.package_path)
+    for note in geometry.notes:
+        print(printable(f'note: {note}', 500), file=sys.stderr)
+    return geometry
+
+
+# -- Recordings. ----------------------------------------------------------------------------------
+def add_reading(parser: argparse.ArgumentParser, *, confirm: bool = True) -> None:
+    """Add the options that `reading_of` evaluates."""
+    add_list(parser, '--rename', type=two_names, metavar='OLD=NEW',
+             help='rename joints of the recordings')
+    add_list(parser, '--scale', type=factor_of_joint, metavar='JOINT=FACTOR',
+             help='factors of the efforts, such as drive gains')
+    parser.add_argument('--from', dest='start', type=float, metavar='T',
+                        help='ignore states before this time, s from the beginning')
+    parser.add_argument('--to', dest='stop', type=float, metavar='T',
+                        help='ignore states from this time on, s from the beginning')
+    if confirm:
+        parser.add_argument('--efforts-are-torques', action='store_true',
+                            help='confirm that efforts are torques although they are multiples '
+                                 'of those of the URDF, or exceed its limits')
+    parser.add_argument('--topic', metavar='NAME',
+                        help='topic in bags (default: the only one with joint states, or '
+                             '/joint_states)')
+    parser.add_argument('--cutoff', type=float, metavar='HZ',
+                        help='cut-off of the filter (default: chosen from motion and efforts)')
+
+
+def reading_of(options: argparse.Namespace) -> Reading:
+    """Return how recordings are read, from the options of `add_reading`."""
+    # Imported lazily: most commands need no recordings.
+    from rbd_ros.identification.pipeline import Reading
+    return Reading(rename=dict(options.rename), scale=dict(options.scale), start=options.start,
+                   stop=options.stop, topic=options.topic, cutoff=options.cutoff)
+
+
+# -- Numbers and names. ---------------------------------------------------------------------------
+def joint_number(text: str) -> tuple[str, float]:
+    """Parse ``JOINT=NUMBER``, or ``JOINT``, which means 0."""
+    name, mark, number = text.rpartition('=')
+    return (name, _number(text, number)) if mark else (number, 0.0)
+
+
+def factor_of_joint(text: str) -> tuple[str, float]:
+    """Parse ``JOINT=NUMBER``."""
+    name, mark, number = text.rpartition('=')
+    if not name or not mark:
+        raise argparse.ArgumentTypeError(f"'{printable(text, 120)}' is not JOINT=FACTOR")
+    return name, _number(text, number)
+
+
+def number_of_joint(text: str) -> tuple[str | None, float]:
+    """Parse ``JOINT=NUMBER``, or ``NUMBER``, whose joint is None."""
+    name, mark, number = text.rpartition('=')
+    return name if mark else None, _number(text, number)
+
+
+def _number(text: str, number: str) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{printable(text, 120)}' does not end in a number") from None
+
+
+def two_names(text: str) -> tuple[str, str]:
+    """Return the names of ``OLD=NEW``."""
+    old, mark, new = text.partition('=')
+    if not (old and mark and new):
+        raise argparse.ArgumentTypeError(f"'{printable(text, 120)}' is not OLD=NEW")
+    return old, new
+
+
+def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
+                 positions: bool = False) -> np.ndarray:
+    """
+    Return q (if ``positions``), v or a, given in order or by name; others are neutral.
+
+    With closed loops, q has the given positions of the independent joints; those of the others
+    are solved, and what is given of them is a guess.
+
+    """
+    given = list(given)
+    if given and all(name is None for name, _ in given):
+        numbers = [x for _, x in given]
+        if positions and model.constraints and len(numbers) == len(independent_positions(model)):
+            return closed_along(model, np.array([numbers]), label)[0]
+        q = finite_vector(model, label, numbers, positions=positions)
+        return normalize(model, q, label) if positions and model.constraints else q
+    names = model.position_names if positions else model.velocity_names
+    vector = neutral(model) if positions else np.zeros(model.nv)
+    for name, x in given:
+        if name is None:
+            raise UsageError(f'{label}: give either all numbers in the order of the model, or '
+                             f'NAME={x:g} for each')
+        vector[_index(label, name, names)] = x
+    vector = finite_vector(model, label, vector, positions=positions)
+    if not positions or not model.constraints:
+        return vector
+    own = independent_positions(model)
+    if {name for name, _ in given} <= {model.position_names[k] for k in own}:
+        return closed_along(model, vector[None, own], label)[0]
+    q = normalize(model, vector, label)
+    warn_of_other_positions(model, {model.position_names[k]: x for k, x in enumerate(vector)
+                                    if model.position_names[k] in {name for name, _ in given}}, q)
+    return q
+
+
+def warn_of_other_positions(model: Model, given: Mapping[str, float | np.ndarray],
+                            q: np.ndarray) -> None:
+    """Print a warning for each position that is given, but not the one that closes the loops."""
+    for name, x in given.items():
+        found = q[..., model.position_names.index(name)]
+        k = np.argmax(np.abs(np.subtract(found, x)))
+        x, found = np.ravel(np.broadcast_to(x, np.shape(found)))[k], np.ravel(found)[k]
+        if abs(found - x) > OTHER_POSITION:
+            print(printable(f"warning: '{name}' is at {found:.4g}, not at {x:.4g}: it depends on "
+                            f'{listed(model.velocity_names)}'), file=sys.stderr)
+
+
+def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],
+                 default: np.ndarray) -> np.ndarray:
+    """Return a number per velocity: given by name or for all (later ones win), or the default."""
+    vector = np.array(default, float)
+    for name, x in given:
+        vector[... if name is None else _index(label, name, model.velocity_names)] = x
+    return vector
+
+
+def _index(label: str, name: str, names: tuple[str, ...]) -> int:
+    if name not in names:
+        raise UsageError(f"{label}: the robot has no coordinate '{name}'; it has {listed(names)}")
+    return names.index(name)

@@ -1,0 +1,259 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Dynamics of robots with closed loops, with the map V = G v of `rbd_ros.kernels.loops.closed_loops`.
+
+    tau = G^T tau_tree(q, G v, G a + gamma),    M = G^T M_tree G,
+    C = G^T (C_tree G + M_tree dG/dt)
+
+Only the rows of dependent velocities d and the columns of independent velocities in loops of G
+differ from the identity: results of the tree are mapped by adding multiples of columns and rows.
+Torques and M of the tree are computed in the frame of the recursions, where `find_motion` leaves
+poses, twists and accelerations.
+
+"""
+
+import math
+
+from rbd_ros.kernels.articulated_bodies import copy_given, prescribe_none
+from rbd_ros.kernels.composite_bodies import composite_bodies, write_mass_matrix
+from rbd_ros.kernels.coupled_dynamics import complete, F_, store_force
+from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.loops.arrays import (
+    A, BIAS, DEPENDENT, FOUND_A, G, GAMMA, INVOLVED, NOT_SOLVED, TAU, TORQUES, V)
+from rbd_ros.kernels.loops.changes import write_rate
+from rbd_ros.kernels.loops.closed_loops import (
+    find_motion, parts, report, write_acceleration, ZERO6)
+from rbd_ros.kernels.tree.coordinates import coordinate
+from rbd_ros.kernels.tree.layout import (
+    ARMATURE, BLOCK, constant, count, end, GROUND, LANES, load3, load33, load6, parent, R_, r_,
+    slot, store6)
+from rbd_ros.kernels.tree.traversal import (
+    A_, accumulate_to_root, G_, S_, SDOT_, world_joint_motion)
+from rbd_ros.kernels.tree.vectors import add6, dot6
+
+
+# -- Maps of results. ---------------------------------------------------------------------------
+@helper
+def map_columns(X, first, rows, p):
+    """Replace X, from column ``first``, by X G, in the columns of independent velocities."""
+    for i in range(rows):
+        for block in range(len(p.blocks)):
+            for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+                j, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
+                x = X[i, j]
+                for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                    x += g[p.order[k]] * X[i, first + p.order[k]]
+                X[i, j] = x
+
+
+@helper
+def map_rows(X, first, columns, p):
+    """Replace X, from row ``first``, by G^T X, in the rows of independent velocities."""
+    for block in range(len(p.blocks)):
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            i, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
+            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                d = p.order[k]
+                for j in range(columns):
+                    X[i, j] += g[d] * X[first + d, j]
+
+
+@helper
+def write_torques(p, tau):
+    """Write G^T x for the torques x of the tree."""
+    found, x = p.found, p.found[TORQUES]
+    nv = len(found) - G
+    for k in range(nv):
+        tau[k] = x[p.order[len(p.order) - nv + k]]
+    for block in range(len(p.blocks)):
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            i = p.involved[e, 0]
+            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                tau[i] += found[G + i, p.order[k]] * x[p.order[k]]
+
+
+@helper
+def write_independent(X, first, p, Y, row, column):
+    """Copy the rows and columns of independent velocities of a square matrix."""
+    nv = len(p.found) - G
+    dependent = len(p.order) - nv
+    for i in range(nv):
+        for j in range(nv):
+            Y[row + i, column + j] = X[first + p.order[dependent + i], p.order[dependent + j]]
+
+
+# -- Inverse, forward and hybrid dynamics. ------------------------------------------------------
+@helper
+def write_forces(robot, screws, a, with_inertias):
+    """Add the accelerations a to A_, and write F_, and G_ if ``with_inertias``."""
+    store6(robot, GROUND, SDOT_, ZERO6)
+    for i in range(1, count(robot)):
+        b = slot(i)
+        Sa = world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
+                                load6(robot, b, S_), a)
+        store6(robot, b, SDOT_, add6(load6(robot, parent(robot, b), SDOT_), Sa))
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            store_force(robot, b, add6(load6(robot, b, A_), load6(robot, b, SDOT_)), with_inertias)
+
+
+@helper
+def tree_torques(robot, screws, p, a, with_inertias):
+    """
+    Write the torques of the tree for accelerations a; return whether they are finite.
+
+    Needs poses, V_, and A_ without a; if ``with_inertias``, G_ of composite bodies is written.
+
+    """
+    x, total = p.found[TORQUES], 0.0
+    write_forces(robot, screws, a, with_inertias)
+    accumulate_to_root(robot, G_ if with_inertias else F_, F_ + 6)
+    for k in range(len(p.order)):
+        x[k] = 0.0
+    for i in range(1, count(robot)):
+        b = slot(i)
+        k = coordinate(robot, screws, i)
+        torque = (dot6(load6(robot, b, S_), load6(robot, b, F_))
+                  + constant(robot, b, ARMATURE) * a[k])
+        x[k] += torque
+        total += torque
+    return math.isfinite(total)
+
+
+@kernel
+def closed_inverse_dynamics(robot, screws, loops, q, v, a):
+    """Write the row TAU of ``found``."""
+    p = parts(loops)
+    if not find_motion(robot, screws, p, q, v, a):
+        return False
+    fine = tree_torques(robot, screws, p, p.found[A], False)
+    write_torques(p, p.found[TAU])
+    return fine
+
+
+@helper
+def write_own_matrix(p, tree_M):
+    """Write G^T M G for that of the tree."""
+    own, GtM, order, blocks, n = p.M, p.GtM, p.order, p.blocks, len(p.order)
+    nv = len(p.found) - G
+    write_independent(tree_M, 0, p, own, 0, 0)
+    for block in range(len(blocks)):
+        for e in range(blocks[block, INVOLVED], blocks[block, INVOLVED + 1]):
+            j, g = p.involved[e, 1], p.found[G + p.involved[e, 0]]
+            for i in range(n):
+                GtM[e, i] = tree_M[j, i]
+            for k in range(blocks[block, DEPENDENT], blocks[block, DEPENDENT + 1]):
+                d = order[k]
+                for i in range(n):
+                    GtM[e, i] += g[d] * tree_M[d, i]
+    for e in range(len(p.involved)):
+        for i in range(nv):
+            own[i, p.involved[e, 0]] = GtM[e, order[n - nv + i]]
+    for e in range(len(p.involved)):
+        for i in range(nv):
+            own[p.involved[e, 0], i] = GtM[e, order[n - nv + i]]
+    for block in range(len(blocks)):
+        for f in range(blocks[block, INVOLVED], blocks[block, INVOLVED + 1]):
+            i, g = p.involved[f, 0], p.found[G + p.involved[f, 0]]
+            for e in range(len(p.involved)):
+                x = 0.0
+                for k in range(blocks[block, DEPENDENT], blocks[block, DEPENDENT + 1]):
+                    x += GtM[e, order[k]] * g[order[k]]
+                own[p.involved[e, 0], i] += x
+
+
+@helper
+def solve_motion(robot, screws, p, factor, q, v, a, tau):
+    """
+    Complete a and tau, see `complete`, given a with zeros where it is unknown.
+
+    ``factor`` has the elimination table and a buffer for L, as matrix and as lanes.
+
+    """
+    found, nv, (table, L, L_lanes), total = p.found, len(p.M), factor, 0.0
+    if not (find_motion(robot, screws, p, q, v, None) and write_acceleration(p, a)
+            and tree_torques(robot, screws, p, found[A], True)):
+        return False
+    write_torques(p, found[BIAS])
+    write_mass_matrix(robot, screws, p.tree_M)
+    write_own_matrix(p, p.tree_M)
+    status = complete((table, p.M, found[BIAS], L, L_lanes), a, tau)
+    if status != 0:
+        report(found, 0.0, NOT_SOLVED + status)
+        return False
+    for k in range(nv):
+        total += a[k] + tau[k]
+    return math.isfinite(total)
+
+
+@helper
+def solve_given(robot, screws, p, factor, q, v, a, tau, prescribed, all_a, all_tau):
+    """Copy a and tau where they are given, and do `solve_motion`."""
+    if not copy_given(factor[0], a, tau, prescribed, all_a, all_tau):
+        return False
+    for k in range(len(all_a)):
+        if not prescribed[k]:
+            all_a[k] = 0.0
+    return solve_motion(robot, screws, p, factor, q, v, all_a, all_tau)
+
+
+@kernel
+def closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, q, v, tau):
+    """Solve M a + b = tau for a, the row FOUND_A of ``found``."""
+    p = parts(loops)
+    if len(tau) != len(p.M):
+        return False
+    p.found[FOUND_A, :] = 0.0
+    return solve_motion(robot, screws, p, (table, L, L_lanes), q, v, p.found[FOUND_A], tau)
+
+
+@kernel
+def closed_hybrid_dynamics(robot, screws, loops, table, L, L_lanes, q, v, a, tau, prescribed,
+                           all_a, all_tau):
+    """Solve M a + b = tau for the entries of a and tau that are not given."""
+    fine = solve_given(robot, screws, parts(loops), (table, L, L_lanes), q, v, a, tau, prescribed,
+                       all_a, all_tau)
+    prescribe_none(table)
+    return fine
+
+
+# -- Matrices. ----------------------------------------------------------------------------------
+@kernel
+def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
+    """
+    Write the `DynamicsTerms`, with the Coriolis matrix of Christoffel, to ``terms``.
+
+    ``tree_terms`` is a buffer for those of the unconstrained robot.
+
+    """
+    p = parts(loops)
+    order, found = p.order, p.found
+    n, nv = len(order), len(found) - G
+    if not find_motion(robot, screws, p, q, v, None):
+        return False
+    write_rate(robot, p)
+    # Entries that the map has written are not zero any more.
+    tree_terms[:] = 0.0
+    fine = composite_bodies(robot, screws, q, found[V, :n], tree_terms)
+    gravity, coriolis = 2 * n, 2 * n + 1
+    for i in range(n):
+        for k in range(n - nv):
+            tree_terms[coriolis, i] += tree_terms[i, order[k]] * found[GAMMA, order[k]]
+    map_columns(tree_terms, 0, 2 * n + 5, p)
+    for block in range(len(p.blocks)):
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            j = p.involved[e, 1]
+            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                for i in range(n):
+                    tree_terms[n + i, j] += p.rate[k, e] * tree_terms[i, order[k]]
+    map_rows(tree_terms, 0, n, p)
+    map_rows(tree_terms, n, n, p)
+    write_independent(tree_terms, 0, p, terms, 0, 0)
+    write_independent(tree_terms, n, p, terms, nv, 0)
+    for row in range(5):
+        for j in range(nv):
+            terms[2 * nv + row, j] = tree_terms[gravity + row, order[n - nv + j]]
+    for k in range(3):
+        terms[2 * nv + 5, k] = tree_terms[2 * n + 5, k]
+    return fine

@@ -1,0 +1,64 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Newton's method for closed loops, along samples of the independent joints."""
+
+import math
+
+from rbd_ros.kernels.jit.compiled import helper, long_kernel
+from rbd_ros.kernels.loops.arrays import (
+    ACCEPTED, ACCURACY, G, ITERATIONS, LONGEST_STEP, STALLED, STEP)
+from rbd_ros.kernels.loops.closed_loops import parts, write_map, ZERO6
+from rbd_ros.kernels.tree.traversal import forward_pass
+
+
+@helper
+def close_by_newton(robot, screws, p, x):
+    """Solve the dependent coordinates in x; return whether the loops are closed."""
+    found, best = p.found, math.inf
+    last = found.shape[1] - 1
+    for _ in range(ITERATIONS):
+        forward_pass(robot, screws, x, None, None, ZERO6)
+        write_map(robot, p)
+        gap = found[0, last]
+        if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
+            return True
+        best, size = min(best, gap), LONGEST_STEP
+        for i in range(len(x)):
+            size = max(size, abs(found[STEP, i]))
+        if found[1, last] > 0.0 or not math.isfinite(gap + size):
+            return False
+        for i in range(len(x)):
+            x[i] += LONGEST_STEP / size * found[STEP, i]
+    return False
+
+
+@long_kernel
+def close_samples(robot, screws, loops, first, stride, samples):
+    """
+    Solve the dependent coordinates of samples, each from the one before, for joints of one angle.
+
+    ``samples`` has all coordinates by sample, of which those before row ``first`` are solved.
+    Return the first row that is not, because the independent joints move by more than a stride, or
+    the method fails there.
+
+    """
+    p = parts(loops)
+    found, order = p.found, p.order
+    nv = len(found) - G
+    dependent = len(order) - nv
+    for row in range(first, len(samples)):
+        x = samples[row]
+        for k in range(nv):
+            step = x[order[dependent + k]] - samples[row - 1, order[dependent + k]]
+            if not abs(step) <= stride:
+                return row
+        for i in range(dependent):
+            x[order[i]] = samples[row - 1, order[i]]
+        if row > first:
+            for k in range(nv):
+                j = order[dependent + k]
+                for i in range(dependent):
+                    x[order[i]] += found[G + k, order[i]] * (x[j] - samples[row - 1, j])
+        if not close_by_newton(robot, screws, p, x):
+            return row
+    return len(samples)

@@ -1,0 +1,78 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The dynamics of robots with closed loops for many states, one after the other.
+
+Each kernel returns DONE, or the number of the first state that cannot be computed; results of
+earlier ones have been written. The arguments before Q are those of the kernel for one state.
+
+"""
+
+from rbd_ros.kernels.jit.compiled import states_kernel
+from rbd_ros.kernels.loops.arrays import FOUND_A, TAU
+from rbd_ros.kernels.loops.closed_loops import parts
+from rbd_ros.kernels.loops.derivatives import (
+    closed_hybrid_derivatives, closed_inverse_dynamics_derivatives)
+from rbd_ros.kernels.loops.dynamics import (
+    closed_forward_dynamics, closed_inverse_dynamics, closed_terms)
+from rbd_ros.kernels.states.batch_dynamics import DONE
+
+
+@states_kernel
+def closed_inverse_states(robot, screws, loops, Q, V, A, Tau):
+    """Write the torques of every state."""
+    found = parts(loops).found
+    for k in range(len(Q)):
+        if not closed_inverse_dynamics(robot, screws, loops, Q[k], V[k], A[k]):
+            return k
+        for i in range(Tau.shape[1]):
+            Tau[k, i] = found[TAU, i]
+    return DONE
+
+
+@states_kernel
+def closed_forward_states(robot, screws, loops, table, L, L_lanes, Q, V, Tau, A):
+    """Write the accelerations of every state."""
+    found = parts(loops).found
+    for k in range(len(Q)):
+        if not closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, Q[k], V[k],
+                                       Tau[k]):
+            return k
+        for i in range(A.shape[1]):
+            A[k, i] = found[FOUND_A, i]
+    return DONE
+
+
+@states_kernel
+def closed_terms_states(robot, screws, loops, tree_terms, Q, V, Terms):
+    """Write the `DynamicsTerms` of every state."""
+    for k in range(len(Q)):
+        if not closed_terms(robot, screws, loops, Q[k], V[k], tree_terms, Terms[k]):
+            return k
+    return DONE
+
+
+@states_kernel
+def closed_inverse_derivatives_states(robot, screws, loops, D, of_G, Q, V, A, Derivatives):
+    """Write the derivatives of the torques of every state."""
+    for k in range(len(Q)):
+        if not closed_inverse_dynamics_derivatives(robot, screws, loops, Q[k], V[k], A[k], D, of_G,
+                                                   Derivatives[k]):
+            return k
+    return DONE
+
+
+@states_kernel
+def closed_forward_derivatives_states(robot, screws, loops, table, L, L_lanes, D, of_G,
+                                      derivatives, path, none, zero, a, tau, X, X_lanes, Q, V, Tau,
+                                      Solved):
+    """Write the derivatives of the accelerations of every state; ``none`` is prescribed."""
+    for k in range(len(Q)):
+        if not closed_hybrid_derivatives(
+                robot, screws, loops, table, L, L_lanes, D, of_G, derivatives, path, Q[k], V[k],
+                zero, Tau[k], none, a, tau, X, X_lanes):
+            return k
+        for i in range(Solved.shape[1]):
+            for j in range(Solved.shape[2]):
+                Solved[k, i, j] = X[i, j]
+    return DONE

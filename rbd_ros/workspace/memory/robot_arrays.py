@@ -1,0 +1,87 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The arrays of one robot that the kernels read and write."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.kernels.tree.layout import LANES, PRESCRIBED, WRENCH
+from rbd_ros.model.arguments import Wrenches, wrenches
+from rbd_ros.model.body_table import pack
+from rbd_ros.model.model import Model
+from rbd_ros.model.se3 import Ad, inverse
+from rbd_ros.workspace.base import WorkspaceBase
+from rbd_ros.workspace.memory import scratch
+
+
+class RobotArrays(WorkspaceBase):
+    """
+    The arrays of one robot.
+
+    Kernels convert anything but float64 vectors. They return False if a result is not finite or an
+    argument is wrong; only then does `_explain` check the arguments.
+
+    """
+
+    _carriers = staticmethod(scratch.carriers)
+
+    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+        super().__init__(model, fresh=fresh)
+        bodies = model.tree.robot
+        self.robot, self._places = pack(bodies)
+        n, self._screws = model.nv, model.tree.screws
+        first = len(self.robot) - len(bodies) + 1
+        self._tau = self.robot[first:first + n]
+        self._a = np.zeros(n)
+        # The Jacobian of a link and its pose, and the views of them that are handed out.
+        self._jacobian_rows = np.zeros((10, max(n, 4)))
+        self._jacobian_and_pose = self._jacobian_rows[:6, :n], self._jacobian_rows[6:, :4]
+        # For each link its body and its pose there, for its own axes and for those of the root.
+        self._body_rows: dict[str, np.ndarray] = {}
+        self._world_rows: dict[str, np.ndarray] = {}
+
+    def _columns(self, first: int, number: int, body: slice | int = slice(None)) -> np.ndarray:
+        """Return the indices in `robot` of columns of bodies, one row per body."""
+        return self._places[body, None] + LANES * np.arange(first, first + number)
+
+    def _add_link(self, link: str) -> None:
+        k, tree = self.model.link_index(link), self.model.tree
+        pose = tree.link_pose[k]
+        here = [tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]
+        self._body_rows[link] = np.array([[*here, 0.0]])
+        self._world_rows[link] = np.array([[*here, 1.0]])
+
+    def _link_row(self, link: str) -> np.ndarray:
+        """Return the row of a link for the axes of the root."""
+        try:
+            return self._world_rows[link]
+        except (KeyError, TypeError):
+            self._add_link(link)
+            return self._world_rows[link]
+
+    def _own_row(self, link: str) -> np.ndarray:
+        """Return the row of a link for its own axes."""
+        try:
+            return self._body_rows[link]
+        except (KeyError, TypeError):
+            self._add_link(link)
+            return self._body_rows[link]
+
+    def _prescribe(self, prescribed: ArrayLike) -> None:
+        """Set the mask of given accelerations for the kernels of articulated bodies."""
+        self.robot[self._places[1:] + LANES * PRESCRIBED] = prescribed
+
+    @contextmanager
+    def _wrenches(self, external_wrenches: Wrenches) -> Iterator[None]:
+        """Apply external wrenches to the bodies, and clear them on exit."""
+        tree = self.model.tree
+        forces = wrenches(self.model, external_wrenches)
+        try:
+            for k, wrench in forces.items():
+                there = self._columns(WRENCH, 6, tree.link_body[k])
+                self.robot[there] += Ad(inverse(tree.link_pose[k])).T @ wrench
+            yield
+        finally:
+            self.robot[self._columns(WRENCH, 6)] = 0.0
