@@ -38,12 +38,13 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'body_jacobian', 'center_of_mass', 'com_jacobian', 'forward_kinematics', 'world_jacobian'],
     'model': [],
     'model.builder': ['ModelBuilder'],
-    'model.configurations': ['difference', 'integrate', 'neutral', 'random_configuration'],
+    'model.positions.configurations': [
+        'difference', 'integrate', 'neutral', 'random_configuration'],
     'model.description': ['Link'],
-    'model.drives': ['with_armature'],
+    'model.changes.drives': ['with_armature'],
     'model.joints': ['Joint', 'Mimic'],
     'model.model': ['Model'],
-    'model.modifications': [
+    'model.changes.modifications': [
         'subtree', 'with_floating_base', 'with_gravity', 'with_locked_joints', 'with_payload'],
     'model.files.mjcf': ['load_mjcf'],
     'model.files.urdf': ['load_urdf', 'load_urdf_string'],

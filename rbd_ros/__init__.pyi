@@ -29,18 +29,18 @@ from rbd_ros.kinematics import (body_jacobian as body_jacobian, center_of_mass a
     world_jacobian as world_jacobian)
 from rbd_ros import model as model
 from rbd_ros.model.builder import ModelBuilder as ModelBuilder
-from rbd_ros.model.configurations import (difference as difference, integrate as integrate,
-    neutral as neutral, random_configuration as random_configuration)
+from rbd_ros.model.changes.drives import with_armature as with_armature
+from rbd_ros.model.changes.modifications import (subtree as subtree,
+    with_floating_base as with_floating_base, with_gravity as with_gravity,
+    with_locked_joints as with_locked_joints, with_payload as with_payload)
 from rbd_ros.model.description import Link as Link
-from rbd_ros.model.drives import with_armature as with_armature
 from rbd_ros.model.files.mjcf import load_mjcf as load_mjcf
 from rbd_ros.model.files.urdf import load_urdf as load_urdf, load_urdf_string as load_urdf_string
 from rbd_ros.model.files.urdf_writer import save_urdf as save_urdf
 from rbd_ros.model.joints import Joint as Joint, Mimic as Mimic
 from rbd_ros.model.model import Model as Model
-from rbd_ros.model.modifications import (subtree as subtree,
-    with_floating_base as with_floating_base, with_gravity as with_gravity,
-    with_locked_joints as with_locked_joints, with_payload as with_payload)
+from rbd_ros.model.positions.configurations import (difference as difference,
+    integrate as integrate, neutral as neutral, random_configuration as random_configuration)
 from rbd_ros.simulation.simulator import simulate as simulate
 from rbd_ros import textbook as textbook
 from rbd_ros.workspace import Workspace as Workspace

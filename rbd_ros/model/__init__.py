@@ -5,18 +5,18 @@
 from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
-    'configurations': ['normalize'],
+    'positions.configurations': ['normalize'],
     'constraints': ['with_constraints'],
     'files.constraint_files': ['load_constraints'],
     'files.drive_files': ['load_drives', 'save_drives'],
-    'drives': [
+    'changes.drives': [
         'drive_parameter_names', 'drive_parameters', 'with_drive_parameters', 'with_friction',
         'with_springs'],
-    'inertial': [
+    'changes.inertial': [
         'inconsistent_bodies', 'inertial_parameter_names', 'inertial_parameters',
         'with_inertial_parameters'],
     'loops': ['Constraint'],
     'model': ['build_model'],
-    'modifications': ['with_free_joints', 'without_payload'],
+    'changes.modifications': ['with_free_joints', 'without_payload'],
     'uncertainty': ['Uncertainty'],
 })
