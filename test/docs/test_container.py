@@ -157,7 +157,7 @@ def test_kernels_of_the_image_work_for_a_user_without_home_and_write_access(fold
     # As docker/install.sh does, but for this processor.
     cache = warm_cache(folder)
     _, said = run(COMMAND, str(os.geteuid()), 'warmup', NUMBA_CACHE_DIR=cache)
-    assert said == ''
+    assert said.replace('rbd_ros warmup: still working\n', '') == ''
     for path in (*cache.rglob('*'), cache):
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob('*')}
