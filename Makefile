@@ -64,21 +64,21 @@ test-long: $(STAMPS)/kernels $(ALL_TESTS) ## longer forms of the tests; PYTEST_A
 
 # In environments of its own, build/matrix; it needs none of .venv.
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'
-	$(PYTHON) test/matrix.py $(MATRIX_ARGS)
+	$(PYTHON) tools/matrix.py $(MATRIX_ARGS)
 
 lint: $(STAMPS)/package $(ALL_TESTS) ## ruff, import-linter, mypy, hadolint, and ament's flake8 and pep257
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples doc setup.py
-	$(BIN)/ament_pep257 rbd_ros launch benchmark examples doc setup.py
+	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples doc tools setup.py
+	$(BIN)/ament_pep257 rbd_ros launch benchmark examples doc tools setup.py
 	$(BIN)/hadolint docker/Dockerfile
 
 stubs: $(STAMPS)/package ## what checkers of types see of lazy names: rbd_ros/**/__init__.pyi
-	@$(BIN)/python test/stubs.py
+	@$(BIN)/python tools/stubs.py
 
 params: $(STAMPS)/package ## files that follow from declared parameters and control laws: config/*.param.yaml
-	@$(BIN)/python test/parameter_files.py
+	@$(BIN)/python tools/parameter_files.py
 
 # The build fails on any warning: a link within the site that leads nowhere is one.
 docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, in build/docs
@@ -105,7 +105,7 @@ WORKSPACE := build/workspace$(if $(filter-out $(NEWEST),$(DISTRO)),-$(DISTRO))
 COLCON := PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" $(abspath $(BIN))/colcon
 
 colcon: $(STAMPS)/colcon-packages ## a ROS workspace by the documented commands, with ROS from PyPI
-	$(BIN)/python test/workspace.py $(WORKSPACE)
+	$(BIN)/python tools/workspace.py $(WORKSPACE)
 
 # What the build of the messages requires is written in their pyproject.toml, once.
 $(STAMPS)/colcon-packages: rbd_msgs/pyproject.toml $(STAMPS)/colcon
@@ -172,7 +172,7 @@ dist: $(STAMPS)/package $(STAMPS)/dist ## sdist and wheel of rbd_ros, in dist; c
 	@rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*
-	$(BIN)/python test/wheel.py
+	$(BIN)/python tools/wheel.py
 
 # ROS wants packages side by side. What serves this repository alone is left out.
 LEFT_OUT := rbd_msgs .* Makefile docker requirements-ros-*.txt test/docs

@@ -9,6 +9,7 @@ joint at its place. In a blend, each is the mean of the command before and of th
 
 """
 
+from dataclasses import dataclass
 from math import inf, isfinite, isinf
 from statistics import median
 
@@ -219,3 +220,16 @@ class CommandWatch:
             elif share == 1.0:
                 assert abs(x - goal) <= ROUNDING, f'{name} is not where it should be by now'
         self.last.update(zip(self.joints, map(float, got)))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters that matter here, with their defaults."""
+
+    on_stale: str = 'stop'
+    state_timeout: float = 0.5
+    ramp_time: float = 1.0
+    blend_time: float = 0.0
+    effort_rate_limit: float = 0.0
+    limit_efforts: bool = False
+    publish_rate: float = 0.0

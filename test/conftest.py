@@ -30,7 +30,7 @@ def locked(path, how):
 
 def pytest_collection_modifyitems(items):
     """Begin with node tests, which take longest and mostly wait."""
-    items.sort(key=lambda item: item.path.parent.name != 'ros')
+    items.sort(key=lambda item: 'ros' not in item.path.parts)
 
 
 @pytest.hookimpl(wrapper=True)

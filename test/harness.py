@@ -13,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from domain_coordinator import domain_id
 from geometry_msgs.msg import AccelStamped, PointStamped, PoseStamped, WrenchStamped
 from nav_msgs.msg import Odometry
+import numpy as np
 from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 import rclpy
@@ -20,6 +21,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.serialization import deserialize_message
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
@@ -238,3 +241,47 @@ def keep_sending(node, state, done, period=0.02):
             node.send(*state)
         return done()
     node.spin_until(sent_and_done)
+
+
+class SimulatedTime:
+    """A publisher of /clock."""
+
+    def __init__(self, node):
+        self._node = node
+        self._publisher = node.peer.create_publisher(Clock, '/clock', 10)
+
+    def be(self, seconds):
+        """Let it be that late, for the node too."""
+        message = Clock(clock=Time(sec=int(seconds), nanosec=round(seconds % 1.0 * 1e9)))
+        self._node.spin_until(lambda: self._publisher.get_subscription_count() > 0)
+        self._publisher.publish(message)
+        self._node.spin_until(lambda: abs(self._node.node.clocks.stamp_time() - seconds) < 1e-6)
+
+
+class Ear:
+    """A publisher that keeps what is published instead of sending it."""
+
+    def __init__(self, topic, heard):
+        self._topic, self._heard, self.listens = topic, heard, True
+        self.topic_name = topic.replace('~', '/dynamics')
+
+    def get_subscription_count(self):
+        """Let the node think that somebody listens, or nobody."""
+        return int(self.listens)
+
+    def wait_for_all_acked(self, timeout):
+        """Let the node think that what it said was heard."""
+        return True
+
+    def publish(self, message):
+        """Keep the numbers of a message, which is serialized."""
+        message = deserialize_message(message, TOPICS[self._topic])
+        if self._topic == '~/effort_commands':
+            self._heard.append((self._topic, None, np.array(message.data)))
+        elif self._topic == '~/dynamics':
+            self._heard.append((self._topic, message.header.stamp, {
+                name: np.array(getattr(message, name)) for name in (
+                    'position', 'velocity', 'mass_matrix', 'coriolis_matrix', 'gravity_torques',
+                    'coriolis_torques', 'com_jacobian')} | {'model_id': message.model_id}))
+        elif self._topic in ('~/gravity_torques', '~/coriolis_torques'):
+            self._heard.append((self._topic, message.header.stamp, np.array(message.effort)))

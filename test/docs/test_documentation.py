@@ -442,7 +442,7 @@ def test_one_page_has_the_commands_that_build_a_workspace_and_they_are_the_teste
     found = [block for text in (*PAGES.values(), *OTHERS.values())
              for _, block in blocks(text, 'bash') if 'rosdep install' in block]
     assert len(found) == 1
-    typed = runpy.run_path(str(ROOT / 'test/workspace.py'))['commands']()
+    typed = runpy.run_path(str(ROOT / 'tools/workspace.py'))['commands']()
     assert typed == found[0].replace('<this repository>', 'repository')
 
 

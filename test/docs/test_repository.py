@@ -82,7 +82,7 @@ def required(*names):
 
 @pytest.mark.parametrize('folders, tags', [
     (('rbd_ros', 'launch'), ('exec_depend', 'depend')),
-    (('rbd_ros', 'launch', 'test', 'examples', 'doc', 'benchmark'),
+    (('rbd_ros', 'launch', 'test', 'tools', 'examples', 'doc', 'benchmark'),
      ('exec_depend', 'depend', 'test_depend'))])
 def test_package_xml_names_every_import(folders, tags):
     named = {one.text for tag in tags for one in PACKAGES['.'].findall(tag)}
@@ -94,7 +94,7 @@ def test_package_xml_names_every_import(folders, tags):
 @pytest.mark.parametrize('folders, names', [
     (('rbd_ros',), (None, 'demo', 'xacro', 'recordings', 'fleet', 'mujoco', 'view', 'casadi',
                     'sympy', 'jax', 'torch', 'retime')),
-    (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test', 'frameworks')),
+    (('rbd_ros', 'test', 'tools', 'examples'), (None, 'demo', 'test', 'frameworks')),
     (('rbd_ros', 'doc'), (None, 'demo', 'xacro', 'recordings', 'fleet', 'mujoco', 'view', 'casadi',
                           'sympy', 'jax', 'torch', 'retime', 'docs')),
     (('benchmark',), (None, 'bench'))])
@@ -152,7 +152,7 @@ def test_every_requirement_has_its_reason():
 
 
 def test_the_oldest_packages_are_those_that_are_tried():
-    matrix = runpy.run_path(str(ROOT / 'test/matrix.py'))
+    matrix = runpy.run_path(str(ROOT / 'tools/matrix.py'))
     bounds = dict(one.split('>=') for one in extras()[None] if '>=' in one)
     first, last = min(matrix['OLDEST']), max(matrix['OLDEST'])
     assert bounds == dict(zip(matrix['PACKAGES'], matrix['OLDEST'][first]))

@@ -19,7 +19,7 @@ from unittest.mock import patch
 from xml.etree import ElementTree
 
 from builtin_interfaces.msg import Duration
-from harness import joint_state, ros, TOPICS
+from harness import Ear, joint_state, ros, TOPICS
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
 import numpy as np
@@ -31,14 +31,13 @@ from rclpy.serialization import serialize_message
 from rclpy.time import Time
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
-from test_node_machine import Ear
 from torque_loop import BlockedRobot
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 STEPS = int(os.environ.get('RBD_ROS_MACHINE_STEPS', '2000'))
 STEPS_PER_RUN = 50
 COMMANDS = '~/effort_commands'
-TEXT = (URDF := Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf').read_text()
+TEXT = (URDF := Path(__file__).parents[3] / 'urdf' / 'demo_arm.urdf').read_text()
 JOINTS = [joint for joint in ElementTree.fromstring(TEXT).iter('joint')
           if joint.get('type') == 'revolute']
 NAMES = [joint.get('name') for joint in JOINTS]

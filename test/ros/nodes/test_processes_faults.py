@@ -3,6 +3,7 @@
 """Nodes that are killed, told to end in the middle, or not allowed to start."""
 
 import os
+from pathlib import Path
 import signal
 import subprocess
 import sys
@@ -85,7 +86,7 @@ def arm():
 
 def source(start, model, q, v):
     """Start a robot."""
-    path = [os.path.dirname(os.path.dirname(__file__)), os.getcwd()]
+    path = [str(Path(__file__).parents[2]), os.getcwd()]
     return start('-c', SOURCE.format(path=path, urdf=str(ARM),
                                      names=list(model.velocity_names), q=q.tolist(),
                                      v=v.tolist()))

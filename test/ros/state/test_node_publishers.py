@@ -6,7 +6,7 @@ import contextlib
 import re
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import joint_state, said
+from harness import Ear, joint_state, said
 import numpy as np
 import pytest
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
@@ -18,7 +18,6 @@ from rclpy.time import Time
 from robots import fan
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from test_node_machine import Ear
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 NAMES = list('abc')

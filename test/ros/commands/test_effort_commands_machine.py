@@ -8,10 +8,10 @@ RBD_ROS_MACHINE_STEPS sets how many steps there are at least.
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 import os
 
-from command_watch import CommandWatch
+from command_watch import CommandWatch, Settings
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import invariant, rule, RuleBasedStateMachine
 import numpy as np
@@ -24,19 +24,6 @@ ROBOTS = (('a', 'b', 'c'), ('c', 'a', 'b'), ('a', 'b', 'd'), ('a', 'b'))
 PAUSES = st.sampled_from([0.001, 0.001, 0.001, 0.01, 0.01, 0.03, 0.08, 0.15, 0.45, 0.6, 2.0, 60.0])
 MOSTLY = st.sampled_from([True, True, True, False])
 counts = Counter()
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The parameters that matter here, with their defaults."""
-
-    on_stale: str = 'stop'
-    state_timeout: float = 0.5
-    ramp_time: float = 1.0
-    blend_time: float = 0.0
-    effort_rate_limit: float = 0.0
-    limit_efforts: bool = False
-    publish_rate: float = 0.0
 
 
 class CommandMachine(RuleBasedStateMachine):

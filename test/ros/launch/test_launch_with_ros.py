@@ -19,7 +19,7 @@ import pytest
 launch = pytest.importorskip('launch')
 pytest.importorskip('launch_ros')
 
-HERE = Path(__file__).parents[2]
+HERE = Path(__file__).parents[3]
 LAUNCH = HERE / 'launch'
 # s, for launch to end
 PATIENCE = 100.0

@@ -28,7 +28,7 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
 import yaml
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 VECTORS = {'~/gravity_torques': 'holding', '~/coriolis_torques': 'coriolis_torques',
            '~/gravity_torques_rate': 'g_dot', '~/torque_deviation': 'torque_deviation',
            '~/external_torques': 'external_torques'}

@@ -6,7 +6,7 @@ from time import monotonic
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
-from harness import at, Harness, keep_sending
+from harness import at, Harness, keep_sending, SimulatedTime
 import numpy as np
 import pytest
 from rbd_msgs.srv import (
@@ -16,7 +16,6 @@ from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.ros.messages.markers import Markers
 from rclpy.serialization import deserialize_message
 from robots import example_urdf, random_state, relative_error
-from test_node_faults import SimulatedTime
 from visualization_msgs.msg import Marker, MarkerArray
 
 # Against Pinocchio: rounding is a hundredth of it.

@@ -5,13 +5,12 @@
 from time import monotonic
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import at, joint_state, odometry, said
+from harness import at, joint_state, odometry, said, SimulatedTime
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.ros.state.joint_states import JointStates
 from robots import example_urdf, random_state
-from test_node_faults import SimulatedTime
 
 WARN, ERROR = DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 

@@ -21,7 +21,7 @@ from robots import example_urdf, load_quietly
 from torque_loop import Loop
 import yaml
 
-DEMO = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
+DEMO = Path(__file__).parents[3] / 'urdf' / 'demo_arm.urdf'
 UR10 = example_urdf('ur10_robot.urdf')
 NODES = {'mujoco_robot': RobotInMujoco, 'simulated_robot': SimulatedRobot}
 # rad and s: the move, and what may be left of it at its end, or when springs must have reached the

@@ -23,7 +23,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 import yaml
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # In place of what the code puts into a text.
 GAP = '\0'
 # Names, topics and numbers that the page of faults gives as examples.

@@ -192,7 +192,7 @@ PRESETS = {'generic': ('full', 'full', True), 'ur': ('without_gravity', 'without
 
 @pytest.mark.parametrize('robot', PRESETS)
 def test_the_node_takes_the_files_of_robots_and_they_name_their_sources(harness, robot):
-    text = (Path(__file__).parents[2] / 'config' / 'robots' / f'{robot}.yaml').read_text()
+    text = (Path(__file__).parents[3] / 'config' / 'robots' / f'{robot}.yaml').read_text()
     assert 'https://' in text.partition('/**:')[0]
     given = yaml.safe_load(text)['/**']['ros__parameters']['effort_convention']
     node = harness(**convention(**given))
@@ -205,7 +205,7 @@ def test_the_node_takes_the_files_of_robots_and_they_name_their_sources(harness,
 
 
 def test_every_file_of_a_robot_is_tested():
-    files = (Path(__file__).parents[2] / 'config' / 'robots').glob('*')
+    files = (Path(__file__).parents[3] / 'config' / 'robots').glob('*')
     assert {path.name for path in files} == {f'{robot}.yaml' for robot in PRESETS}
 
 

@@ -21,7 +21,7 @@ import warnings
 
 from command_watch import CommandWatch
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
-from harness import check_values, joint_state, ros, TOPICS
+from harness import check_values, Ear, joint_state, ros, TOPICS
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
 import numpy as np
@@ -30,7 +30,7 @@ import rbd_ros
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rclpy.clock import ClockType
 from rclpy.parameter import Parameter
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from rclpy.time import Time
 from robots import example_urdf, relative_error
 from std_msgs.msg import String
@@ -61,35 +61,6 @@ BAD_TEXTS = ['', '/opt/arm.urdf', '<robot name="r"><link name="a"/><link name="b
 MOSTLY = st.sampled_from([True, True, True, False])
 # How often something was done, and something that was published was checked.
 counts = Counter()
-
-
-class Ear:
-    """A publisher that keeps what is published instead of sending it."""
-
-    def __init__(self, topic, heard):
-        self._topic, self._heard, self.listens = topic, heard, True
-        self.topic_name = topic.replace('~', '/dynamics')
-
-    def get_subscription_count(self):
-        """Let the node think that somebody listens, or nobody."""
-        return int(self.listens)
-
-    def wait_for_all_acked(self, timeout):
-        """Let the node think that what it said was heard."""
-        return True
-
-    def publish(self, message):
-        """Keep the numbers of a message, which is serialized."""
-        message = deserialize_message(message, TOPICS[self._topic])
-        if self._topic == '~/effort_commands':
-            self._heard.append((self._topic, None, np.array(message.data)))
-        elif self._topic == '~/dynamics':
-            self._heard.append((self._topic, message.header.stamp, {
-                name: np.array(getattr(message, name)) for name in (
-                    'position', 'velocity', 'mass_matrix', 'coriolis_matrix', 'gravity_torques',
-                    'coriolis_torques', 'com_jacobian')} | {'model_id': message.model_id}))
-        elif self._topic in ('~/gravity_torques', '~/coriolis_torques'):
-            self._heard.append((self._topic, message.header.stamp, np.array(message.effort)))
 
 
 class NodeMachine(RuleBasedStateMachine):

@@ -18,7 +18,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from rbd_ros.ros.runtime.share_directory import share
 
-LAUNCH = pathlib.Path(__file__).parents[2] / 'launch'
+LAUNCH = pathlib.Path(__file__).parents[3] / 'launch'
 ACTIONS = {'launch': ['LaunchDescription'], 'launch.action': ['Action'],
            'launch.actions': ['DeclareLaunchArgument', 'EmitEvent', 'GroupAction',
                               'IncludeLaunchDescription', 'OpaqueFunction',

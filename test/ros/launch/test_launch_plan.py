@@ -10,7 +10,7 @@ from rbd_ros.ros.launch.launch_files import values_for
 from rbd_ros.ros.launch.launch_plan import _is_installed, ARGUMENTS, LaunchError, plan
 import yaml
 
-HERE = Path(__file__).parents[2]
+HERE = Path(__file__).parents[3]
 ARM = """<robot name="arm"><link name="stand"/><link name="rod"><inertial>
 <mass value="{mass}"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>
 </link><joint name="hinge" type="continuous"><parent link="stand"/><child link="rod"/></joint>

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
-LAYOUT = json.loads((Path(__file__).parents[2] / 'config' / 'foxglove_layout.json').read_text())
+LAYOUT = json.loads((Path(__file__).parents[3] / 'config' / 'foxglove_layout.json').read_text())
 PANELS = LAYOUT['configById']
 # Topics as the node `/dynamics`, and what stands beside it, publish them.
 KNOWN = {'/joint_states': JointState, '/robot_description': String,

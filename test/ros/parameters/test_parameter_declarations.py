@@ -27,7 +27,7 @@ SETTINGS = TorqueController.settings
 GAINS = {parameter_name(mode, gain): (mode, gain) for mode, law in LAWS.items()
          for gain in law.gains}
 WITH_RANGE = [name for name, one in SETTINGS.items() if one.high is not None]
-ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
+ARM = Path(__file__).parents[3] / 'urdf' / 'demo_arm.urdf'
 MODEL = random_tree(1, 3, kinds=('revolute',))
 # N m in some hundreds.
 AGREEMENT = 1e-9

@@ -6,9 +6,8 @@ import re
 from threading import Thread
 from time import sleep
 
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import at, joint_state, keep_sending, said
+from harness import at, joint_state, keep_sending, said, SimulatedTime
 import numpy as np
 import pytest
 from rbd_msgs.srv import HybridDynamics
@@ -17,7 +16,6 @@ from rbd_ros.ros.robot.subscriptions import Backlog
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robots import example_urdf, random_state, relative_error
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
@@ -157,21 +155,6 @@ def test_fault_14_stamps_that_jump_back_begin_a_new_state(harness, state, monkey
     node.send(names[:3], q[:3], v[:3], stamp=(1000, 2))
     got = node.answer(names[3:], q[3:], v[3:], stamp=(1000, 2))
     assert list(got.position) == list(q)
-
-
-class SimulatedTime:
-    """A publisher of /clock."""
-
-    def __init__(self, node):
-        self._node = node
-        self._publisher = node.peer.create_publisher(Clock, '/clock', 10)
-
-    def be(self, seconds):
-        """Let it be that late, for the node too."""
-        message = Clock(clock=Time(sec=int(seconds), nanosec=round(seconds % 1.0 * 1e9)))
-        self._node.spin_until(lambda: self._publisher.get_subscription_count() > 0)
-        self._publisher.publish(message)
-        self._node.spin_until(lambda: abs(self._node.node.clocks.stamp_time() - seconds) < 1e-6)
 
 
 @pytest.mark.parametrize('jump', [-90.0, 50.0])

@@ -31,7 +31,7 @@ NAMES = list(MODEL.velocity_names)
 START = JointReference(MODEL, [0.1, 0.2, 0.3], [0.5, -0.5, 0.25], [1.0, 0.0, -1.0],
                        [3.0, 2.0, 1.0])
 STILL = JointReference(MODEL, np.zeros(3))
-ARM = load_urdf(Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf')
+ARM = load_urdf(Path(__file__).parents[3] / 'urdf' / 'demo_arm.urdf')
 
 
 def message(names, *points):

@@ -23,7 +23,7 @@ from rbd_ros.ros.runtime.share_directory import share
 from rclpy.parameter import Parameter
 import yaml
 
-HERE = Path(__file__).parents[2]
+HERE = Path(__file__).parents[3]
 CONFIG = HERE / 'config' / 'ros2_control'
 DEMO_ARM = ['shoulder_pan', 'shoulder_lift', 'upper_arm_roll', 'elbow', 'forearm_roll',
             'wrist_pitch', 'flange_roll']

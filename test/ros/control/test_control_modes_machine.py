@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from builtin_interfaces.msg import Duration, Time
-from command_watch import CommandWatch, LONGEST_STEP, SHORTEST_GAP
+from command_watch import CommandWatch, LONGEST_STEP, Settings, SHORTEST_GAP
 from geometry_msgs.msg import PoseStamped
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import invariant, rule, RuleBasedStateMachine
@@ -33,13 +33,12 @@ from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.parameters.parameters import assemble
 from rbd_ros.ros.runtime.report import Report
 from scipy.spatial.transform import Rotation
-from test_effort_commands_machine import Settings
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 # N m in some hundreds, between two laws and two ways to interpolate.
 AGREEMENT = 1e-6
 STEP = 0.01
-ARM = rbd_ros.load_urdf(Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf')
+ARM = rbd_ros.load_urdf(Path(__file__).parents[3] / 'urdf' / 'demo_arm.urdf')
 MODELS = [with_gravity(ARM, (0.0, 0.0, -9.81)),
           rbd_ros.with_payload(with_gravity(ARM, (0.0, 4.0, -8.0)), 'tool', 0.5)]
 MODELS = [replace(model, lower=np.full(model.nv, -3.0), upper=np.full(model.nv, 3.0),

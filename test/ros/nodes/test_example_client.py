@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 ARM = ROOT / 'urdf' / 'demo_arm.urdf'
 Q = [0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0]
 # s: the example imports ROS first, on a machine that others use

@@ -17,7 +17,7 @@ from rclpy.parameter import Parameter
 from torque_loop import BlockedRobot, Loop
 from trajectory_msgs.msg import JointTrajectory
 
-URDF = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
+URDF = Path(__file__).parents[3] / 'urdf' / 'demo_arm.urdf'
 START = np.array([0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0])
 WAY = np.array([0.3, 0.5, 0.0, 0.8, 0.3, 0.3, 0.5])
 JOINTS = ('pd_gravity', 'computed_torque', 'joint_impedance', 'slotine_li', 'hybrid')
