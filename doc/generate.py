@@ -252,8 +252,8 @@ def _declared(node):
     found = {}
     for name in node._parameters:
         descriptor = node.describe_parameter(name)
-        if not descriptor.description or name in ('use_sim_time',
-                                                  'start_type_description_service'):
+        if not descriptor.description or name.startswith((
+                'use_sim_time', 'start_type_description_service', 'qos_overrides.')):
             continue            # of rclpy
         text = descriptor.description
         for limits in (*descriptor.floating_point_range, *descriptor.integer_range):

@@ -38,6 +38,7 @@ from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.part import Entity, Part
+from rbd_ros.ros.runtime.qos_overrides import QosOverrides
 from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
 from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.runtime.worker import Worker
@@ -106,7 +107,7 @@ class NotConfigured(Exception):
     """The node could not be configured; the message contains the reason."""
 
 
-class DynamicsNode(LifecycleNode):
+class DynamicsNode(QosOverrides, LifecycleNode):
     """Publishes the dynamics of the robot in /robot_description; see doc/interfaces.md."""
 
     # They are made when the node is configured; only the commands outlive a clean-up.
@@ -327,6 +328,8 @@ class DynamicsNode(LifecycleNode):
 
     def check_parameters(self, changes: Sequence[Parameter]) -> SetParametersResult:
         """Return whether parameters may change, with the reason if not."""
+        if not any(change.name in self.settings for change in changes):
+            return SetParametersResult(successful=True)     # those of rclpy
         try:
             new = self._read(changes)
             if (self.robot is not None and hypot(*new.gravity) < NO_GRAVITY
@@ -346,7 +349,7 @@ class DynamicsNode(LifecycleNode):
     def _apply_parameters(self, changes: Sequence[Parameter]) -> None:
         for change in changes:
             self._refused.pop(change.name, None)
-        if not self._parts:
+        if not self._parts or not any(change.name in self.settings for change in changes):
             return
         before, self.parameters = self.parameters, self._read()
         if self.parameters != before:

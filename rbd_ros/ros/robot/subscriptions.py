@@ -18,11 +18,11 @@ from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.qos_overrides import QosOverrides
 from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
 from rbd_ros.ros.runtime.report import ERROR, guarded, Lasting, Log, Report, STALE, WARN
 from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
 from rbd_ros.ros.state.sources import prefix_hint
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -82,7 +82,7 @@ class ListeningSettings(NamedTuple):
 class Subscriptions(Part):
     """The subscriptions of a dynamics node."""
 
-    def __init__(self, node: Node, settings: ListeningSettings, clocks: Clocks,
+    def __init__(self, node: QosOverrides, settings: ListeningSettings, clocks: Clocks,
                  current: CurrentRobot, answer: Callable[[Robot, float], None],
                  collect: Sequence[Callable[[Robot], None]],
                  on_jump: Callable[..., None], report: Report, log: Log) -> None:
@@ -105,8 +105,10 @@ class Subscriptions(Part):
     def _listen(self, topic: str, qos: QoSProfile) -> None:
         kind, callback = {'joint_states': (JointState, self._on_joint_state),
                           'odom': (Odometry, self._on_odometry)}[topic]
-        self.all[topic] = self._node.create_subscription(kind, topic, callback, qos,
-                                                         raw=kind is JointState)
+        # `listen_to_all` chooses another reliability than the parameters of the topic.
+        self.all[topic] = self._node.create_subscription(
+            kind, topic, callback, qos, raw=kind is JointState,
+            overridable=qos is not BEST_EFFORT)
 
     def close(self) -> None:
         """Destroy the subscriptions."""

@@ -276,7 +276,7 @@ def test_parameters_are_described_listed_and_in_the_file_of_defaults(page, node)
     assert changeable.keys() | fixed.keys() == set(declared)
     defaults = (ROOT / 'config/dynamics.param.yaml').read_text()
     for name in node._parameters:
-        if name in ('use_sim_time', 'start_type_description_service'):
+        if name.startswith(('use_sim_time', 'start_type_description_service', 'qos_overrides.')):
             continue
         descriptor = node.describe_parameter(name)
         assert descriptor.description

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from rclpy.parameter import Parameter
+from rclpy.qos import ReliabilityPolicy
 from robots import example_urdf
 
 ARM = example_urdf('ur10_robot.urdf').read_text()
@@ -54,6 +55,23 @@ def test_fault_62_whole_numbers_pass_for_others(harness, state):
         result, = node.node.set_parameters([Parameter(name, value=value)])
         assert not result.successful
         assert name in result.reason
+
+
+def test_the_quality_of_service_of_every_topic_is_a_parameter(harness):
+    node = harness(**{f'qos_overrides.{topic}.reliability': 'best_effort' for topic in (
+        '/joint_states.subscription', '/dynamics/gravity_torques.publisher')}).node
+    own = f'{node.get_fully_qualified_name()}/'
+    topics = {one.topic_name for one in (*node.publishers, *node.subscriptions)}
+    wanted = {'/joint_states', '/robot_description', '/diagnostics', *(
+        topic for topic in topics if topic.startswith(own) and 'transition' not in topic)}
+    assert len(wanted) > 15
+    assert wanted <= {name.split('.')[0] for name in node.get_parameters_by_prefix(
+        'qos_overrides')}
+    for topic, found in (
+            ('/joint_states', node.get_subscriptions_info_by_topic),
+            ('/dynamics/gravity_torques', node.get_publishers_info_by_topic)):
+        qos, = (one.qos_profile for one in found(topic) if one.node_name == node.get_name())
+        assert qos.reliability == ReliabilityPolicy.BEST_EFFORT
 
 
 @pytest.mark.parametrize('name, value', [('publish_rate', 1e9), ('ramp_time', -1.0),
