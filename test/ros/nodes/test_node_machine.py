@@ -79,7 +79,7 @@ class NodeMachine(RuleBasedStateMachine):
     def start(self, robot, missing, on_stale, changes, commands):
         """Make a node in simulated time that knows a robot."""
         self.heard, self.watch = [], CommandWatch()
-        self.with_friction = False
+        self.moving = None      # joints whose friction is compensated
         # The machine's own time, and how far commands at the end are ahead of the robot's.
         self.steady, self.later = 1000.0, 0.0
         self._context.enter_context(patch(
@@ -411,12 +411,15 @@ class NodeMachine(RuleBasedStateMachine):
         efforts = rbd_ros.gravity_torques(self.model, q)
         if parameters.effort_convention.commands == 'without_gravity':
             efforts = 0.0 * efforts         # the robot adds them
-        v = robot.velocity(parameters.missing_velocity) if parameters.friction else None
-        if (v is not None) != self.with_friction:
-            self.with_friction = v is not None
+        v = robot.known_velocity(parameters.missing_velocity) if parameters.friction else None
+        # The friction of a joint is compensated while its velocity is known.
+        moving = None if v is None else np.isfinite(v).tolist()
+        if moving != self.moving:
+            self.moving = moving
             self.watch.disturb()
         if v is not None:
             # All but the first 0.02 rad/s, and Coulomb friction in full from 0.04 rad/s on.
+            v = np.where(np.isfinite(v), v, 0.0)
             slower = np.sign(v) * np.maximum(np.abs(v) - 0.02, 0.0)
             efforts = efforts + (self.model.damping * slower
                                  + self.model.friction * np.clip(slower / 0.02, -1.0, 1.0))
