@@ -24,7 +24,8 @@ PAIRED = ('sign', 'gain', 'common_gain', 'gravity_direction', 'payload', 'link_m
           'zero_offset', 'torque_offset', 'friction', 'rotor', 'spring', 'delay')
 
 
-ROBOTS = 4      # Number of the robots in test/planted.py.
+PRINTED = 500   # Cases after which the table is printed.
+ROBOTS = 6      # Number of the robots in test/planted.py.
 
 
 def outcome(task):
@@ -49,42 +50,41 @@ def outcome(task):
     return kinds, name, seed, ranks, inside, [(one.kind, one.place) for one in found]
 
 
-def tasks(kinds, cases, pairs, clean_ones):
-    """Yield the cases."""
-    for kind in kinds:
-        for k in range(cases):
-            yield (kind,), k % ROBOTS, k
-    rng = np.random.default_rng(0)
-    for k in range(pairs):
-        yield tuple(sorted(rng.choice(PAIRED, 2, replace=False))), k % ROBOTS, k
-    for k in range(clean_ones):
-        yield (), k % ROBOTS, k
+def tasks(kinds, cases, pairs, clean, seed):
+    """Yield the cases, of all kinds in turn: what is printed in between is a sample."""
+    rng = np.random.default_rng(seed)
+    for k in range(max(cases, pairs, clean)):
+        two = tuple(sorted(rng.choice(PAIRED, 2, replace=False)))
+        for one in (*(((kind,) for kind in kinds) if k < cases else ()),
+                    *((two,) if k < pairs else ()), *(((),) if k < clean else ())):
+            yield one, k % ROBOTS, seed + k
 
 
 def main():
-    """Print the table."""
+    """Print the table now and then, and at last."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--cases', type=int, default=300, help='of each kind')
     parser.add_argument('--pairs', type=int, default=300)
     parser.add_argument('--clean', type=int, default=100)
     parser.add_argument('--kinds', nargs='*', default=list(HYPOTHESES))
+    parser.add_argument('--seed', type=int, default=0, help='of the first case of each kind')
     parser.add_argument('--workers', type=int, default=2)
     parser.add_argument('--failures', action='store_true', help='print the cases that failed')
     options = parser.parse_args()
     table = defaultdict(list)
-    work = list(tasks(options.kinds, options.cases, options.pairs, options.clean))
-    print(f'{"kind":20s} cases  named  value inside', flush=True)
+    work = list(tasks(options.kinds, options.cases, options.pairs, options.clean, options.seed))
     with get_context('spawn').Pool(options.workers) as pool:
-        for kinds, name, seed, ranks, inside, found in pool.imap(outcome, work, 4):
+        for count, (kinds, name, seed, ranks, inside, found) in enumerate(
+                pool.imap(outcome, work, 4), 1):
             label = kinds[0] if len(kinds) == 1 else 'pairs' if kinds else 'clean'
-            if table and label not in table:
-                print(row(*list(table.items())[-1]), flush=True)
             good = (not found if label == 'clean' else ranks == [0] if len(kinds) == 1
                     else all(rank is not None and rank < 3 for rank in ranks))
             table[label].append((good, inside if len(kinds) == 1 else None))
             if options.failures and not (good and inside is not False):
                 print('failed:', *kinds, name, seed, ranks, inside, found, flush=True)
-    print(row(*list(table.items())[-1]))
+            if count % PRINTED == 0 or count == len(work):
+                print(f'\n{"kind":20s} cases  named  value inside',
+                      *(row(*one) for one in table.items()), sep='\n', flush=True)
 
 
 def row(label, cases):

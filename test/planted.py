@@ -18,16 +18,16 @@ from rbd_ros.model.se3 import rotation_from_rpy
 from robots import example_urdf, load_quietly
 
 ROOT = Path(__file__).resolve().parents[1]
-ROBOTS = ('demo', 'ur5_robot.urdf', 'panda.urdf', 'kinova.urdf')
+ROBOTS = ('demo', 'ur5_robot.urdf', 'panda.urdf', 'kinova.urdf', 'xarm7.urdf', 'z1.urdf')
 # s, Hz; noise of the efforts, relative to their RMS, within a band, Hz.
 SECONDS, RATE, NOISE, NOISE_BAND = 30.0, 200.0, 0.02, 10.0
 
 
 def robot(name):
-    """Return a robot without fingers and limits of efforts, which random motions ignore."""
+    """Return a robot without its gripper's joints and without limits of efforts."""
     model = load_quietly(ROOT / 'urdf/demo_arm.urdf' if name == 'demo' else example_urdf(name))
-    return rbd_ros.with_locked_joints(model, {joint: 0.0 for joint in model.velocity_names
-                                              if 'finger' in joint})
+    return rbd_ros.with_locked_joints(model, {
+        joint: 0.0 for joint in model.velocity_names if 'finger' in joint or 'Gripper' in joint})
 
 
 def clean(name, rng):
