@@ -7,14 +7,13 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import add_reading, add_robot, load_robot, reading_of
 from rbd_ros.cli.common.parser import UsageError
 from rbd_ros.cli.common.progress import progress
-from rbd_ros.identification.diagnosis.diagnose import diagnose, Diagnosis, Finding
+from rbd_ros.identification.diagnosis.diagnose import diagnose, Finding
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS
 from rbd_ros.identification.pipeline import read_for_robot
 from rbd_ros.identification.report import diagnosis_report
@@ -48,38 +47,34 @@ def run(options: argparse.Namespace) -> int:
             model, [read_for_robot(model, path, reading) for path in options.recordings],
             payload_link=options.payload, cutoff=reading.cutoff,
             without=FACTORS if options.efforts_are_torques else (), progress=update)
-    for one in found.findings:
-        print(printable(f'{_size(one)}: {one.advice}'
-                        + ''.join(f'; or {text}' for text in one.alternatives)))
+    lines = [_line(one) for one in found.findings]
+    for line in lines:
+        print(printable(line))
     for name, share in found.residual.items():
         print(f'{name:32s} {100.0 * share:.3g} % of the efforts left unexplained')
     if not found.findings:
         print('nothing found: the description explains the efforts')
     if options.json is not None:
         with whole_files(options.json) as (draft,):
-            draft.write_text(json.dumps(_content(found), indent=2, ensure_ascii=False,
+            content = {'findings': [one._asdict() for one in found.findings],
+                       'residual': found.residual}
+            draft.write_text(json.dumps(content, indent=2, ensure_ascii=False,
                                         allow_nan=False) + '\n', encoding='utf-8')
     if options.report is not None:
         title = f'{model.name}: diagnosis of {listed(options.recordings)}'
         text = diagnosis_report(
             title, model.velocity_names, ['N m' if angular else 'N' for angular in model.angular],
-            found.compared, [f'{_size(one)}: {one.advice}' for one in found.findings])
+            found.compared, lines)
         with whole_files(options.report) as (draft,):
             draft.write_text(text, encoding='utf-8')
     return EXIT_FOUND if found.findings else 0
 
 
-def _size(one: Finding) -> str:
-    """Return kind, place, size and share of a finding."""
+def _line(one: Finding) -> str:
+    """Return kind, place, size, share of the residual and advice of a finding, and its rivals."""
     text = f'{one.kind} {one.place}'.strip()
     if isinstance(one.value, float) and isinstance(one.deviation, float):
         text += f' {one.value:.4g} +- {2.0 * one.deviation:.2g} {one.unit}'.rstrip()
-    return text + (f', {100.0 * one.explains:.0f} % of the residual' if one.explains else '')
-
-
-def _content(found: Diagnosis) -> dict[str, Any]:
-    return {'findings': [{
-        'kind': one.kind, 'joints': list(one.joints), 'place': one.place, 'value': one.value,
-        'unit': one.unit, 'deviation': one.deviation, 'explains': one.explains,
-        'advice': one.advice, 'undo': one.undo, 'alternatives': list(one.alternatives)}
-        for one in found.findings], 'residual': found.residual}
+    if one.explains:
+        text += f', {100.0 * one.explains:.0f} % of the residual'
+    return '; or '.join((f'{text}: {one.advice}', *one.alternatives))

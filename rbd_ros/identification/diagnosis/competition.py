@@ -198,8 +198,8 @@ class Competition:
         sizes = beta * self.scale[self._free(chosen)]
         factor = self.factor(chosen, sizes)
         for one, own in self.own(chosen):
-            if one.change.fixed is None and not HYPOTHESES[one.kind].valid(
-                    one.change, sizes[own], self.motion.model):
+            if one.change.fixed is None and not (sizes[own][0] >= one.change.least and HYPOTHESES[
+                    one.kind].valid(sizes[own], self.motion.model)):
                 score = np.inf
         # Friction that drives the joint is as unlikely as its work is in units of the noise.
         work = self.declared_work + (self.work * self.mirrored(chosen)) @ C @ np.append(

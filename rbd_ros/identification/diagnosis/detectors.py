@@ -29,8 +29,8 @@ MAX_ORDER_ROWS, NEGLIGIBLE = 300, 1e-4
 # Largest fraction of the samples in which an effort may exceed its limit, and by which factor.
 MAX_BEYOND, BEYOND = 0.01, 1.1
 # Fraction of the states during which a column that is stuck keeps one value, while the joint moves
-# faster than a fraction of the fastest one.
-MIN_STUCK, MIN_RATE = 0.3, 1e-3
+# at least this far, rad or m.
+MIN_STUCK, MIN_TRAVEL = 0.3, 0.05
 
 
 class Detected(NamedTuple):
@@ -70,16 +70,17 @@ def wrapped(model: Model, one: Recording) -> Detected | None:
 
 def stuck(model: Model, one: Recording) -> Detected | None:
     """Detect columns that keep one value while the joint moves."""
-    rates = np.gradient(one.position, one.time, axis=0)
+    velocity = np.zeros_like(one.position) if one.velocity is None else one.velocity
+    moved = np.cumsum(velocity * np.gradient(one.time)[:, None], axis=0)
     bad: dict[str, list[str]] = {}
-    for label, rate in (('position', one.velocity), ('velocity', rates), ('effort', rates)):
+    for label, place in (('position', moved), ('velocity', one.position),
+                         ('effort', one.position)):
         x = getattr(one, label)
-        if x is None or rate is None or np.any(np.isnan(x)) or np.any(np.isnan(rate)):
+        if x is None or np.any(np.isnan(x)) or np.any(np.isnan(place)):
             continue
-        moves = np.abs(rate) > MIN_RATE * np.max(np.abs(rate), initial=np.finfo(float).tiny)
-        for name, same, moving in zip(one.joint_names, (np.diff(x, axis=0) == 0.0).T, moves.T):
+        for name, same, along in zip(one.joint_names, (np.diff(x, axis=0) == 0.0).T, place.T):
             first, last = _longest_run(same)
-            if last - first > MIN_STUCK * len(one) and np.mean(moving[first:last]) > 0.5:
+            if last - first > MIN_STUCK * len(one) and np.ptp(along[first:last]) > MIN_TRAVEL:
                 bad.setdefault(name, []).append(label)
     text = 'these columns keep one value while the joint moves: ' + listed(
         f'{name} ({listed(labels)})' for name, labels in bad.items())
@@ -203,20 +204,12 @@ def _best_order(count: int, pairs: Sequence[tuple[int, int]],
 
 
 def _exchange_message(names: Sequence[str], order: Sequence[int], with_states: bool) -> str:
-    """Return the message for joints whose states and efforts, or efforts only, are exchanged."""
+    """Return the message for joints that are exchanged."""
+    what = 'states and efforts' if with_states else 'efforts'
     moved = [k for k, other in enumerate(order) if k != other]
-    if len(moved) == 2:
-        i, j = moved
-        if with_states:
-            return (f"'{names[i]}' and '{names[j]}' seem to be exchanged: check the order in "
-                    'which they were recorded, and exchange their names')
-        return (f"the efforts of '{names[i]}' and '{names[j]}' seem to be exchanged: check the "
-                'order in which they were recorded')
-    if with_states:
-        return (listed(f"'{names[order[k]]}' looks like '{names[k]}'" for k in moved)
-                + ': check the order in which the joints were recorded, and rename them')
-    return (listed(f"the efforts of '{names[order[k]]}' look like those of '{names[k]}'"
-                   for k in moved) + ': check the order in which they were recorded')
+    looks = listed(f"those of '{names[order[k]]}' look like those of '{names[k]}'" for k in moved)
+    return (f'the {what} of {listed(names[k] for k in moved)} seem to be exchanged ({looks}): '
+            'check the order in which they were recorded, and exchange their names')
 
 
 def beyond_limits(model: Model, size: np.ndarray) -> Detected | None:

@@ -12,7 +12,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import StateError
 from rbd_ros.identification.diagnosis.competition import (
     Competition, Fitted, MIN_GAIN, ROUNDING)
-from rbd_ros.identification.diagnosis.detectors import Detected
+from rbd_ros.identification.diagnosis.detectors import beyond_limits, Detected
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS, HYPOTHESES, words
 from rbd_ros.identification.diagnosis.motion import Motion, motion_of
 from rbd_ros.model.arguments import check_model
@@ -128,10 +128,15 @@ def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
             samples.append(prepare(model, readable, delay=0.0, cutoff=cutoff))
     progress(len(recordings), len(recordings) + 1)
     samples = [one for one in samples if np.any(one.usable)]
+    found = [*dict.fromkeys(found)]
     if not samples:
         return Diagnosis(tuple(found), {})
     result = diagnose_samples(model, samples, [kind for kind in HYPOTHESES if kind not in without],
                               payload_link=payload_link)
+    limits = beyond_limits(model, np.abs(np.concatenate([one.tau for one in samples])))
+    if limits and 'current' not in without and not {*FACTORS} & {
+            one.kind for one in result.findings}:
+        found.append(_detected('current', limits, 0.0))
     return result._replace(findings=(*found, *result.findings))
 
 
@@ -165,7 +170,7 @@ def diagnose_samples(model: Model, samples: Sequence[Samples],
     left = rest - np.einsum('jrc,jc->rj', competition.drives, sizes)
     linear = _findings(competition, fitted)
     if 'friction' in kinds:
-        linear += _frictions(competition, rest, left, sizes)
+        linear += _frictions(competition, fitted, rest, left, sizes)
     whole = competition.misfit(competition.fit(()).left, fitted) + sum(
         one.explains for one in linear if one.kind == 'friction')
     linear = sorted((one._replace(explains=one.explains / whole) for one in linear),
@@ -217,7 +222,7 @@ def _findings(competition: Competition, fitted: Fitted) -> list[Finding]:
     for k, (one, own) in zip(fitted.chosen, competition.own(fitted.chosen)):
         declared, others = HYPOTHESES[one.kind], tuple(x for x in fitted.chosen if x != k)
         sizes = fitted.sizes[own]
-        angular = bool(model.angular[model.velocity_names.index(one.change.joints[0])])
+        unit = declared.unit[not model.angular[model.velocity_names.index(one.change.joints[0])]]
         if one.change.fixed is not None:
             value, deviation = float(declared.value(np.full(1, one.change.fixed), model)), None
         else:
@@ -227,21 +232,21 @@ def _findings(competition: Competition, fitted: Fitted) -> list[Finding]:
             value, deviation = x.tolist(), np.hypot(SYSTEMATIC * x, spread).tolist()
         without = competition.fit(others)
         text = declared.text.format(**words(one.change, sizes, model, declared),
-                                    unit=declared.unit(angular))
+                                    unit=unit)
         found.append(Finding(
-            one.kind, one.change.place, one.change.joints, value, declared.unit(angular),
-            deviation, competition.misfit(without.left, fitted) - best, text, declared.undo,
+            one.kind, one.change.place, one.change.joints, value, unit, deviation, competition.misfit(without.left, fitted) - best, text, declared.undo,
             _alternatives(competition, fitted, k, others)))
     return found
 
 
-def _frictions(competition: Competition, rest: np.ndarray, left: np.ndarray, sizes: np.ndarray
-               ) -> list[Finding]:
+def _frictions(competition: Competition, fitted: Fitted, rest: np.ndarray, left: np.ndarray,
+               sizes: np.ndarray) -> list[Finding]:
     """Return the joints whose friction is not what is declared, if some is."""
     motion, model, found = competition.motion, competition.motion.model, []
     if not (np.any(model.damping) or np.any(model.friction)):
         return []
     declared, parts = HYPOTHESES['friction'], np.unique(motion.block)
+    factor = competition.factor(fitted.chosen, fitted.sizes)
     replicates = np.array([competition.drive_sizes(rest, motion.use & (
         motion.block != part)[:, None]) for part in parts])
     for j, name in enumerate(model.velocity_names):
@@ -254,11 +259,10 @@ def _frictions(competition: Competition, rest: np.ndarray, left: np.ndarray, siz
                 or before - after < MIN_FRICTION ** 2 * effort):
             continue
         # At the usual speed.
-        at = np.array([np.median(np.abs(motion.states.v[use, j])), 1.0])
-        value, angular = float(sizes[j, :2] @ at), bool(model.angular[j])
+        at = np.array([np.median(np.abs(motion.states.v[use, j])), 1.0]) / factor[j]
+        value, unit = float(sizes[j, :2] @ at), declared.unit[not model.angular[j]]
         deviation = np.hypot(SYSTEMATIC * value, np.sqrt((len(parts) - 1) * np.var(
             replicates[:, j, :2] @ at)))
-        unit = declared.unit(angular)
         found.append(Finding(
             'friction', name, (name,), value, unit, float(deviation),
             float(competition.count[j] * (before - after) / after), declared.text.format(
@@ -297,7 +301,7 @@ def _alternatives(competition: Competition, fitted: Fitted, k: int,
             continue
         rival = competition.fit(tuple(sorted((*others, other))))
         # Sizes of the same unit are one thing, however many numbers describe it.
-        same = HYPOTHESES[one.kind].unit(True) == HYPOTHESES[own.kind].unit(True)
+        same = HYPOTHESES[one.kind].unit == HYPOTHESES[own.kind].unit
         price = competition.price * max(0.0, rival.dof - fitted.dof) if same else 0.0
         if rival.score - price < fitted.score + INDISTINGUISHABLE:
             texts.append(f'{one.kind} {one.change.place}'.strip()

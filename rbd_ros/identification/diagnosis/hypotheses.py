@@ -18,7 +18,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.identification.diagnosis.detectors import (
     CONFIRM, degrees, Detected, left_by, orders, stuck, two_publishers, wrapped, wrong_time_unit)
 from rbd_ros.identification.diagnosis.motion import Motion
-from rbd_ros.identification.least_squares import body_size, LENGTH_POWERS
+from rbd_ros.identification.least_squares import body_size, LENGTH_POWERS, mass_scales
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.model.changes.inertial import body_names, inertial_parameters, moving_bodies
 from rbd_ros.model.model import Model
@@ -33,6 +33,10 @@ MAX_REACH = 4.0     # Largest distance of its centre, in typical distances of jo
 DRIVING = 0.03
 RANK = 1e-6     # Smallest singular value, relative to the largest, that is no rounding error.
 MAX_OFFSET = 0.8    # Largest error of an encoder that is not another mistake, rad or m.
+# Largest distance of a spring's reference from the mean position, rad or m: a spring further away
+# is a torque offset.
+MAX_REFERENCE = np.pi
+LINK_ERROR = 2.0    # Prior deviation of the mass of a link, in multiples of it.
 # Limits of a factor of gravity that is a tilt, and not another planet.
 MAX_GRAVITY_CHANGE = 0.1
 
@@ -50,6 +54,7 @@ class Change(NamedTuple):
     columns: np.ndarray     # (rows, nv, sizes)
     fixed: float | None = None              # size, if it is not fitted
     deviation: np.ndarray | None = None     # (sizes,), prior; None: weak
+    least: float = -np.inf                  # smallest possible value of the first size
 
 
 class Hypothesis(NamedTuple):
@@ -62,10 +67,10 @@ class Hypothesis(NamedTuple):
         What it is, and what to do; how to take that back; the motion that tells it from others.
     changes : callable, optional
         Returns the changes of the torques along a motion.
-    unit, value : callable
-        The unit for a joint that turns, or not; the value of sizes (..., sizes).
+    unit, value : (str, str), callable
+        The unit for a joint that turns, or slides; the value of sizes (..., sizes).
     valid : callable
-        Whether sizes of a change are possible.
+        Whether sizes are possible.
     fitted : bool
         Whether identification finds it by itself.
     detect, compare : callable, optional
@@ -77,23 +82,29 @@ class Hypothesis(NamedTuple):
     undo: str
     tell: str = MOVE_MORE
     changes: Callable[[Motion], Iterable[Change]] | None = None
-    unit: Callable[[bool], str] = lambda angular: ''
+    unit: tuple[str, str] = ('', '')
     value: Callable[[np.ndarray, Model], np.ndarray] = lambda sizes, model: sizes[..., 0]
-    valid: Callable[[Change, np.ndarray, Model], bool] = lambda change, sizes, model: True
+    valid: Callable[[np.ndarray, Model], bool] = lambda sizes, model: True
     fitted: bool = True
     detect: Callable[[Model, Recording], Detected | None] | None = None
     compare: Callable[[Model, Samples], Iterable[Detected]] | None = None
 
 
-def _of_joints(column: Callable[[Motion, int], np.ndarray], fixed: float | None = None
-               ) -> Callable[[Motion], Iterator[Change]]:
-    """Return changes of one joint each, given the columns (rows, sizes) or (rows,) of a joint."""
+def _of_joints(column: Callable[[Motion, int], np.ndarray], fixed: float | None = None,
+               known: str = '') -> Callable[[Motion], Iterator[Change]]:
+    """
+    Return changes of one joint each, given the columns (rows, sizes) or (rows,) of a joint.
+
+    With its change, the first size, ``known``, an attribute of the model, must not be negative.
+
+    """
     def changes(motion: Motion) -> Iterator[Change]:
         for j, name in enumerate(motion.model.velocity_names):
             own = column(motion, j).reshape(len(motion.tau), -1)
             columns = np.zeros((*motion.tau.shape, own.shape[1]))
             columns[:, j] = own
-            yield Change(name, (name,), columns, fixed)
+            yield Change(name, (name,), columns, fixed,
+                         least=-getattr(motion.model, known)[j] if known else -np.inf)
     return changes
 
 
@@ -106,9 +117,10 @@ def _of_all(columns: Callable[[Motion], np.ndarray], fixed: float | None = None
 
 
 def _signs(motion: Motion) -> Iterator[Change]:
-    """Return the change of each joint, of those that fit better, and that friction drives."""
-    flips, better, driven = _of_joints(lambda one, j: one.described[:, j], -2.0), [], []
-    for j, change in enumerate(flips(motion)):
+    """Return the change of each joint, of those that fit better or friction drives, and of all."""
+    each = [*_of_joints(lambda one, j: one.described[:, j], -2.0)(motion)]
+    better, driven = [], []
+    for j, change in enumerate(each):
         use, v, s, a = motion.use[:, j], *(x[motion.use[:, j], j] for x in motion.states[1:])
         tau, described = motion.tau[use, j], motion.described[use, j]
         if left_by(tau + described, v, s) < 0.5 * left_by(tau - described, v, s):
@@ -118,11 +130,10 @@ def _signs(motion: Motion) -> Iterator[Change]:
         work = np.linalg.lstsq(known, tau, RANK)[0][:2] @ (known[:, :2].T @ v)
         if work < -DRIVING * np.sqrt(v @ v * (tau @ tau)):
             driven.append(change)
-        yield change
-    for some in (better, driven):
-        if len(some) > 1:
-            yield Change('', sum((one.joints for one in some), ()),
-                         np.sum([one.columns for one in some], axis=0), -2.0)
+    yield from each
+    for joints, some in {sum((one.joints for one in some), ()): some
+                         for some in (better, driven, each) if len(some) > 1}.items():
+        yield Change('', joints, np.sum([one.columns for one in some], axis=0), -2.0)
 
 
 def _zero_offsets(motion: Motion) -> Iterator[Change]:
@@ -163,11 +174,13 @@ def _payloads(motion: Motion) -> Iterator[Change]:
 
 
 def _link_masses(motion: Motion) -> Iterator[Change]:
-    pi = inertial_parameters(motion.model).reshape(-1, 10)
-    for k, (name, one) in enumerate(zip(body_names(motion.model), pi)):
+    model, usual = motion.model, LINK_ERROR * mass_scales(motion.model)[::10]
+    pi = inertial_parameters(model).reshape(-1, 10)
+    for k, (name, one) in enumerate(zip(body_names(model), pi)):
         if one[0] > 0.0:
             columns = motion.regressor[:, :, 10 * k:10 * k + 10] @ (one / one[0])
-            yield Change(name, motion.model.velocity_names, columns[:, :, None])
+            yield Change(name, model.velocity_names, columns[:, :, None], None, usual[k:k + 1],
+                         -one[0])
 
 
 def _tilt(sizes: np.ndarray, model: Model) -> np.ndarray:
@@ -177,23 +190,15 @@ def _tilt(sizes: np.ndarray, model: Model) -> np.ndarray:
     return np.degrees(np.arctan2(across, changed @ g))
 
 
-def _is_tilt(change: Change, sizes: np.ndarray, model: Model) -> bool:
+def _is_tilt(sizes: np.ndarray, model: Model) -> bool:
     size = np.linalg.norm(model.gravity)
     return bool(abs(np.linalg.norm(model.gravity + sizes) - size) <= MAX_GRAVITY_CHANGE * size)
 
 
-def _can_be_payload(change: Change, sizes: np.ndarray, model: Model) -> bool:
+def _can_be_payload(sizes: np.ndarray, model: Model) -> bool:
     mass = sizes[0]
     return bool(0.0 < mass < MAX_PAYLOAD * np.sum(inertial_parameters(model)[::10])
                 and np.linalg.norm(sizes[1:4]) < MAX_REACH * body_size(model) * mass)
-
-
-def _not_negative(label: str) -> Callable[[Change, np.ndarray, Model], bool]:
-    """Return whether a coefficient of a joint does not become negative."""
-    def valid(change: Change, sizes: np.ndarray, model: Model) -> bool:
-        known = getattr(model, label)[model.velocity_names.index(change.place)]
-        return bool(known + sizes[0] >= 0.0)
-    return valid
 
 
 def words(change: Change, sizes: np.ndarray, model: Model, one: Hypothesis) -> dict[str, str]:
@@ -218,10 +223,6 @@ def words_of_factors(joints: Sequence[str] | np.ndarray, factors: np.ndarray) ->
     return {'joints': listed(joints), 'value': f'{factors[0]:.3g}',
             'times': listed(f'{name} {x:.3g}' for name, x in zip(joints, factors)),
             'scale': ' '.join(f'{name}={1.0 / x:.4g}' for name, x in zip(joints, factors))}
-
-
-def _unit(rotary: str, linear: str) -> Callable[[bool], str]:
-    return lambda angular: rotary if angular else linear
 
 
 def _factor(sizes: np.ndarray, model: Model) -> np.ndarray:
@@ -271,50 +272,50 @@ HYPOTHESES = {
         'it: level the base, set mounting_rpy of the node, or give --gravity {gravity}',
         'mounting_rpy: [0, 0, 0], or leave out --gravity',
         'a turn of the first joint by half a turn, with the arm stretched out',
-        _of_all(lambda one: one.gravity), _unit('deg', 'deg'), _tilt, _is_tilt),
+        _of_all(lambda one: one.gravity), ('deg', 'deg'), _tilt, _is_tilt),
     'payload': Hypothesis(
         'payload of about {value} kg at {place} not declared, its centre at '
         '[{centre}] m: declare it (payload_link: {place}, payload_mass: {value}, payload_com: '
         '[{centre}] of the node; rbd_ros identify --payload {place} finds its inertia, too), or '
         'remove it', 'payload_mass: 0', 'a turn of the last joints with the payload to the side',
-        _payloads, _unit('kg', 'kg'), valid=_can_be_payload),
+        _payloads, ('kg', 'kg'), valid=_can_be_payload),
     'link_mass': Hypothesis(
         '{place} has {size} kg {more} than in the description: correct its '
         'mass, or identify the robot (rbd_ros identify)', 'the mass of the URDF',
-        'a turn of the last joints with the arm stretched out', _link_masses, _unit('kg', 'kg')),
+        'a turn of the last joints with the arm stretched out', _link_masses, ('kg', 'kg')),
     'zero_offset': Hypothesis(
         'the encoder of {joints} reads {size} {unit} too {much}: set its '
         'zero again in the driver, at a mark on the joint', 'the zero of the driver as it was',
-        'poses in which gravity turns the joint both ways', _zero_offsets, _unit('rad', 'm'),
-        valid=lambda change, sizes, model: bool(abs(sizes[0]) < MAX_OFFSET)),
+        'poses in which gravity turns the joint both ways', _zero_offsets, ('rad', 'm'),
+        valid=lambda sizes, model: bool(abs(sizes[0]) < MAX_OFFSET)),
     'torque_offset': Hypothesis(
         'the efforts of {joints} are {size} {unit} too {much} everywhere: '
         'zero the sensor without load, or declare effort_offset (dynamics.param.yaml)',
         'effort_offset: 0', 'poses in which gravity turns the joint both ways',
-        _of_joints(lambda one, j: np.ones(len(one.tau))), _unit('N m', 'N')),
+        _of_joints(lambda one, j: np.ones(len(one.tau))), ('N m', 'N')),
     'friction': Hypothesis(
         '{joints} has {size} {unit} {more} friction than declared: is it '
         'cold, dry, or rubbing? Identify it again (rbd_ros identify) if it stays',
         'the earlier dynamics.param.yaml', 'slow and fast motions in both directions',
-        unit=_unit('N m', 'N')),
+        unit=('N m', 'N')),
     'rotor': Hypothesis(
         'the rotor of {joints} has {size} {unit} {more} inertia than declared: declare '
         'it (armature in dynamics.param.yaml), or identify it (rbd_ros identify)', 'armature: 0',
         'fast reversals of this joint alone',
-        _of_joints(lambda one, j: one.states.a[:, j]), _unit('kg m^2', 'kg'),
-        valid=_not_negative('armature')),
+        _of_joints(lambda one, j: one.states.a[:, j], known='armature'), ('kg m^2', 'kg')),
     'spring': Hypothesis(
         'something pulls {joints} like a spring of {value} {unit}, such as '
         'a hose or a balancer: lay it otherwise, or declare it (stiffness)', 'stiffness: 0',
         'slow motions of this joint over its whole range, in different poses of the others',
         _of_joints(lambda one, j: np.stack(
-            (one.states.q[:, j], np.ones(len(one.tau))), axis=1)), _unit('N m/rad', 'N/m'),
-        valid=_not_negative('stiffness')),
+            (one.states.q[:, j] - np.mean(one.states.q[:, j]), np.ones(len(one.tau))), axis=1),
+            known='stiffness'), ('N m/rad', 'N/m'),
+        valid=lambda sizes, model: bool(abs(sizes[1]) < MAX_REFERENCE * abs(sizes[0]))),
     'delay': Hypothesis(
         'efforts come {size} s {late} than positions: record both with the '
         'same clock (identify and replay remove delays of up to 0.1 s by themselves)',
         'nothing was changed', 'fast reversals', _of_all(lambda one: one.late[:, :, None]),
-        _unit('s', 's')),
+        ('s', 's')),
     'unexplained': Hypothesis(
         '{text}', 'nothing was changed', 'the same motion again: what repeats is no noise'),
 }
