@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import listed
-from rbd_ros.identification.diagnosis.doubts import effort_doubts, wrong_sign_message
+from rbd_ros.identification.diagnosis.doubts import effort_doubts
 from rbd_ros.identification.least_squares import body_size, fit, Identification
 from rbd_ros.identification.parameters import States
 from rbd_ros.identification.payload import Payload
 from rbd_ros.identification.reduction import Partial
 from rbd_ros.model.changes.inertial import body_names, inertial_parameters
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.configurations import neutral, random_configuration
+from rbd_ros.model.positions.configurations import random_configuration
 from rbd_ros.recordings.preparation import MIN_DELAY_EXPLAINS
 from rbd_ros.recordings.samples import Samples
 
@@ -31,8 +31,6 @@ MIN_REPORTED_DELAY = 0.1  # Smallest delay of efforts that is reported, s.
 SIGNIFICANCE = 3.0  # Number of standard deviations at which a finding is significant.
 # Largest unexplained RMS, as a fraction of that of the torques: of all joints, of one joint.
 MAX_UNEXPLAINED, MAX_UNEXPLAINED_JOINT = 0.3, 0.7
-# Smallest power of driving (negative) friction that is reported, as a fraction of the torques.
-MIN_DRIVING_FRICTION = 0.03
 # Largest standard deviation of torques in other poses, as a fraction of their size.
 MAX_UNCERTAINTY = 0.2
 # Largest additional relative error of the physically consistent fit over the unconstrained one.
@@ -48,8 +46,8 @@ MAX_PAYLOAD_DEVIATION = 0.01
 MAX_HELD_OUT_ERROR = 0.1
 # Largest fraction of the states that may be left out because they are not finite.
 MAX_LEFT_OUT = 0.05
-# Columns that dissipate energy; suffixes of drive coefficients that may be negative.
-DISSIPATIVE, SIGNED = ('viscous', 'coulomb'), ('_asymmetry', '_offset')
+# Suffixes of drive coefficients that may be negative.
+SIGNED = ('_asymmetry', '_offset')
 # Kinds of mistakes that no wrong description looks like.
 CERTAIN = ('degrees', 'order', 'sign')
 # Grades of verdicts.
@@ -125,8 +123,7 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         figures |= _figures(found, uncertainty)
         said = {kind: text for one in samples for kind, text in effort_doubts(model, one).items()}
         mistakes = [said.pop(kind) for kind in CERTAIN if kind in said]
-        reasons = (_check_delay(samples) or mistakes or position_doubts(model, samples)
-                   or _check_signs(part, free))
+        reasons = _check_delay(samples) or mistakes or position_doubts(model, samples)
         doubts = [] if reasons or efforts_are_torques else [*said.values()]
         if standing:
             reasons += not_finite or [f'{listed(standing)} hardly moved: move them for several '
@@ -213,33 +210,6 @@ def position_doubts(model: Model, samples: Sequence[Samples]) -> list[str]:
              if x > MAX_OUT_OF_RANGE]
     return [f'positions of {listed(names)} lie beyond the limits of the URDF: check that they are '
             'in radians, and that the joints have the right names'] if names else []
-
-
-def _check_signs(part: Partial, free: Identification) -> list[str]:
-    """Check that friction dissipates energy or, without friction, that inertias are positive."""
-    parameters = free.parameters
-    model, columns, bodies = parameters.model, parameters.columns, parameters.bodies
-    friction = [k for k, column in enumerate(columns) if column in DISSIPATIVE]
-    zero = np.zeros((model.nv, model.nv))
-    q = np.tile(neutral(model), (model.nv, 1))
-    inertia = (parameters.regressor(States(q, zero, np.eye(model.nv), zero))
-               - parameters.regressor(States(q, zero, zero, zero)))
-    negative, significant = [], False
-    for j, (factors, own) in enumerate(zip(part.factors, part.columns)):
-        row, threshold = inertia[j, j], 0.0
-        if friction:
-            # Work of the friction, summed over the samples.
-            at = [10 * bodies + j * len(columns) + k for k in friction]
-            terms = factors[:, :, :-1] @ part.base.combination[own][:, at]
-            row = np.zeros(len(parameters.names))
-            row[at] = np.sum(terms[:, :, :1] * terms, axis=(0, 1))
-            work = np.sqrt(np.sum(terms[:, :, 0] ** 2) * part.squares[j])
-            threshold = MIN_DRIVING_FRICTION * work
-        deviation = np.sqrt(row @ free.covariance @ row)
-        mean = row @ free.values
-        significant |= bool(mean < -max(SIGNIFICANCE * deviation, threshold))
-        negative += [model.velocity_names[j]] * bool(mean < 0.0)
-    return [wrong_sign_message(negative)] if significant else []
 
 
 def _standing_joints(model: Model, part: Partial) -> list[str]:

@@ -3,6 +3,7 @@
 """Planted mistakes are named first, with their size; clean recordings are not doubted."""
 
 from dataclasses import replace
+from html import escape
 import json
 
 from command_line import code_of
@@ -17,6 +18,7 @@ from rbd_ros.identification import diagnose, prepare, write_recording
 from rbd_ros.identification.diagnosis.hypotheses import HYPOTHESES, leaves
 from rbd_ros.identification.diagnosis.motion import motion_of
 from rbd_ros.model import save_drives, with_friction, with_springs
+from rbd_ros.model.changes.inertial import body_names, inertial_parameters
 from rbd_ros.model.constraints import rebuild
 from robots import example_urdf
 
@@ -64,8 +66,13 @@ def test_nothing_is_found_in_clean_recordings(number):
     assert all(0.0 < share < 0.02 for share in found.residual.values())
 
 
-def changed(kind, model):
-    """Return a robot whose torques a change of some kind must add, and the sizes of the change."""
+def changed(kind, model, middle):
+    """
+    Return a robot whose torques a change of some kind must add, and the sizes of the change.
+
+    The second joint moves about a middle.
+
+    """
     nv, joint = model.nv, model.velocity_names[1]
     at = np.eye(nv)[1]
     if kind == 'payload':
@@ -77,7 +84,7 @@ def changed(kind, model):
         'rotor': lambda: (with_armature(model, model.armature + 0.3 * at), [0.3]),
         'torque_offset': lambda: (with_friction(model, effort_offset=2.0 * at), [2.0]),
         'spring': lambda: (with_springs(model, stiffness={joint: 7.0}, spring_reference={
-            joint: 0.4}), [7.0, -2.8]),
+            joint: middle - 0.4}), [7.0, 2.8]),
         'gravity_direction': lambda: (rbd_ros.with_gravity(model, (1.0, -2.0, -9.0)),
                                       [1.0, -2.0, 0.81])}[kind]()
 
@@ -87,9 +94,9 @@ def changed(kind, model):
 @pytest.mark.parametrize('name', ROBOTS[:3])
 def test_columns_are_the_torques_of_a_robot_that_is_changed(kind, name):
     model = robot(name)
-    other, sizes = changed(kind, model)
     motion = motion_of(model, [prepare(model, measured.recording(model, 1, 8.0), delay=0.0)])
     q, v, a, _ = motion.states
+    other, sizes = changed(kind, model, np.mean(q[:, 1]))
     expected = (batch.inverse_dynamics(other, q, v, a) + rbd_ros.friction_torques(other, v)
                 + rbd_ros.spring_torques(other, q)
                 - batch.inverse_dynamics(model, q, v, a) - rbd_ros.friction_torques(model, v))
@@ -117,6 +124,72 @@ def test_the_link_that_carries_the_payload_can_be_named():
     found = diagnose(one.described, one.recording(), payload_link='forearm_link').findings
     assert found[0].kind == 'payload' and found[0].place == 'forearm_link'
     assert found[0].value == pytest.approx(0.8, abs=3.0 * found[0].deviation)
+
+
+def test_a_rotor_at_a_vertical_axis_is_no_link_of_many_times_its_mass():
+    one = Case('z1.urdf', np.random.default_rng(3))
+    size = 0.3 * np.diag(rbd_ros.mass_matrix(one.true, rbd_ros.neutral(one.true)))[0]
+    one.true = with_armature(one.true, one.true.armature + size * np.eye(one.true.nv)[0])
+    found, = diagnose(one.described, one.recording()).findings
+    assert (found.kind, found.place) == ('rotor', 'joint1')
+    assert found.value == pytest.approx(size, abs=3.0 * found.deviation)
+
+
+def test_nothing_has_less_than_no_inertia():
+    one = Case('z1.urdf', np.random.default_rng(3))
+    bare = with_armature(one.true, np.zeros(one.true.nv))
+    recording, at = one.recording(), np.eye(one.true.nv)[0]
+    M = rbd_ros.mass_matrix(bare, rbd_ros.neutral(bare))[0, 0]
+    wrong = replace(recording, effort=recording.effort - 2.0 * M * at * one.a)
+    found = diagnose(bare, wrong).findings
+    own = dict(zip(body_names(bare), inertial_parameters(bare)[::10]))
+    assert found and all(x.value > -own.get(x.place, 0.0) for x in found
+                         if x.kind in ('rotor', 'link_mass'))
+
+
+def test_a_spring_that_hardly_depends_on_the_position_is_an_offset():
+    one = Case('ur5_robot.urdf', np.random.default_rng(3))
+    one.true = with_springs(one.true, stiffness={'wrist_2_joint': 0.2}, spring_reference={
+        'wrist_2_joint': 12.0})
+    found = diagnose(one.described, one.recording()).findings
+    assert [(x.kind, x.place) for x in found] == [('torque_offset', 'wrist_2_joint')]
+
+
+@pytest.mark.parametrize('factor', [83.0, -1.0])
+def test_friction_is_that_of_the_joint_whatever_the_efforts_are_multiplied_by(factor):
+    one = case(('friction',), 1)
+    recording = one.recording()
+    found = diagnose(one.described, replace(recording, effort=factor * recording.effort)).findings
+    assert [x.kind for x in found] == ['common_gain' if factor > 0.0 else 'sign', 'friction']
+    assert {*found[0].joints} == {*one.names}
+    assert found[1].value == pytest.approx(one.planted['friction'][1],
+                                           abs=3.0 * found[1].deviation)
+
+
+def test_efforts_beyond_the_limits_are_doubted_unless_a_factor_is_found():
+    one = case((), 0)
+    recording = one.recording()
+    limited = replace(one.described, effort_limit=0.5 * np.max(np.abs(recording.effort), axis=0))
+    found, = diagnose(limited, recording).findings
+    assert found.kind == 'current' and 'exceed the effort limits' in found.advice
+    assert not diagnose(limited, recording, without=('current',)).findings
+    doubled = replace(recording, effort=2.0 * recording.effort)
+    assert [x.kind for x in diagnose(limited, doubled).findings] == ['common_gain']
+
+
+def test_a_joint_that_stands_is_not_stuck():
+    one = case((), 0)
+    recording = one.recording()
+    stands = np.arange(len(one.names)) == 2
+    still = replace(recording, velocity=np.where(stands, 0.0, recording.velocity), position=(
+        recording.position * ~stands + 1e-5 * stands * np.random.default_rng(0).normal(
+            size=recording.position.shape)), effort=np.where(stands, 1.0, recording.effort))
+    assert 'stuck' not in {x.kind for x in diagnose(one.described, still).findings}
+
+
+def test_the_same_mistake_of_two_recordings_is_one_finding():
+    one = case(('wrapped',), 3)
+    assert [x.kind for x in diagnose(one.described, [one.recording()] * 2).findings] == ['wrapped']
 
 
 def test_factors_are_excluded_on_request_and_nothing_is_refused():
@@ -165,6 +238,7 @@ def test_the_command_prints_stores_and_draws_what_it_finds(kinds, code, tmp_path
     if 'payload' in kinds:
         assert 'payload_mass' in printed[0] and '+-' in printed[0] and 'payload_mass' in page
         assert {*result['residual']} == {*one.names}
+        assert escape(printed[0]) in page
 
 
 def test_the_command_refuses_what_cannot_be_diagnosed(tmp_path, capsys):

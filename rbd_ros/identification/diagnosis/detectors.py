@@ -124,14 +124,6 @@ def without_drive(motion: Motion, j: int, x: np.ndarray) -> np.ndarray:
     return x - Q @ (Q.T @ x)
 
 
-def left_by(y: np.ndarray, *columns: np.ndarray) -> float:
-    """Return the squares of y that columns leave."""
-    if not len(y):
-        return 0.0
-    N = np.stack(columns, axis=1)
-    return float(np.sum((y - N @ np.linalg.lstsq(N, y, rcond=None)[0]) ** 2))
-
-
 def degrees(model: Model, one: Samples) -> Iterable[Detected]:
     """Yield that positions are in degrees, if they are large."""
     angular = model.angular
@@ -205,11 +197,11 @@ def _best_order(count: int, pairs: Sequence[tuple[int, int]],
 
 def _exchange_message(names: Sequence[str], order: Sequence[int], with_states: bool) -> str:
     """Return the message for joints that are exchanged."""
-    what = 'states and efforts' if with_states else 'efforts'
     moved = [k for k, other in enumerate(order) if k != other]
-    looks = listed(f"those of '{names[order[k]]}' look like those of '{names[k]}'" for k in moved)
-    return (f'the {what} of {listed(names[k] for k in moved)} seem to be exchanged ({looks}): '
-            'check the order in which they were recorded, and exchange their names')
+    who = ' and '.join(f"'{names[k]}'" for k in moved)
+    looks = listed(f"'{names[order[k]]}' looks like '{names[k]}'" for k in moved)
+    return (f'{"" if with_states else "the efforts of "}{who} seem to be exchanged ({looks}): '
+            'check the order in which they were recorded')
 
 
 def beyond_limits(model: Model, size: np.ndarray) -> Detected | None:

@@ -20,7 +20,6 @@ RIVALS = ('payload', 'gravity_direction', 'zero_offset', 'spring')
 # joint within the second one, or the third if its torques are less than a share of the largest
 # ones of the URDF: errors of light links change them much more.
 MAX_FACTOR, MAX_JOINT_FACTOR, MAX_WEAK_FACTOR, WEAK = 1.5, 1.8, 5.0, 0.1
-ROUNDS = 4      # How often large factors are undone.
 MAX_LEFT = 0.5  # Largest share of the RMS efforts of a joint whose factor is known.
 UNSURE = 0.2    # Deviation of a factor that is not known, as a share of the factor.
 
@@ -40,29 +39,17 @@ def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
         return doubts
     kinds = [kind for kind, one in HYPOTHESES.items()
              if one.compare or (one.changes and (not one.fitted or kind in RIVALS))]
-    factor = np.ones(model.nv)
-    for _ in range(ROUNDS):
-        # Errors of the masses are in proportion to the torques, once factors are undone.
-        found = diagnose_samples(model, [replace(samples, tau=samples.tau / factor)], kinds,
-                                 (MASSES, *DRIVES))
-        # Orders are compared once, because that takes long.
-        kinds = [kind for kind in kinds if not HYPOTHESES[kind].compare]
-        doubts |= {one.kind: one.advice for one in found.findings if HYPOTHESES[one.kind].compare}
-        more = _factors(model, found)
-        if np.abs(np.log(usual := np.median(np.abs(more)))) > np.log(MAX_FACTOR):
-            factor = factor * usual
-            continue
-        factor = factor * more
-        if np.all(np.abs(np.log(np.abs(more))) < np.log(MAX_FACTOR)):
-            break
-        factor = np.abs(factor)
+    found = diagnose_samples(model, [samples], kinds, (MASSES, *DRIVES))
     doubts |= {one.kind: one.advice for one in found.findings
                if one.kind not in FACTORS and not HYPOTHESES[one.kind].fitted}
+    factor = _factors(model, found)
     unknown = np.array([share > MAX_LEFT for share in found.residual.values()])
     strength, names = np.std(found.compared[3], axis=0), np.array(model.velocity_names)
     factor[unknown] = 1.0
     if np.any(factor < 0.0):
-        doubts['sign'] = wrong_sign_message(names[factor < 0.0])
+        wrong = names[factor < 0.0]
+        doubts['sign'] = HYPOTHESES['sign'].text.format(
+            **words_of_factors(wrong, -np.ones(len(wrong))))
     most = np.where(strength < WEAK * np.max(strength), MAX_WEAK_FACTOR, MAX_JOINT_FACTOR)
     if _are_large(factor, most):
         # How large they are if the masses are right.
@@ -94,8 +81,3 @@ def _factors(model: Model, found: Diagnosis, label: str = 'value') -> np.ndarray
             own = [model.velocity_names.index(name) for name in one.joints]
             factor[own] *= np.asarray(getattr(one, label) or 0.0, float)
     return factor
-
-
-def wrong_sign_message(names: list[str] | np.ndarray) -> str:
-    """Return the message for joints whose efforts have the wrong sign."""
-    return HYPOTHESES['sign'].text.format(**words_of_factors(names, -np.ones(len(names))))

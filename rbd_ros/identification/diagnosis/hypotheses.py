@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.identification.diagnosis.detectors import (
-    CONFIRM, degrees, Detected, left_by, orders, stuck, two_publishers, wrapped, wrong_time_unit)
-from rbd_ros.identification.diagnosis.motion import Motion
+    CONFIRM, degrees, Detected, orders, stuck, two_publishers, wrapped, wrong_time_unit)
+from rbd_ros.identification.diagnosis.motion import Motion, span
 from rbd_ros.identification.least_squares import body_size, LENGTH_POWERS, mass_scales
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.model.changes.inertial import body_names, inertial_parameters, moving_bodies
@@ -31,7 +31,6 @@ MAX_PAYLOAD = 0.5   # Largest mass of a payload, as a fraction of that of the ro
 MAX_REACH = 4.0     # Largest distance of its centre, in typical distances of joints.
 # Smallest power of friction that drives a joint, as a fraction of the torques, that is unlikely.
 DRIVING = 0.03
-RANK = 1e-6     # Smallest singular value, relative to the largest, that is no rounding error.
 MAX_OFFSET = 0.8    # Largest error of an encoder that is not another mistake, rad or m.
 # Largest distance of a spring's reference from the mean position, rad or m: a spring further away
 # is a torque offset.
@@ -117,23 +116,19 @@ def _of_all(columns: Callable[[Motion], np.ndarray], fixed: float | None = None
 
 
 def _signs(motion: Motion) -> Iterator[Change]:
-    """Return the change of each joint, of those that fit better or friction drives, and of all."""
-    each = [*_of_joints(lambda one, j: one.described[:, j], -2.0)(motion)]
-    better, driven = [], []
+    """Return the change of each joint, of those that it fits better, and of all."""
+    each, better = [*_of_joints(lambda one, j: one.described[:, j], -2.0)(motion)], []
     for j, change in enumerate(each):
-        use, v, s, a = motion.use[:, j], *(x[motion.use[:, j], j] for x in motion.states[1:])
+        use = motion.use[:, j]
         tau, described = motion.tau[use, j], motion.described[use, j]
-        if left_by(tau + described, v, s) < 0.5 * left_by(tau - described, v, s):
+        Q = span(np.stack((motion.states.v[use, j], motion.states.s[use, j]), axis=1))
+        other, own = (x @ x - np.sum((Q.T @ x) ** 2) for x in (tau + described, tau - described))
+        if other < 0.5 * own:
             better.append(change)
-        # Whatever the masses are, friction opposes motion.
-        known = np.column_stack((v, s, a, np.ones(len(v)), motion.regressor[use, j]))
-        work = np.linalg.lstsq(known, tau, RANK)[0][:2] @ (known[:, :2].T @ v)
-        if work < -DRIVING * np.sqrt(v @ v * (tau @ tau)):
-            driven.append(change)
     yield from each
-    for joints, some in {sum((one.joints for one in some), ()): some
-                         for some in (better, driven, each) if len(some) > 1}.items():
-        yield Change('', joints, np.sum([one.columns for one in some], axis=0), -2.0)
+    for some in [each] if len(better) in (0, 1, len(each)) else [better, each]:
+        yield Change('', sum((one.joints for one in some), ()),
+                     np.sum([one.columns for one in some], axis=0), -2.0)
 
 
 def _zero_offsets(motion: Motion) -> Iterator[Change]:
@@ -202,20 +197,15 @@ def _can_be_payload(sizes: np.ndarray, model: Model) -> bool:
 
 
 def words(change: Change, sizes: np.ndarray, model: Model, one: Hypothesis) -> dict[str, str]:
-    """Return what the texts of a hypothesis may contain."""
+    """Return what the texts of a hypothesis may contain; each uses what its sizes mean."""
     sizes = sizes if change.fixed is None else np.full(1, change.fixed)
-    value = np.ravel(one.value(sizes, model))[0]
-    found = {'joints': listed(change.joints), 'place': change.place, 'value': f'{value:.3g}',
-             'size': f'{abs(value):.3g}', 'more': 'more' if value > 0.0 else 'less',
-             'much': 'much' if value > 0.0 else 'little',
-             'late': 'later' if value > 0.0 else 'earlier'}
-    if one.value in (_factor, _factors):
-        found |= words_of_factors(change.joints, np.broadcast_to(1.0 + sizes, len(change.joints)))
-    if len(sizes) == 3:
-        found['gravity'] = ' '.join(f'{x:.4g}' for x in model.gravity + sizes)
-    if len(sizes) == 10:
-        found['centre'] = ', '.join(f'{x:.3g}' for x in sizes[1:4] / sizes[0])
-    return found
+    value = np.broadcast_to(one.value(sizes, model), len(change.joints))
+    more = value[0] > 0.0
+    return {**words_of_factors(change.joints, value), 'place': change.place,
+            'size': f'{abs(value[0]):.3g}', 'more': 'more' if more else 'less',
+            'much': 'much' if more else 'little', 'late': 'later' if more else 'earlier',
+            'gravity': ' '.join(f'{x:.4g}' for x in model.gravity + np.resize(sizes, 3)),
+            'centre': ', '.join(f'{x:.3g}' for x in sizes[1:4] / sizes[0])}
 
 
 def words_of_factors(joints: Sequence[str] | np.ndarray, factors: np.ndarray) -> dict[str, str]:
