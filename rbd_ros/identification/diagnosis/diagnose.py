@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import listed
-from rbd_ros.errors import StateError
+from rbd_ros.errors import RecordingError, StateError
 from rbd_ros.identification.diagnosis.competition import (
     Competition, Fitted, MIN_GAIN, ROUNDING)
 from rbd_ros.identification.diagnosis.detectors import beyond_limits, Detected
@@ -109,6 +109,11 @@ def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
     progress : callable, optional
         Called with the work done and the total.
 
+    Raises
+    ------
+    RecordingError
+        If no joint moves, or `prepare` refuses a recording.
+
     """
     check_model(model)
     recordings = (recordings,) if isinstance(recordings, Recording) else tuple(recordings)
@@ -129,6 +134,9 @@ def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
     progress(len(recordings), len(recordings) + 1)
     samples = [one for one in samples if np.any(one.usable)]
     found = [*dict.fromkeys(found)]
+    if not samples and not found:
+        raise RecordingError(f'{listed(one.name for one in recordings)}: the robot stands still: '
+                             'record it while all its joints move')
     if not samples:
         return Diagnosis(tuple(found), {})
     result = diagnose_samples(model, samples, [kind for kind in HYPOTHESES if kind not in without],
@@ -231,10 +239,10 @@ def _findings(competition: Competition, fitted: Fitted) -> list[Finding]:
                                                        axis=0))
             value, deviation = x.tolist(), np.hypot(SYSTEMATIC * x, spread).tolist()
         without = competition.fit(others)
-        text = declared.text.format(**words(one.change, sizes, model, declared),
-                                    unit=unit)
+        text = declared.text.format(**words(one.change, sizes, model, declared), unit=unit)
         found.append(Finding(
-            one.kind, one.change.place, one.change.joints, value, unit, deviation, competition.misfit(without.left, fitted) - best, text, declared.undo,
+            one.kind, one.change.place, one.change.joints, value, unit, deviation,
+            competition.misfit(without.left, fitted) - best, text, declared.undo,
             _alternatives(competition, fitted, k, others)))
     return found
 
