@@ -95,9 +95,9 @@ class Competition:
             x for kind, x in (('rotor', motion.states.a), ('torque_offset', np.ones_like(tau)))
             if kind in nuisance)]
         self.drives = np.stack(drives, axis=2).swapaxes(0, 1)   # (nv, rows, columns)
-        # Work of the friction that explains each column, and of the declared one with a margin.
-        self.work, (self.declared_work, self.motion_size, self.rows) = np.zeros(
-            (nv, len(self.scale))), np.zeros((3, nv))
+        # Work of the friction that explains each column, and of the declared one; its margin.
+        self.work, (self.declared_work, self.margin, self.motion_size, self.rows) = np.zeros(
+            (nv, len(self.scale))), np.zeros((4, nv))
         for j in range(nv):
             use = np.flatnonzero(motion.use[:, j])
             if len(use) < MIN_ROWS:
@@ -110,7 +110,7 @@ class Competition:
             self.declared_work[j] = v @ friction(model, *(
                 x[use] for x in (motion.states.v, motion.states.s, motion.states.v)))[:, j]
             self.motion_size[j] = v @ v
-            self.declared_work[j] += DRIVING * np.sqrt(v @ v * np.sum(tau[use, j] ** 2))
+            self.margin[j] = DRIVING * np.sqrt(v @ v * np.sum(tau[use, j] ** 2))
             self.X[use, j] = A
             self.rows[j] = len(use)
             for b in np.unique(motion.block[use]):
@@ -202,8 +202,8 @@ class Competition:
                     one.kind].valid(sizes[own], self.motion.model)):
                 score = np.inf
         # Friction that drives the joint is as unlikely as its work is in units of the noise.
-        work = self.declared_work + (self.work * self.mirrored(chosen)) @ C @ np.append(
-            -beta, 1.0) / factor
+        work = (self.declared_work + self.margin / np.abs(factor)
+                + (self.work * self.mirrored(chosen)) @ C @ np.append(-beta, 1.0) / factor)
         drives = np.minimum(work, 0.0) ** 2 * factor ** 2 * self.count
         score += np.sum(drives / np.maximum(left * self.motion_size, np.finfo(float).tiny))
         return Fitted(chosen, float(score), float(dof), sizes, left)
