@@ -78,23 +78,15 @@ def stuck(model: Model, one: Recording) -> Detected | None:
         x = getattr(one, label)
         if x is None or np.any(np.isnan(x)) or np.any(np.isnan(place)):
             continue
-        for name, same, along in zip(one.joint_names, (np.diff(x, axis=0) == 0.0).T, place.T):
-            first, last = _longest_run(same)
-            if last - first > MIN_STUCK * len(one) and np.ptp(along[first:last]) > MIN_TRAVEL:
+        for name, y, along in zip(one.joint_names, x.T, place.T):
+            run = np.cumsum(np.diff(y, prepend=y[:1]) != 0.0)   # number of each value that is kept
+            same = run == np.argmax(np.bincount(run))
+            if np.mean(same) > MIN_STUCK and np.ptp(along[same]) > MIN_TRAVEL:
                 bad.setdefault(name, []).append(label)
     text = 'these columns keep one value while the joint moves: ' + listed(
         f'{name} ({listed(labels)})' for name, labels in bad.items())
     return Detected(tuple(bad), f'{text}; check the cable and the driver of the joint, and record '
                     'again') if bad else None
-
-
-def _longest_run(mask: np.ndarray) -> tuple[int, int]:
-    """Return the first and the last + 1 of the longest run of true entries."""
-    ends = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
-    if not len(ends):
-        return 0, 0
-    longest = int(np.argmax(ends[1::2] - ends[::2]))
-    return int(ends[2 * longest]), int(ends[2 * longest + 1])
 
 
 # -- In samples, compared with the description. ---------------------------------------------------
@@ -141,12 +133,7 @@ def orders(model: Model, one: Samples) -> Iterable[Detected]:
     nv = model.nv
     if model.nq != nv or nv < 2:
         return
-    motion = motion_of(model, [one])
-    keep = slice(None, None, -(-len(motion.tau) // MAX_ORDER_ROWS))
-    motion = replace(motion, states=States(*(x[keep] for x in motion.states)),
-                     time=motion.time[keep],
-                     **{label: getattr(motion, label)[keep] for label in (
-                         'tau', 'use', 'block', 'late')})
+    motion = motion_of(model, [one], most=MAX_ORDER_ROWS)
     states, tau, use = motion.states, motion.tau, motion.use
     # How badly the efforts of each joint are explained as those of each, whatever the masses.
     share = np.zeros((nv, nv))

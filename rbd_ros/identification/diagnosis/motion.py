@@ -87,9 +87,15 @@ class Motion:
 def motion_of(model: Model, recordings: Sequence[Samples],
               factor: np.ndarray | float = 1.0,
               about: Mapping[tuple[str, str], float] | None = None, delay: float = 0.0,
-              payload_link: str | None = None) -> Motion:
-    """Return the samples of recordings as one motion; delay: about which to linearise it, s."""
-    parts = [_rows(model, one, (about or {}).get(('delay', ''), delay)) for one in recordings]
+              payload_link: str | None = None, most: int = MAX_ROWS) -> Motion:
+    """
+    Return the samples of recordings as one motion.
+
+    ``delay`` is that about which to linearise it, s; ``most`` samples of a recording are taken.
+
+    """
+    parts = [_rows(model, one, (about or {}).get(('delay', ''), delay), most)
+             for one in recordings]
     time, states, tau, use, late, block = [np.concatenate(column) for column in zip(*(
         (one.time, np.concatenate(one.states, axis=1), one.tau, one.use, one.late,
          one.block + k * BLOCKS) for k, one in enumerate(parts)))]
@@ -99,11 +105,11 @@ def motion_of(model: Model, recordings: Sequence[Samples],
                   payload_link=payload_link)
 
 
-def _rows(model: Model, samples: Samples, delay: float) -> Motion:
+def _rows(model: Model, samples: Samples, delay: float, most: int) -> Motion:
     """Return some samples of a recording."""
     rows = np.flatnonzero(np.any(samples.usable, axis=1))
     period = samples.rate / (ROWS_PER_PERIOD * samples.cutoff)
-    rows = rows[::max(1, int(period), -(-len(rows) // MAX_ROWS))]
+    rows = rows[::max(1, int(period), -(-len(rows) // most))]
     since = samples.time[rows] - samples.time[rows[0]]
     block = np.minimum((BLOCKS * since / max(since[-1], 1e-9)).astype(int), BLOCKS - 1)
     return Motion(model, samples.time[rows], States(*(x[rows] for x in states_of(samples))),
