@@ -26,8 +26,9 @@ SECONDS, RATE, NOISE, NOISE_BAND = 30.0, 200.0, 0.02, 10.0
 def robot(name):
     """Return a robot without its gripper's joints and without limits of efforts."""
     model = load_quietly(ROOT / 'urdf/demo_arm.urdf' if name == 'demo' else example_urdf(name))
-    return rbd_ros.with_locked_joints(model, {
+    model = rbd_ros.with_locked_joints(model, {
         joint: 0.0 for joint in model.velocity_names if 'finger' in joint or 'Gripper' in joint})
+    return replace(model, effort_limit=np.full(model.nv, np.inf))
 
 
 def clean(name, rng):

@@ -141,11 +141,12 @@ def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
         return Diagnosis(tuple(found), {})
     result = diagnose_samples(model, samples, [kind for kind in HYPOTHESES if kind not in without],
                               payload_link=payload_link)
+    found += result.findings
     limits = beyond_limits(model, np.abs(np.concatenate([one.tau for one in samples])))
-    if limits and 'current' not in without and not {*FACTORS} & {
-            one.kind for one in result.findings}:
+    if limits and 'current' not in without and not any(
+            one.kind in FACTORS or HYPOTHESES[one.kind].compare for one in found):
         found.append(_detected('current', limits, 0.0))
-    return result._replace(findings=(*found, *result.findings))
+    return result._replace(findings=tuple(found))
 
 
 def diagnose_samples(model: Model, samples: Sequence[Samples],
