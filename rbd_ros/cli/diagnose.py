@@ -8,6 +8,7 @@ import argparse
 import json
 from pathlib import Path
 
+import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import add_reading, add_robot, load_robot, reading_of
@@ -73,8 +74,9 @@ def run(options: argparse.Namespace) -> int:
 def _line(one: Finding) -> str:
     """Return kind, place, size, share of the residual and advice of a finding, and its rivals."""
     text = f'{one.kind} {one.place}'.strip()
-    if isinstance(one.value, float) and isinstance(one.deviation, float):
-        text += f' {one.value:.4g} +- {2.0 * one.deviation:.2g} {one.unit}'.rstrip()
+    if one.value is not None and one.deviation is not None:
+        text += ' ' + listed(f'{x:.4g} +- {2.0 * d:.2g} {one.unit}'.rstrip() for x, d in zip(
+            np.ravel(one.value), np.ravel(one.deviation)))
     if one.explains:
         text += f', {100.0 * one.explains:.0f} % of the residual'
     return '; or '.join((f'{text}: {one.advice}', *one.alternatives))

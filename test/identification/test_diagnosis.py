@@ -226,7 +226,8 @@ def written(folder, one):
             str(folder / 'drives.yaml')]
 
 
-@pytest.mark.parametrize('kinds, code', [((), 0), (('payload',), 2), (('two_publishers',), 2)])
+@pytest.mark.parametrize('kinds, code', [
+    ((), 0), (('payload',), 2), (('current',), 2), (('two_publishers',), 2)])
 def test_the_command_prints_stores_and_draws_what_it_finds(kinds, code, tmp_path, capsys):
     one = case(kinds, 1)
     words = written(tmp_path, one)
@@ -241,8 +242,9 @@ def test_the_command_prints_stores_and_draws_what_it_finds(kinds, code, tmp_path
     assert ('data:image/png' in page) == (kinds != ('two_publishers',))
     assert printed[0].startswith(kinds[0] if kinds else one.names[0])
     assert ('nothing found' in '\n'.join(printed)) == (not kinds)
+    assert printed[0].count('+-') == {('payload',): 1, ('current',): len(one.names)}.get(kinds, 0)
     if 'payload' in kinds:
-        assert 'payload_mass' in printed[0] and '+-' in printed[0] and 'payload_mass' in page
+        assert 'payload_mass' in printed[0]
         assert {*result['residual']} == {*one.names}
         assert escape(printed[0]) in page
 
