@@ -167,6 +167,17 @@ def test_friction_is_that_of_the_joint_whatever_the_efforts_are_multiplied_by(fa
                                            abs=3.0 * found[1].deviation)
 
 
+@pytest.mark.parametrize('name', ROBOTS[:3])
+def test_efforts_of_the_other_sign_are_no_gain_where_friction_hides_some(name):
+    # Of slow motions, the torques of a vertical axis are mostly friction, which is not declared.
+    model = robot(name)
+    true = measured.with_drives(model, np.random.default_rng(2))
+    recording = measured.recording(true, 3, 30.0, speed=0.3)
+    found = diagnose(with_armature(model, true.armature), replace(
+        recording, effort=-recording.effort)).findings
+    assert found[0].kind == 'sign' and {*found[0].joints} == {*model.velocity_names}
+
+
 def test_efforts_beyond_the_limits_are_doubted_unless_a_factor_is_found():
     one = case((), 0)
     recording = one.recording()
