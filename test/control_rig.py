@@ -98,8 +98,8 @@ class Rig:
     def refer(self, q, v=None, a=None, tau=None):
         """Set the references."""
         zero = np.zeros(self.n)
-        columns = [q, *(zero if x is None else x for x in (v, a, tau))]
-        self._write(self._code.write_references, np.transpose(columns).ravel())
+        self._write(self._code.write_references,
+                    *(zero if x is None else x for x in (q, v, a, tau)))
 
     def update(self, period=PERIOD):
         """Update once; return whether it was OK."""
@@ -132,12 +132,12 @@ class Rig:
     @property
     def references(self):
         """Return q, v, a and tau of the references, one a row."""
-        return self._read(self._code.read_references, self.n, 4).T
+        return self._read(self._code.read_references, 4, self.n)
 
     @property
     def results(self):
         """Return gravity, Coriolis and external torques, one a row."""
-        return self._read(self._code.read_results, self.n, 3).T
+        return self._read(self._code.read_results, 3, self.n)
 
     @property
     def logged(self):

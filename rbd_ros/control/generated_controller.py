@@ -66,6 +66,10 @@ SETTINGS = {
     'velocity_cutoff': Setting(50.0, 'Of estimated velocities.', 'Hz', high=1e4),
     'blend_time': Setting(0.5, 'Duration of blends; after the start, at least 0.25 s.', 's',
                           high=60.0),
+    'compensation_limits': Setting(
+        (0.0,), 'Largest torques by which the mode computed_torque compensates external torques, '
+        'such as those of an undeclared payload. In a contact it pushes with so much more.',
+        'N m or N', high=1e9, per=JOINTS),
     'effort_limits': Setting((), 'Limits of commands; empty: those of the description.',
                              'N m or N', high=1e9, per=JOINTS),
     'effort_rate_limit': Setting(0.0, 'Largest rate of commands; 0: no limit.', 'N m/s or N/s',
@@ -122,7 +126,8 @@ def controller_files(model: Model, *, tool: str | None = None, prefix: str | Non
         tool = [name for name, body in zip(model.link_names, model.tree.link_body) if body][-1]
     style = Style(identifier(model.name if prefix is None else prefix), False)
     package = Package(model, style, [terms(model, tool), joint_friction(model)], {}, sources or {})
-    words = {**tables(package, tool), 'blocks': '\n'.join(blocks(model, tool))}
+    words = {**tables(package, tool), 'cases': cases(model, tool),
+             'payload': vector((PAYLOAD[0], *PAYLOAD[1]))}
     return {f'{package.name}.h': header(package), f'{package.name}.c': source(package),
             **{name: filled(template, **words) for name, template in FILES.items()}}
 
@@ -194,30 +199,28 @@ def tables(package: Package, tool: str) -> dict[str, Any]:
 
 def parameters() -> dict[str, str]:
     """Return the words of the templates for the parameters."""
-    kinds: dict[str, dict[str, str]] = {
-        'number': {}, 'switch': {}, 'choice': {}, 'vector': {}}
+    kinds: dict[str, dict[str, str]] = {'choice': {}, 'switch': {}, 'number': {}, 'vector': {}}
     for name, one in SETTINGS.items():
         if name in ITEMIZED:
             continue
-        if isinstance(one.default, bool):
-            kinds['switch'][name] = 'true' if one.default else 'false'
+        default, high, words = one.default, math.inf if one.high is None else one.high, ''
+        if isinstance(default, bool):
+            kind = 'switch'
         elif one.choices:
-            words = ', '.join(map(texts.quoted, one.choices))
-            kinds['choice'][name] = f'{one.choices.index(one.default)}, {{{words}}}'
+            kind, default, words = 'choice', one.choices.index(default), ', '.join(
+                map(texts.quoted, one.choices))
         else:
-            default = one.default if one.per else (one.default,)
-            kinds['vector' if one.per else 'number'][name] = (
-                f'{value(default[0] if default else None)}, {value(one.high)}')
+            kind, default = ('vector', next(iter(default), None)) if one.per else (
+                'number', default)
+        kinds[kind][name] = f'{value(default)}, {value(high)}, {{{words}}}'
     rows = [f'| `{name}` | {shown(one.default)} | {one.description}{chosen(one)} |'
             for name, one in SETTINGS.items()]
-    found = {'setting_rows': '\n'.join(rows)}
-    for kind, entries in kinds.items():
-        found[f'{kind}_indices'] = wrapped(', '.join(
-            name.removeprefix('effort_convention.').replace('.', '_').upper()
-            for name in entries), '    ')
-        found[f'{kind}_table'] = ',\n'.join(
-            f'    {{{texts.quoted(name)}, {text}}}' for name, text in entries.items())
-    return found
+    indices = {f'{kind}_indices': wrapped(', '.join(
+        name.removeprefix('effort_convention.').replace('.', '_').upper() for name in entries),
+        '    ') for kind, entries in kinds.items()}
+    return {**indices, 'setting_rows': '\n'.join(rows), 'parameter_table': ',\n'.join(
+        f'    {{{texts.quoted(name)}, {text}}}' for entries in kinds.values()
+        for name, text in entries.items())}
 
 
 def value(x: float | None) -> str:
@@ -249,11 +252,10 @@ def vector(x: Iterable[float]) -> str:
 
 
 # -- The test. ----------------------------------------------------------------------------------
-def blocks(model: Model, tool: str) -> list[str]:
-    """Return the statements that compare each law with the library at some states."""
+def cases(model: Model, tool: str) -> str:
+    """Return states, references and torques of each law of the library."""
     rng, found = np.random.default_rng(SEED), []
     loaded = with_payload(model, tool, *PAYLOAD)
-    payload = vector((PAYLOAD[0], *PAYLOAD[1]))
     for mode in MODES:
         law = default_law(loaded, mode)
         for _ in range(STATES):
@@ -262,14 +264,11 @@ def blocks(model: Model, tool: str) -> list[str]:
             reference = None if mode == 'gravity' else JointReference(model, q_r, v_r, a_r)
             # A step of less than half a turn: rounding does not choose its direction.
             expected = rounded(law.update(0.0, q, v, reference) + tau_r)
-            lines = [f'const Sample x{{{{{vector(q)}}}, {{{vector(v)}}}, {{}}}};',
-                     f'const Motion r{{{{{vector(q_r)}}}, {{{vector(v_r)}}}, {{{vector(a_r)}}}, '
-                     f'{{{vector(tau_r)}}}}};', f'const Vector expected = {{{vector(expected)}}};',
-                     f'failures += differs("{mode}", torques(s, {mode.upper()}, terms(x.q, x.v, '
-                     f'{{{payload}}}), x, r), expected);']
-            body = '\n'.join(wrapped(line, '        ') for line in lines)
-            found.append(f'    {{\n{body}\n    }}')
-    return found
+            x, r = (f'{{{", ".join(f"{{{vector(one)}}}" for one in group)}}}'
+                    for group in ((q, v, ()), (q_r, v_r, a_r, tau_r)))
+            found.append(wrapped(f'    {{{mode.upper()}, {x}, {r}, {{{vector(expected)}}}}}',
+                                 '        '))
+    return ',\n'.join(found)
 
 
 def default_law(model: Model, mode: str) -> Controller:

@@ -54,6 +54,29 @@ std::string joined(const Interfaces &all)
     return names;
 }
 
+template <class Interfaces>
+void make(Interfaces &all, const InterfaceConfiguration &wanted)
+{
+    all.clear();
+    for (const auto &name : wanted.names) {
+        const auto cut = name.rfind('/');
+        all.push_back(std::make_shared<typename std::decay_t<decltype(*all[0])>>(
+            name.substr(0, cut), name.substr(cut + 1)));
+    }
+}
+
+// The interfaces of these names, as a controller manager finds them at each activation.
+template <class Loaned, class Interfaces>
+std::vector<Loaned> loaned(const Interfaces &all, const InterfaceConfiguration &wanted)
+{
+    std::vector<Loaned> found;
+    for (const auto &name : wanted.names)
+        for (const auto &one : all)
+            if (one->get_name() == name)
+                found.emplace_back(one);
+    return found;
+}
+
 int code(CallbackReturn found) { return found == CallbackReturn::SUCCESS; }
 
 }  // namespace
@@ -92,29 +115,16 @@ int configure()
         return 0;
     references = controller->export_reference_interfaces();
     results = controller->export_state_interfaces();
-    commands.clear();
-    states.clear();
-    const auto made = [](auto &all, const InterfaceConfiguration &wanted) {
-        using Interface = typename std::decay_t<decltype(*all[0])>;
-        for (const auto &name : wanted.names) {
-            const auto cut = name.rfind('/');
-            all.push_back(std::make_shared<Interface>(name.substr(0, cut), name.substr(cut + 1)));
-        }
-    };
-    made(commands, controller->command_interface_configuration());
-    made(states, controller->state_interface_configuration());
+    make(commands, controller->command_interface_configuration());
+    make(states, controller->state_interface_configuration());
     return 1;
 }
 
 int activate(int chained)
 {
-    std::vector<LoanedCommandInterface> loaned_commands;
-    std::vector<LoanedStateInterface> loaned_states;
-    for (const auto &one : commands)
-        loaned_commands.emplace_back(one);
-    for (const auto &one : states)
-        loaned_states.emplace_back(one);
-    controller->assign_interfaces(std::move(loaned_commands), std::move(loaned_states));
+    controller->assign_interfaces(
+        loaned<LoanedCommandInterface>(commands, controller->command_interface_configuration()),
+        loaned<LoanedStateInterface>(states, controller->state_interface_configuration()));
     return controller->set_chained_mode(chained != 0) && code(controller->on_activate({}));
 }
 
@@ -205,8 +215,8 @@ int main()
             for (std::size_t i = 0; i < n; ++i) {
                 // Towards the end, into the zones before limits.
                 const double size = k < 18000 ? 0.5 : 4.0, w = k < 18000 ? 1.0 : 0.3;
-                r[4 * i] = x[i] = size * std::sin(w * t + double(i));
-                r[4 * i + 1] = x[n + i] = size * w * std::cos(w * t + double(i));
+                r[i] = x[i] = size * std::sin(w * t + double(i));
+                r[n + i] = x[n + i] = size * w * std::cos(w * t + double(i));
             }
             if (k % 18000 == 0) {
                 write_states(x.data());
