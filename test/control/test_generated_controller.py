@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 import re
 import subprocess
+import time
 
 from control_rig import compile_all, PERIOD, Rig, STAND_IN, STRICT, VERSIONS, write_package
 import numpy as np
@@ -288,6 +289,32 @@ def test_a_payload_is_taken_over_by_a_ramp(rig):
     assert relative_error(command, last) < TOLERANCE
 
 
+def test_a_payload_respects_limits_and_one_that_changes_in_its_ramp_does_not_step(rig):
+    q = np.array([0.1, 0.6, 0.0, 0.9, 0.0, 0.4, 0.0])
+    limits = 1.1 * np.abs(gravity_torques(rig.model, q)) + 1.0
+    assert rig.start(q, np.zeros(7), mode='gravity', effort_limits=limits, effort_rate_limit=300.0,
+                     **FREE)
+    commands = [rig.step(q, np.zeros(7))]
+    for mass in (50.0, 0.0, 50.0):
+        assert rig.give('payload.mass', mass)
+        commands += [rig.step(q, np.zeros(7)) for _ in range(60)]
+    steps = np.abs(np.diff(commands, axis=0))
+    assert 0.999 < steps.max() / (300.0 * PERIOD) < 1.0 + 1e-9
+    for _ in range(200):
+        commands.append(rig.step(q, np.zeros(7)))
+    assert np.array_equal(np.abs(commands[-1])[[1, 3]], limits[[1, 3]])
+    assert (np.abs(commands) <= limits).all()
+    # Without limits, the ramp begins where the last one was.
+    assert rig.start(q, np.zeros(7), mode='gravity', effort_limits=[1e4], **FREE)
+    ramps = [rig.step(q, np.zeros(7))]
+    for mass in (3.0, 0.0, 3.0):
+        assert rig.give('payload.mass', mass)
+        ramps += [rig.step(q, np.zeros(7)) for _ in range(60)]
+    whole = gravity_torques(with_payload(rig.model, TOOL, 3.0), q) - ramps[0]
+    steps = np.abs(np.diff(ramps, axis=0)).max(axis=0)
+    assert (steps < 1.001 * np.abs(whole) * PERIOD / MIN_BLEND + 1e-12).all()
+
+
 def test_a_payload_of_the_parameters_acts_from_the_start(rig):
     (q, v, *_), r = (motion(rig.model, np.random.default_rng(k)) for k in (7, 8))
     assert rig.start(q, v, chained=True, payload__mass=2.0, payload__center=[0.1, 0.0, 0.2], **LAW)
@@ -301,6 +328,7 @@ def test_a_payload_of_the_parameters_acts_from_the_start(rig):
     ('mode', 'position', "mode is 'position'; choose from gravity pd_gravity computed_torque"),
     ('pd_gravity.stiffness', [-1.0], 'pd_gravity.stiffness must be from 0'),
     ('pd_gravity.stiffness', [1.0, 2.0], 'needs 1 number per joint'),
+    ('pd_gravity.stiffness', [], 'pd_gravity.stiffness must be from 0'),
     ('payload.mass', np.nan, 'payload.mass must be from 0'),
     ('payload.center', [0.0, 1.0], 'payload.center (x, y, z)'),
     ('blend_time', -1.0, 'blend_time must be from'),
@@ -359,6 +387,34 @@ def test_without_measured_efforts_commands_begin_with_gravity(rig):
     g = gravity_torques(rig.model, q)
     assert relative_error(rig.step(q, np.zeros(7)), g) < TOLERANCE
     assert relative_error(rig.step(q, np.zeros(7)), g + 5.0 * PERIOD / 0.5) < TOLERANCE
+
+
+@pytest.mark.parametrize('chained', [True, False])
+def test_a_controller_above_it_may_start_and_stop_without_a_step(rig, chained):
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    assert rig.start(q, v, mode='pd_gravity', blend_time=0.0, chained=not chained)
+    before = rig.step(q - 0.1, v, period=0.02)    # 5 N m of stiffness
+    # As the controller manager does, within a cycle and without an update.
+    assert rig.deactivate() and rig.activate(chained)
+    assert np.array_equal(rig.command, before)
+    commands = np.array([before, *(rig.step(q - 0.1, v) for _ in range(130))])
+    assert np.abs(np.diff(commands, axis=0)).max() < 1.001 * 5.0 * PERIOD / MIN_BLEND
+    assert relative_error(commands[-1], gravity_torques(rig.model, q - 0.1)) < TOLERANCE
+
+
+@pytest.mark.parametrize('end', ['fault', 'pause'])
+def test_after_a_fault_or_a_pause_it_does_not_go_on_from_the_last_command(rig, end):
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    assert rig.start(q, v, mode='pd_gravity', blend_time=0.0)
+    rig.step(q - 0.1, v, period=0.02)
+    if end == 'fault':
+        rig.state(np.full(7, np.nan), v)
+        assert rig.update() and not rig.update()
+    assert rig.deactivate()
+    rig.state(q - 0.1, v)
+    time.sleep(0.15 if end == 'pause' else 0.0)
+    assert rig.activate()
+    assert relative_error(rig.command, gravity_torques(rig.model, q - 0.1)) < TOLERANCE
 
 
 @pytest.mark.parametrize('spoil, words', [
@@ -479,12 +535,24 @@ def test_a_bad_reference_is_bridged_for_one_cycle_then_ends(rig, fault):
 
 def test_a_command_that_cannot_be_written_twice_ends(rig):
     q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v)
+    assert rig.start(q, v, chained=True)
     rig.lock('c')
     rig.state(q, v)
     assert rig.update() and not rig.update()
     rig.lock('c', False)
-    assert rig.deactivate() and 'commands cannot be written' in rig.logged
+    assert rig.deactivate() and rig.logged == 'commands cannot be written'
+    rig.lock('c')
+    assert not rig.activate() and rig.logged == 'commands cannot be written'
+    rig.lock('c', False)
+
+
+def test_references_that_overflow_end_it_at_once(rig):
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    assert rig.start(q, v, chained=True)
+    before = rig.step(q, v)
+    rig.refer(np.full(7, 1e307), np.full(7, -1e308))
+    assert not rig.update() and np.array_equal(rig.command, before)
+    assert rig.deactivate() and rig.logged == 'efforts are not finite'
 
 
 def test_an_output_that_is_locked_harms_nothing(rig):
@@ -601,6 +669,69 @@ def test_without_measured_efforts_the_commands_tell_external_torques(rig):
             v = v + 0.1 * PERIOD * a
             q = q + 0.1 * PERIOD * v
     assert np.abs(rig.results[2] - push).max() < 0.02
+
+
+@pytest.mark.parametrize('mode', MODES)
+def test_only_computed_torque_compensates_external_torques_up_to_their_limits(rig, mode):
+    model, rng, limits = rig.model, np.random.default_rng(13), np.linspace(0.0, 30.0, 7)
+    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
+    assert rig.start(q, v, np.zeros(7), chained=True, mode=mode, compensation_limits=limits,
+                     state_interfaces=['position', 'velocity', 'effort'], observer_gain=40.0, **LAW)
+    for _ in range(50):
+        r = motion(model, rng)
+        rig.refer(*r)
+        command = rig.step(q, v, 100.0 * rng.normal(size=7))
+    external = rig.results[2]
+    assert (np.abs(external) > limits).any() and (np.abs(external[1:]) < limits[1:]).any()
+    own = np.clip(external, -limits, limits) if mode == 'computed_torque' else 0.0
+    assert relative_error(command, law_torques(model, mode, q, v, r) - own) < TOLERANCE
+
+
+def test_an_undeclared_payload_is_compensated(rig):
+    model, errors = rig.model, {}
+    robot = with_payload(model, TOOL, 3.0, (0.0, 0.0, 0.05))
+    for limit in (0.0, 60.0):
+        q, v, found = np.array([0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0]), np.zeros(7), []
+        start = q
+        assert rig.start(q, v, chained=True, compensation_limits=[limit], observer_gain=50.0,
+                         friction=True, springs=True)
+        for k in range(1500):
+            t = max(k - 500, 0) * PERIOD
+            r = (start + 0.3 * (1.0 - np.cos(2.0 * t)), np.full(7, 0.6 * np.sin(2.0 * t)),
+                 np.full(7, 1.2 * np.cos(2.0 * t)) * (t > 0.0))
+            rig.refer(*r)
+            command = rig.step(q, v)
+            for _ in range(4):
+                v = v + PERIOD / 4 * rbd_ros.forward_dynamics(
+                    robot, q, v, command - friction_torques(robot, v, smooth=0.01)
+                    - spring_torques(robot, q))
+                q = q + PERIOD / 4 * v
+            found.append(r[0] - q)
+        errors[limit] = np.sqrt(np.mean(np.square(found[500:])))
+    assert errors[60.0] < 0.1 * errors[0.0]
+
+
+def test_gains_of_the_compensation_are_bounded_by_the_age_of_states(rig):
+    # kd is 20/s; 0.5 / (period + delay), and the lag of estimated velocities.
+    for parameters, most in ({}, 250.0), ({'delay': 0.003}, 100.0), (
+            {'state_interfaces': ['position'], 'velocity_cutoff': 0.5e3 / np.pi}, 500.0 / 3.0):
+        assert rig.configure(compensation_limits=[0.0] * 6 + [1.0], observer_gain=most - 20.1,
+                             **parameters), rig.logged
+        assert not rig.give('observer_gain', most - 19.9)
+        assert 'computed_torque.kd + observer_gain must be from 0.0' in rig.reason
+        assert rig.give('compensation_limits', [0.0]) and rig.give('observer_gain', most)
+
+
+def test_the_compensation_is_stable_with_heavy_payloads_and_twice_the_age_of_the_bound():
+    # Of a joint whose inertia is m times that of its model, by -M (PD) - observed torque: the
+    # characteristic polynomial m s^3 + ..., for kp = 1 and kd = 2, critical damping.
+    for gain in np.geomspace(1e-2, 1e2, 41):
+        feedback = np.polymul([1.0, gain], [1.0, 2.0, 1.0])[1:]
+        assert np.roots([8.9, *feedback]).real.max() < 0.0
+        w = np.geomspace(1e-2, 1e4, 100_001)
+        loop = np.polyval(feedback, 1j * w) / (1j * w) ** 3
+        k = np.flatnonzero(np.abs(loop) > 1.0)[-1]
+        assert (np.pi + np.angle(loop[k])) / w[k] * (2.0 + gain) > 2.0 * 0.5
 
 
 def test_velocities_are_estimated_where_the_hardware_has_none(rig):
