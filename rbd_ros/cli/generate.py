@@ -36,7 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--link', help='link of Jacobians and of task_space_dynamics; with '
                                        '--controller, of the payload (default: the last that '
                                        'moves)')
-    parser.add_argument('--prefix', help='beginning of all names (default: name of the robot)')
+    parser.add_argument('--prefix', help='beginning of all names (default: name of the robot or, '
+                                         'with --controller, what FOLDER has before _controller)')
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,7 +46,10 @@ def run(options: argparse.Namespace) -> int:
         if options.functions or options.float or options.prescribed:
             raise UsageError('--controller has its own functions, in double: leave out '
                              '--functions, --float and --prescribed')
-        files = controller_files(load_robot(options), tool=options.link, prefix=options.prefix,
+        # A folder that is named as a controller names the package.
+        name, ending = Path(options.output).resolve().name, '_controller'
+        prefix = options.prefix or (name.endswith(ending) and name.removesuffix(ending)) or None
+        files = controller_files(load_robot(options), tool=options.link, prefix=prefix,
                                  sources=digests(options))
     else:
         model, functions = load_robot(options), options.functions or DEFAULT

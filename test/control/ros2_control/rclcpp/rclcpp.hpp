@@ -96,7 +96,7 @@ struct PostSetParametersCallbackHandle
 namespace rclcpp_lifecycle
 {
 
-class State {};
+class State { public: explicit State(int = 0) {} };
 
 class LifecycleNode
 {
