@@ -99,7 +99,18 @@ def test_parameters_of_the_readme_are_those_of_the_controller(tmp_path):
     listed = re.findall(r'^\| `([a-z_.]+)` \|', readme, re.MULTILINE)
     assert sorted(listed) == sorted(
         [*re.findall(r'^    \{"([a-z_.]+)"', robot, re.MULTILINE),
-         *re.findall(r'auto_declare<[A-Za-z]+>\("([a-z_.]+)"', source)])
+         *re.findall(r'get[<A-Za-z>]*\([^"]+, "([a-z_.]+)", ', source)])
+
+
+@pytest.mark.parametrize('words, name', [
+    (['-o', 'my_arm_controller'], 'my_arm'), (['-o', 'package'], 'demo_arm'),
+    (['-o', 'my_arm_controller', '--prefix', 'left'], 'left')])
+def test_a_folder_named_as_a_controller_names_the_package(words, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert code_of('generate', ARM, '--controller', *words) == 0
+    package = ElementTree.parse(tmp_path / words[1] / 'package.xml')
+    assert package.find('name').text == f'{name}_controller'
+    assert (tmp_path / words[1] / f'{name}_dynamics.c').is_file()
 
 
 def test_the_program_of_the_page_holds_the_arm(tmp_path):
