@@ -19,25 +19,28 @@ from xml.sax.saxutils import escape
 import numpy as np
 import rbd_ros
 from rbd_ros import Model
-from rbd_ros.control import ComputedTorque, JointReference, PdGravity
+from rbd_ros.control import ComputedTorque, JointReference, MomentumObserver, PdGravity
 
 HERE = Path(__file__).parent
 PICTURE, ARM = HERE / 'images' / 'controller.svg', HERE.parent / 'urdf' / 'demo_arm.urdf'
 PAYLOAD, CENTER = 3.0, (0.0, 0.0, 0.05)     # kg, m in the frame of the tool
 KP, KD = 100.0, 20.0    # 1/s^2 and 1/s; times the inertias of the joints: stiffness and damping
 INTEGRAL = 1.0          # 1/s, integral gain of the PID as a share of its stiffness
+OBSERVER = 45.0         # 1/s, observer_gain where compensation_limits are not zero
 PERIOD, STEPS = 2e-3, 8     # s, and steps of the physics in it
 # s: the PID settles before the motion, which goes through the points in this time each.
 SETTLING, SEGMENT = 5.0, 1.5
 # Times in the picture, s, between two points of a curve.
 STRIDE = 0.03
 # px
-WIDTH, HEIGHT, LEFT, TOP, GAP, BOTTOM = 400, 220, 66, 56, 60, 128
+WIDTH, HEIGHT, LEFT, TOP, GAP, BOTTOM = 400, 220, 66, 56, 60, 148
 LOWEST, HIGHEST = -3, 3     # powers of ten of mrad
-COLOURS = {'pid': '#c22', 'pd': '#e07b1a', 'undeclared': '#2f6db5', 'declared': '#2e8b57'}
+COLOURS = {'pid': '#c22', 'pd': '#e07b1a', 'undeclared': '#2f6db5', 'compensated': '#8a4fbf',
+           'declared': '#2e8b57'}
 NAMES = {'pid': 'joint_trajectory_controller alone, PID',
          'pd': 'pd_gravity behind it, payload declared',
          'undeclared': 'computed_torque behind it, payload not declared',
+         'compensated': 'the same with compensation_limits',
          'declared': 'computed_torque behind it, payload declared'}
 Law: TypeAlias = Callable[[np.ndarray, np.ndarray, JointReference], np.ndarray]
 
@@ -51,6 +54,21 @@ class Pid:
     def __call__(self, q: np.ndarray, v: np.ndarray, r: JointReference) -> np.ndarray:
         self._sum += PERIOD * (r.q - q)
         return self._K * (r.q - q + INTEGRAL * self._sum) + self._D * (r.v - v)
+
+
+class Compensated:
+    """The torques of computed_torque without those that the momentum observer finds."""
+
+    def __init__(self, law: ComputedTorque) -> None:
+        self._law, self._observer = law, MomentumObserver(law.model, OBSERVER)
+        self._tau, self._t = np.zeros(law.model.nv), 0.0
+
+    def __call__(self, q: np.ndarray, v: np.ndarray, r: JointReference) -> np.ndarray:
+        limit = self._law.model.effort_limit
+        self._t += PERIOD
+        external = self._observer.update(self._t, q, v, self._tau)
+        self._tau = np.clip(self._law.update(0.0, q, v, r) - external, -limit, limit)
+        return self._tau
 
 
 def robots() -> Iterator[tuple[str, Model, str, list[np.ndarray]]]:
@@ -109,7 +127,8 @@ def simulate() -> dict[str, dict[str, np.ndarray]]:
         for label, law in (('pd', PdGravity(loaded, K, D)), ('undeclared', ComputedTorque(
                 model, K / own, D / own)), ('declared', ComputedTorque(loaded, KP, KD))):
             laws[label] = lambda q, v, r, law=law: law.update(0.0, q, v, r)
-        found[name] = {label: errors(law, loaded, points) for label, law in laws.items()}
+        laws['compensated'] = Compensated(ComputedTorque(model, K / own, D / own))
+        found[name] = {label: errors(laws[label], loaded, points) for label in NAMES}
     return found
 
 

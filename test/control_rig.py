@@ -21,13 +21,14 @@ def write_package(model, folder, **options):
         (folder / name).write_text(text)
 
 
-def compile_all(folder, output, *flags, version='kilted'):
-    """Compile a written package with the driver."""
+def compile_all(folder, output, *flags, version='kilted',
+                sources=('controller.cpp', STAND_IN / 'driver.cpp')):
+    """Compile a written package with the driver, or another program."""
     subprocess.run(['gcc', '-std=c99', '-O1', '-fPIC', '-c', 'r_dynamics.c'], cwd=folder,
                    check=True)
     subprocess.run(['g++', *STRICT, '-O1', '-fPIC', f'-DROS2_CONTROL={VERSIONS[version]}', '-I.',
-                    '-I', STAND_IN, 'controller.cpp', STAND_IN / 'driver.cpp', 'r_dynamics.o',
-                    '-o', output, *flags], cwd=folder, check=True)
+                    '-I', STAND_IN, *sources, 'r_dynamics.o', '-o', output, *flags], cwd=folder,
+                   check=True)
 
 
 class Rig:

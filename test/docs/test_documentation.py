@@ -364,7 +364,8 @@ def test_the_picture_of_the_controller_is_that_of_the_simulation():
     rows = re.findall(r'\| (\S+) mrad \| (\S+) mrad \|', PAGES['how_to/feed_a_controller.md'])
     assert [float(x) for row in rows for x in row] == drawn
     for one in found.values():
-        assert rms(one['declared']) < min(0.1 * rms(one['pid']), 0.5 * rms(one['pd']))
+        for label in ('declared', 'compensated'):
+            assert rms(one[label]) < min(0.1 * rms(one['pid']), 0.5 * rms(one['pd']))
 
 
 def test_the_page_about_closed_loops_describes_one_loop_in_all_formats(tmp_path):

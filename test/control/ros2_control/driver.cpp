@@ -1,8 +1,6 @@
 // Copyright 2026 The rbd_ros authors
 // SPDX-License-Identifier: Apache-2.0
 // Drives a generated controller as a controller manager does, for ctypes; see test/control_rig.py.
-// As a program (MAIN) it counts what update() must not do, and prints its times.
-#include <cstring>
 #include <map>
 
 #include "controller_interface/chainable_controller_interface.hpp"
@@ -154,7 +152,6 @@ void lock(char kind, int locked)
 
 const char *reason() { return text.c_str(); }
 const char *logged() { return rclcpp::logged.c_str(); }
-int logs() { return static_cast<int>(rclcpp::logs); }
 const char *names(char kind)
 {
     text = kind == 'c' ? joined(commands) : kind == 's' ? joined(states)
@@ -163,92 +160,3 @@ const char *names(char kind)
 }
 
 }  // extern "C"
-
-#ifdef MAIN
-#include <dlfcn.h>
-#include <pthread.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <mutex>
-
-static std::size_t allocations = 0, mutexes = 0;
-
-extern "C" {
-void *__libc_malloc(std::size_t);
-
-void *malloc(std::size_t size)
-{
-    ++allocations;
-    return __libc_malloc(size);
-}
-
-int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-    static const auto real = reinterpret_cast<int (*)(pthread_mutex_t *)>(
-        dlsym(RTLD_NEXT, "pthread_mutex_lock"));
-    ++mutexes;
-    return real(mutex);
-}
-}
-
-// In each mode: follow a motion, with changes of mode, payload, faults and limits.
-int main()
-{
-    const double period = 1e-3;
-    set_texts("state_interfaces", std::vector{"position", "velocity", "effort"}.data(), 3);
-    set_number("effort_rate_limit", 1e4);
-    set_bool("friction", 1);
-    set_bool("springs", 1);
-    if (!create("arm", 1000) || !configure())
-        return 1;
-    const std::size_t n = commands.size();
-    std::vector<double> x(3 * n), r(4 * n);
-    std::size_t counts[3] = {};
-    for (const char *mode : {"gravity", "pd_gravity", "computed_torque", "impedance"}) {
-        std::vector<double> times;
-        set_text("mode", mode);
-        set_number("payload.mass", 0.001 * double(std::strlen(mode)));
-        for (int k = 0; k < 20000; ++k) {
-            const double t = period * k;
-            for (std::size_t i = 0; i < n; ++i) {
-                // Towards the end, into the zones before limits.
-                const double size = k < 18000 ? 0.5 : 4.0, w = k < 18000 ? 1.0 : 0.3;
-                r[i] = x[i] = size * std::sin(w * t + double(i));
-                r[n + i] = x[n + i] = size * w * std::cos(w * t + double(i));
-            }
-            if (k % 18000 == 0) {
-                write_states(x.data());
-                activate(1);
-            }
-            x[0] = k % 100 == 50 ? std::nan("") : x[0];
-            write_states(x.data());
-            write_references(r.data());
-            const std::size_t before[3] = {allocations, mutexes, rclcpp::logs};
-            const auto start = std::chrono::steady_clock::now();
-            const int good = update(period);
-            const std::chrono::duration<double, std::micro> took =
-                std::chrono::steady_clock::now() - start;
-            counts[0] += allocations - before[0];
-            counts[1] += mutexes - before[1];
-            counts[2] += rclcpp::logs - before[2];
-            times.push_back(took.count());
-            if (!good)
-                return 2;
-        }
-        std::sort(times.begin(), times.end());
-        std::fprintf(stderr, "%s: p50 %.2f us, p99.9 %.2f us\n", mode, times[times.size() / 2],
-                     times[times.size() * 999 / 1000]);
-    }
-    const std::size_t before[2] = {allocations, mutexes};
-    std::mutex mutex;
-    mutex.lock();
-    mutex.unlock();
-    std::vector<double> *volatile one = new std::vector<double>;
-    delete one;
-    std::printf("%zu allocations, %zu locks, %zu logs; a vector and a mutex: %zu and %zu\n",
-                counts[0], counts[1], counts[2], allocations - before[0], mutexes - before[1]);
-    return 0;
-}
-#endif

@@ -28,6 +28,7 @@ class Duration
 {
 public:
     explicit Duration(double seconds) : seconds_(seconds) {}
+    static Duration from_seconds(double seconds) { return Duration(seconds); }
     double seconds() const { return seconds_; }
 
 private:
