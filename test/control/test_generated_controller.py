@@ -737,14 +737,18 @@ def test_the_compensation_is_stable_with_heavy_payloads_and_twice_the_age_of_the
         assert (np.pi + np.angle(loop[k])) / w[k] * (2.0 + gain) > 2.0 * 0.5
 
 
-def test_velocities_are_estimated_where_the_hardware_has_none(rig):
+@pytest.mark.parametrize('states', [['position'], ['position', 'effort']])
+def test_velocities_are_estimated_where_the_hardware_has_none(rig, states):
     model, q_0, v = rig.model, np.linspace(0.1, 0.7, 7), np.linspace(-0.5, 0.5, 7)
-    assert rig.start(q_0, state_interfaces=['position'], mode='gravity', gravity__damping=[10.0],
-                     **FREE)
+    efforts = np.linspace(-20.0, 20.0, 7) if 'effort' in states else None
+    assert rig.start(q_0, None, efforts, state_interfaces=states, mode='gravity',
+                     gravity__damping=[10.0], **FREE)
+    assert rig.names('s') == [f'{name}/{kind}' for kind in states for name in model.velocity_names]
+    begins = gravity_torques(model, q_0) if efforts is None else efforts
+    assert relative_error(rig.command, begins) < TOLERANCE
     for k in range(1, 200):
         q = q_0 + k * PERIOD * v
-        command = rig.step(q)
-    assert rig.names('s') == [f'{name}/position' for name in model.velocity_names]
+        command = rig.step(q, None, efforts)
     assert relative_error(command, gravity_torques(model, q) - 10.0 * v) < 1e-9
 
 
