@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import rbd_ros
 from rbd_ros.control import PdGravity
-from rbd_ros.control.motion_guard import MotionGuard
-from rbd_ros.control.references import JointReference
+from rbd_ros.motions.motion_guard import MotionGuard
+from rbd_ros.motions.references import JointReference
 from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.nodes.simulated_control import gains, with_rotors
 from robots import example_urdf, load_quietly, random_tree

@@ -26,9 +26,9 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'regressors': ['energy_regressor', 'momentum_regressor', 'slotine_li_regressor'],
     'rbd_ros.simulation.simulator': ['Motion', 'Simulator'],
     'task_space': ['TaskSpaceDynamics'],
-    'rbd_ros.batch.retiming': ['retime', 'RetimedPath'],
+    'rbd_ros.motions.retiming': ['retime', 'RetimedPath'],
     'rbd_ros.batch.torque_deviation': ['torque_deviation'],
-    'rbd_ros.batch.trajectory_efforts': ['trajectory_efforts', 'TrajectoryEfforts'],
+    'rbd_ros.motions.trajectory_efforts': ['trajectory_efforts', 'TrajectoryEfforts'],
     'rbd_ros.workspace.contacts': [
         'ConstrainedDynamics', 'ConstrainedInverseDynamics', 'Contact', 'ContactCheck'],
     'rbd_ros.workspace.variation': ['Variation']})

@@ -29,9 +29,9 @@ from rbd_ros.analysis.matrix_derivatives import (
     mass_matrix_derivatives as mass_matrix_derivatives, matrices_dot as matrices_dot,
     MatricesDot as MatricesDot, parameter_derivatives as parameter_derivatives,
     ParameterDerivatives as ParameterDerivatives)
-from rbd_ros.batch.retiming import retime as retime, RetimedPath as RetimedPath
 from rbd_ros.batch.torque_deviation import torque_deviation as torque_deviation
-from rbd_ros.batch.trajectory_efforts import (trajectory_efforts as trajectory_efforts,
+from rbd_ros.motions.retiming import retime as retime, RetimedPath as RetimedPath
+from rbd_ros.motions.trajectory_efforts import (trajectory_efforts as trajectory_efforts,
     TrajectoryEfforts as TrajectoryEfforts)
 from rbd_ros.simulation.integrators import (explicit_euler as explicit_euler,
     runge_kutta_4 as runge_kutta_4, semi_implicit_euler as semi_implicit_euler)

@@ -13,9 +13,6 @@ import sys
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.batch.retiming import retime
-from rbd_ros.batch.trajectory_efforts import (
-    acceleration_limits, beyond, slowdown, trajectory_efforts, TrajectoryEfforts)
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint, state_vector,
     warn_of_other_positions, warn_of_range)
@@ -26,6 +23,9 @@ from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import closed_along, independent_positions
+from rbd_ros.motions.retiming import retime
+from rbd_ros.motions.trajectory_efforts import (
+    acceleration_limits, beyond, slowdown, trajectory_efforts, TrajectoryEfforts)
 
 BEYOND_LIMITS = 2  # Exit code if the robot cannot follow the trajectory.
 

@@ -11,6 +11,8 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'effort_convention': ['EffortConvention'], 'friction': ['friction_compensation'],
     'laws.gravity': ['Gravity'], 'laws.hybrid': ['Hybrid'],
     'laws.joint_impedance': ['JointImpedance'], 'momentum_observer': ['MomentumObserver'],
-    'motion_guard': ['MotionGuard'], 'laws.pd_gravity': ['PdGravity'],
-    'references': ['JointReference', 'PoseReference'], 'laws.slotine_li': ['SlotineLi'],
-    'trajectories': ['JointTrajectory', 'PoseMotion'], 'wrench': ['external_wrench']})
+    'laws.pd_gravity': ['PdGravity'], 'laws.slotine_li': ['SlotineLi'],
+    'rbd_ros.motions.motion_guard': ['MotionGuard'],
+    'rbd_ros.motions.references': ['JointReference', 'PoseReference'],
+    'rbd_ros.motions.trajectories': ['JointTrajectory', 'PoseMotion'],
+    'wrench': ['external_wrench']})

@@ -16,9 +16,9 @@ from rbd_ros.control.laws.joint_impedance import JointImpedance as JointImpedanc
 from rbd_ros.control.laws.pd_gravity import PdGravity as PdGravity
 from rbd_ros.control.laws.slotine_li import SlotineLi as SlotineLi
 from rbd_ros.control.momentum_observer import MomentumObserver as MomentumObserver
-from rbd_ros.control.motion_guard import MotionGuard as MotionGuard
-from rbd_ros.control.references import (JointReference as JointReference,
+from rbd_ros.motions.motion_guard import MotionGuard as MotionGuard
+from rbd_ros.motions.references import (JointReference as JointReference,
     PoseReference as PoseReference)
-from rbd_ros.control.trajectories import (JointTrajectory as JointTrajectory,
+from rbd_ros.motions.trajectories import (JointTrajectory as JointTrajectory,
     PoseMotion as PoseMotion)
 from rbd_ros.control.wrench import external_wrench as external_wrench

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.setting import Setting
-from rbd_ros.control.references import JointReference
 from rbd_ros.dynamics import spring_torques
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number, shown
@@ -20,6 +19,7 @@ from rbd_ros.model.changes.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import difference
 from rbd_ros.model.positions.steps import turning, without_turns
+from rbd_ros.motions.references import JointReference
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import passive_friction
 

@@ -23,14 +23,14 @@ from rbd_ros.codegen.package import (
 from rbd_ros.codegen.package_texts import filled
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.control.laws import control_laws
-from rbd_ros.control.motion_guard import stated_speeds
-from rbd_ros.control.references import JointReference
 from rbd_ros.errors import ModelError
 from rbd_ros.model.changes.friction import friction
 from rbd_ros.model.changes.modifications import with_payload
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import random_configuration
 from rbd_ros.model.positions.steps import turning
+from rbd_ros.motions.motion_guard import stated_speeds
+from rbd_ros.motions.references import JointReference
 import yaml
 
 # Modes of the controller, and the laws of the library.

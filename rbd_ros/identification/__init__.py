@@ -7,10 +7,10 @@ from rbd_ros._internal.lazy_exports import export
 __getattr__, __dir__, __all__ = export(__name__, {
     'diagnosis.diagnose': ['diagnose', 'Diagnosis', 'Finding'],
     'drive_gains': ['DriveGains', 'identify_drive_gains'],
-    'excitation.optimize': ['Excitation', 'excitation_limits', 'excite'],
     'least_squares': ['fit', 'Identification'],
     'parameters': ['base_parameters', 'BaseParameters'],
     'payload': ['fit_payload', 'identify_payload', 'Payload', 'payload_partial'],
+    'rbd_ros.motions.excitation.optimize': ['Excitation', 'excitation_limits', 'excite'],
     'rbd_ros.recordings.delays': ['Delay', 'estimate_delay'],
     'rbd_ros.recordings.filters': ['low_pass', 'motion_cutoff'],
     'rbd_ros.recordings.preparation': ['prepare'],

@@ -85,7 +85,7 @@ class Model:
         velocities are the independent ones.
     uncertainty : Uncertainty or None
         How far measured torques may be from the computed ones, if the robot was identified; see
-        `rbd_ros.analysis.torque_deviation`.
+        `rbd_ros.batch.torque_deviation`.
 
     """
 

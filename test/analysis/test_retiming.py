@@ -12,9 +12,9 @@ import pytest
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.analysis import retime
-from rbd_ros.batch import path_limits
 from rbd_ros.control import JointTrajectory
 from rbd_ros.model import with_friction, with_springs
+from rbd_ros.motions import path_limits
 from robots import example_urdf, load_quietly
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 

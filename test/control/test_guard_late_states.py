@@ -11,7 +11,7 @@ from guard_loop import DELAYS, PERIODS, robot, ROBOTS, run, STEP
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.control.motion_guard import MotionGuard
+from rbd_ros.motions.motion_guard import MotionGuard
 
 # Joints share energy: one may gain a little of what another has lost.
 TOLERANCE = 1.01

@@ -8,8 +8,8 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.control.motion_guard import MotionGuard
 from rbd_ros.model.constraints import rebuild
+from rbd_ros.motions.motion_guard import MotionGuard
 from robots import random_tree
 
 # N m, of two formulations of a dozen operations on some hundred N m.

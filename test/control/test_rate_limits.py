@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import load_urdf_string, StateError
-from rbd_ros.batch.trajectory_efforts import slowdown, trajectory_efforts
 from rbd_ros.cli.main import main
-from rbd_ros.control.trajectories import JointTrajectory
 from rbd_ros.identification import excitation_limits, excite
+from rbd_ros.motions.trajectories import JointTrajectory
+from rbd_ros.motions.trajectory_efforts import slowdown, trajectory_efforts
 from urdf_texts import changed
 
 # Rounding of closed forms, and the tolerance of bisection.

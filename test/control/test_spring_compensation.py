@@ -10,8 +10,8 @@ import pytest
 import rbd_ros
 from rbd_ros.control import (ComputedTorque, Gravity, Hybrid, JointImpedance, JointReference,
                              MomentumObserver, PdGravity, SlotineLi)
-from rbd_ros.control.motion_guard import MotionGuard
 from rbd_ros.model import with_springs
+from rbd_ros.motions.motion_guard import MotionGuard
 
 # Both sides are exact, but for the condition of M.
 EXACT = 1e-8

@@ -473,7 +473,7 @@ def test_threads_do_not_disturb_each_other():
                                      'rbd_ros.control', 'rbd_ros.identification', 'rbd_ros.model'])
 def test_dir_has_public_names_alone_whatever_was_imported(package):
     importlib.import_module('rbd_ros.quantities')
-    importlib.import_module('rbd_ros.batch.retiming')
+    importlib.import_module('rbd_ros.motions.retiming')
     package = importlib.import_module(package)
     assert {name for name in dir(package) if name[:2] != '__'} == set(package.__all__)
     assert '__doc__' in dir(package)

@@ -11,10 +11,10 @@ import rbd_ros
 from rbd_ros import ModelError, StateError
 from rbd_ros.cli.main import main
 from rbd_ros.identification import excitation_limits, excite
-from rbd_ros.identification.excitation.criterion import Criterion
-from rbd_ros.identification.excitation.fourier_series import RestBasis
 from rbd_ros.model import inertial_parameters, with_constraints, with_inertial_parameters
 from rbd_ros.model.constraints import rebuild
+from rbd_ros.motions.excitation.criterion import Criterion
+from rbd_ros.motions.excitation.fourier_series import RestBasis
 from rbd_ros.recordings.tables import read_table
 from robots import relative_error
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.identification import excitation_limits, excite
-from rbd_ros.identification.excitation.criterion import Criterion
-from rbd_ros.identification.excitation.fourier_series import RestBasis
-from rbd_ros.identification.excitation.optimize import minimize
 from rbd_ros.model.constraints import rebuild
+from rbd_ros.motions.excitation.criterion import Criterion
+from rbd_ros.motions.excitation.fourier_series import RestBasis
+from rbd_ros.motions.excitation.optimize import minimize
 from robots import example_urdf, load_quietly, random_tree
 
 # Both sides are exact.
@@ -92,8 +92,8 @@ def test_a_motion_holds_all_limits_at_every_time(found):
 
 
 def test_limits_hold_even_if_the_search_looks_at_few_times(monkeypatch):
-    monkeypatch.setattr('rbd_ros.identification.excitation.optimize.SAMPLES', 3)
-    monkeypatch.setattr('rbd_ros.identification.excitation.optimize.SEARCH_LIMIT_FRACTION', 1.0)
+    monkeypatch.setattr('rbd_ros.motions.excitation.optimize.SAMPLES', 3)
+    monkeypatch.setattr('rbd_ros.motions.excitation.optimize.SEARCH_LIMIT_FRACTION', 1.0)
     model = slides()
     limits = excitation_limits(model, effort=[6.0, 33.0, 3.0], share=1.0)
     motion = excite(model, limits, duration=4.0, harmonics=5, steps=80).motion

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from rbd_ros.control.controller import (
     Circumstances, Controller, critical_damping, FRICTION_SPEED, Gain, gain_vector, joint_gain,
     MAX_STIFFNESS, STIFFNESS)
-from rbd_ros.control.references import JointReference, PoseReference
 from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector, skew
+from rbd_ros.motions.references import JointReference, PoseReference
 from rbd_ros.workspace import Workspace
 
 SERIES_ANGLE = 1e-2     # rad: below this angle, 1/x^2 - cot(x/2)/(2 x) is computed from its series

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.control.controller import Controller, FRICTION_SPEED, joint_gain, MAX_KD, MAX_KP
-from rbd_ros.control.references import JointReference
 from rbd_ros.model.model import Model
+from rbd_ros.motions.references import JointReference
 
 
 class ComputedTorque(Controller):

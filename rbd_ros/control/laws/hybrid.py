@@ -12,11 +12,11 @@ import numpy.typing as npt
 from rbd_ros._internal.text import listed
 from rbd_ros.control.controller import (
     Circumstances, Controller, FRICTION_SPEED, Gain, joint_gain, MAX_KD, MAX_KP)
-from rbd_ros.control.references import JointReference
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import mask
 from rbd_ros.model.changes.friction import friction
 from rbd_ros.model.model import Model
+from rbd_ros.motions.references import JointReference
 from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.simulator import DIRECTIONS
 from rbd_ros.workspace.passive_joints import passive_friction

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.control.controller import (Controller, critical_damping, FRICTION_SPEED, Gain,
                                         joint_gain, MAX_STIFFNESS, STIFFNESS)
-from rbd_ros.control.references import JointReference
 from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
+from rbd_ros.motions.references import JointReference
 
 
 class JointImpedance(Controller):

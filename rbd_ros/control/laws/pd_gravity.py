@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.control.controller import (
     Controller, DAMPING, FRICTION_SPEED, joint_gain, MAX_DAMPING, MAX_STIFFNESS, STIFFNESS)
-from rbd_ros.control.references import JointReference
 from rbd_ros.model.model import Model
+from rbd_ros.motions.references import JointReference
 
 
 class PdGravity(Controller):

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.control.controller import (
     Controller, DAMPING, FRICTION_SPEED, Gain, joint_gain, MAX_DAMPING, MAX_KD)
-from rbd_ros.control.references import JointReference
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import number
 from rbd_ros.model.changes.inertial import (
     inertial_parameters, moving_bodies, parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.model import Model
+from rbd_ros.motions.references import JointReference
 
 # Derivatives of a pseudo-inertia with respect to the ten parameters, and the matrices L_i with
 # tr(L_i dP/dpi_k) = 1 for i = k, and 0 otherwise.

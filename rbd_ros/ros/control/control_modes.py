@@ -34,10 +34,10 @@ from rbd_ros import mass_matrix, neutral, RbdError
 from rbd_ros._internal.text import listed
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances, Controller
-from rbd_ros.control.motion_guard import braking_rate, MARGIN, MotionGuard, RATE
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
+from rbd_ros.motions.motion_guard import braking_rate, MARGIN, MotionGuard, RATE
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.control.compensation import compensates_itself, Law
 from rbd_ros.ros.control.control_settings import ControlSettings

@@ -10,13 +10,13 @@ import numpy as np
 from rbd_msgs.msg import ReferenceStatus
 from rbd_ros._internal.text import listed
 from rbd_ros.control import JointReference, JointTrajectory, PoseMotion, PoseReference
-from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.control.reach import reach_error, REACHED
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import moved_closed
 from rbd_ros.model.positions.steps import turning, without_turns
 from rbd_ros.model.se3 import pose, rotation_vector
+from rbd_ros.motions.motion_guard import stated_speeds
 from rbd_ros.ros import convert
 # Loaded at once, so that the first motion is not delayed.
 import scipy.interpolate    # noqa: F401

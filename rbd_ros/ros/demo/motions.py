@@ -5,8 +5,8 @@
 import numpy as np
 from rbd_ros import Model
 from rbd_ros.batch import inverse_dynamics
-from rbd_ros.batch.trajectory_efforts import beyond, slowdown
 from rbd_ros.control import JointTrajectory
+from rbd_ros.motions.trajectory_efforts import beyond, slowdown
 from rbd_ros.ros import convert
 from rbd_ros.ros.demo.robots import DemoFailed
 from std_msgs.msg import Header

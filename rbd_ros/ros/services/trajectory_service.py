@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from rbd_msgs.srv import FillEfforts, RetimeTrajectory
 from rbd_ros import batch, Model
-from rbd_ros.batch.retiming import retime
-from rbd_ros.batch.trajectory_efforts import beyond, slowdown, trajectory_efforts
 from rbd_ros.control import EffortConvention
 from rbd_ros.model.positions.configurations import independent_positions, out_of_range
+from rbd_ros.motions.retiming import retime
+from rbd_ros.motions.trajectory_efforts import beyond, slowdown, trajectory_efforts
 from rbd_ros.ros import convert
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.services.background_services import BadRequest, Order, Work

@@ -24,9 +24,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import without_turns
+from rbd_ros.motions.motion_guard import stated_speeds
 
 # rad/s and m/s: velocity limits of joints whose description has no limit, or zero.
 DEFAULT_VELOCITY_LIMITS = 20.0, 5.0

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros._internal.text import listed
-from rbd_ros.batch.jerk_limits import smooth_motion
-from rbd_ros.batch.path_limits import Limits, NodeLimits, Path, SAME_PLACE
-from rbd_ros.batch.trajectory_efforts import effort_of_pace, least_time_scale, TOLERANCE
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, number, rows, vector
 from rbd_ros.model.model import Model
+from rbd_ros.motions.jerk_limits import smooth_motion
+from rbd_ros.motions.path_limits import Limits, NodeLimits, Path, SAME_PLACE
+from rbd_ros.motions.trajectory_efforts import effort_of_pace, least_time_scale, TOLERANCE
 
 # Solutions: until limits are exceeded by at most CLOSE, as a share, at CHECKS of each interval of
 # the grid, at most ROUNDS. A slower pace removes the remainder. Coulomb friction is different at
@@ -67,7 +67,7 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     (extra ``retime``).
 
     With limits of jerk, the result is not the fastest motion, but one that is derived from it, see
-    `rbd_ros.batch.jerk_limits`.
+    `rbd_ros.motions.jerk_limits`.
 
     Parameters
     ----------

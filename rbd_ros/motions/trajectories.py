@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.control.motion_guard import stated_speeds
-from rbd_ros.control.references import checked_pose, JointReference, PoseReference
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, rows, shown
 from rbd_ros.model.changes.friction import friction
@@ -19,6 +17,8 @@ from rbd_ros.model.positions.closure import moved_closed
 from rbd_ros.model.positions.configurations import normalize
 from rbd_ros.model.positions.steps import turning, without_turns
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
+from rbd_ros.motions.motion_guard import stated_speeds
+from rbd_ros.motions.references import checked_pose, JointReference, PoseReference
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import passive_friction, velocity_map
 

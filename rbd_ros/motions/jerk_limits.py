@@ -16,7 +16,7 @@ afterwards, since averaging rarely increases them.
 """
 
 import numpy as np
-from rbd_ros.batch.path_limits import Limits, Path
+from rbd_ros.motions.path_limits import Limits, Path
 
 # r: second averaging time, as a share of the first.
 SECOND = 0.25

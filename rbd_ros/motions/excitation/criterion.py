@@ -11,11 +11,11 @@ import numpy as np
 from rbd_ros import batch
 from rbd_ros.analysis.friction_regressors import friction_regressor
 from rbd_ros.errors import StateError
-from rbd_ros.identification.excitation.fourier_series import RestBasis
-from rbd_ros.identification.excitation.whole_motion import shrunk, whole_motion
 from rbd_ros.model.changes.springs import springs
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import moved
+from rbd_ros.motions.excitation.fourier_series import RestBasis
+from rbd_ros.motions.excitation.whole_motion import shrunk, whole_motion
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction, velocity_map
 
 DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')  # Regressor columns of the drives.
