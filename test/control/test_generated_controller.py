@@ -414,10 +414,13 @@ def test_after_a_fault_or_a_pause_it_does_not_go_on_from_the_last_command(rig, e
         rig.state(np.full(7, np.nan), v)
         assert rig.update() and not rig.update()
     assert rig.deactivate()
-    rig.state(q - 0.1, v)
+    rig.state(q - 0.1, v + 0.3)
     time.sleep(0.15 if end == 'pause' else 0.0)
     assert rig.activate()
     assert relative_error(rig.command, gravity_torques(rig.model, q - 0.1)) < TOLERANCE
+    # Nor does the observer take the new velocity for a push.
+    rig.step(q - 0.1, v + 0.3)
+    assert not rig.results[2].any()
 
 
 @pytest.mark.parametrize('spoil, words', [
