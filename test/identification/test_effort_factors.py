@@ -52,7 +52,7 @@ def test_good_efforts_are_not_doubted(number, name):
     assert doubts(model, motion(true, 0, **options)) == []
 
 
-@pytest.mark.parametrize('name, factor', zip(ROBOTS, [0.1, 0.4, 3.0, 20.0]))
+@pytest.mark.parametrize('name, factor', [*zip(ROBOTS, (0.1, 0.4, 3.0, 20.0))])
 def test_a_common_factor_is_found_even_if_masses_are_wrong(name, factor):
     model = robot(name)
     one = motion(model, 1)

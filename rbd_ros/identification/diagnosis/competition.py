@@ -278,11 +278,11 @@ class Competition:
             if not beam or beam[0].score > best.score - MIN_GAIN:
                 break
             best = beam[0]
-        # A gain of about -1 is a sign.
-        signs = {one.change.place: k for k, one in enumerate(self.candidates)
+        # Factors of about -1 are signs.
+        signs = {one.change.joints: k for k, one in enumerate(self.candidates)
                  if one.kind == 'sign'}
-        plain = {signs.get(one.change.place, k) if one.kind == 'gain' and abs(
-            best.sizes[own][0] + 2.0) < ABOUT_ONE else k
+        plain = {signs.get(one.change.joints, k) if one.kind in FACTORS and np.all(np.abs(
+            best.sizes[own] + 2.0) < ABOUT_ONE) else k
             for k, (one, own) in zip(best.chosen, self.own(best.chosen))}
         return self.fit(tuple(sorted(plain))) if plain != {*best.chosen} else best
 

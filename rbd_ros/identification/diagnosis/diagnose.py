@@ -11,7 +11,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RecordingError, StateError
 from rbd_ros.identification.diagnosis.competition import (
-    Competition, Fitted, MIN_GAIN, ROUNDING)
+    ABOUT_ONE, Competition, Fitted, MIN_GAIN, ROUNDING)
 from rbd_ros.identification.diagnosis.detectors import beyond_limits, Detected
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS, HYPOTHESES, words
 from rbd_ros.identification.diagnosis.motion import Motion, motion_of
@@ -239,6 +239,8 @@ def _findings(competition: Competition, fitted: Fitted) -> list[Finding]:
             spread = np.sqrt((len(parts) - 1) * np.var(declared.value(parts[:, own], model),
                                                        axis=0))
             value, deviation = x.tolist(), np.hypot(SYSTEMATIC * x, spread).tolist()
+            if one.kind in FACTORS and np.all(np.abs(x - 1.0) < ABOUT_ONE):
+                continue
         without = competition.fit(others)
         text = declared.text.format(**words(one.change, sizes, model, declared), unit=unit)
         found.append(Finding(

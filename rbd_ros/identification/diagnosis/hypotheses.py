@@ -126,7 +126,7 @@ def _signs(motion: Motion) -> Iterator[Change]:
         if other < 0.5 * own:
             better.append(change)
     yield from each
-    for some in [each] if len(better) in (0, 1, len(each)) else [better, each]:
+    for some in [better] * (1 < len(better) < len(each)) + [each] * (len(each) > 1):
         yield Change('', sum((one.joints for one in some), ()),
                      np.sum([one.columns for one in some], axis=0), -2.0)
 
