@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,9 @@ from rbd_ros.recordings.samples import Samples
 # Largest ratio of what is unexplained with an order or unit of the columns, and without it.
 MAX_ERROR_RATIO = 0.3
 NEGLIGIBLE_ERROR = 1e-3     # Share of the efforts up to which orders are not searched.
-# How often changes that are not linear are linearised about the last sizes.
-LINEARISATIONS = 3
+# How often changes that are not linear are linearised about the last sizes. Efforts that are
+# smaller than this, relative to the torques, are in larger units: masses are not wrong by as much.
+LINEARISATIONS, SMALL = 3, 0.2
 # Filters and linearisation leave a relative error of values.
 SYSTEMATIC = 0.01
 # Hypotheses whose score is worse by less cannot be told apart.
@@ -210,15 +212,20 @@ def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
             ) -> tuple[Competition, Fitted]:
     """Return the competition about the best set of hypotheses, linearised there, and the set."""
     motion = motion_of(model, samples, delay=delay, payload_link=payload_link)
+    size, described = (np.mean(x ** 2, axis=0) for x in (motion.tau, motion.described))
+    factor = np.ones(model.nv)
+    if (ratio := np.sqrt(np.median(size / np.maximum(described, np.finfo(float).tiny)))) < SMALL:
+        factor = np.full(model.nv, max(ratio, ROUNDING))
+        motion = replace(motion, factor=factor)
     for _ in range(LINEARISATIONS):
         competition = Competition(motion, kinds, nuisance)
         fitted = competition.search()
         about = {(one.kind, one.change.place): float(fitted.sizes[own][0])
                  for one, own in competition.own(fitted.chosen)
                  if one.kind in ('delay', 'zero_offset')}
-        factor = competition.factor(fitted.chosen, fitted.sizes,
-                                    ('gain', 'common_gain', 'current'))
-        if not about and np.all(factor == 1.0):
+        before, factor = factor, competition.factor(fitted.chosen, fitted.sizes,
+                                                    ('gain', 'common_gain', 'current'))
+        if not about and np.all(factor == before):
             break
         motion = motion_of(model, samples, factor, about, delay, payload_link)
     return competition, fitted
