@@ -30,7 +30,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import checked
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.lanes import Closed, lanes_of, shape, States
-from rbd_ros.workspace.memory.maps import columns, matrix, same, torques
+from rbd_ros.workspace.memory.maps import matrix, torques
 from rbd_ros.workspace.memory.results import (
     CHRISTOFFEL, cut_terms, DynamicsTerms, Factorization, is_body_form, term_layout)
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
@@ -176,7 +176,7 @@ class DynamicsMethods(RobotArrays):
         if factorization is not CHRISTOFFEL and is_body_form(factorization):
             composite_bodies.use_body_factorization(self.robot, rows)
 
-    @quantity(matrix, kept=True)
+    @quantity(kept=True)
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
                         factorization: Factorization = 'christoffel') -> np.ndarray:
         """
@@ -193,7 +193,7 @@ class DynamicsMethods(RobotArrays):
         self._write_terms(q, v, factorization, rows)
         return terms.C
 
-    @quantity(matrix, matrix, torques, torques, columns, same, states=States(
+    @quantity(states=States(
         batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
         DynamicsTerms._make, closed=Closed('closed_terms_states',
                                            lambda w: (*w._table, *w._buffers.terms))))

@@ -11,7 +11,7 @@ from rbd_ros.kernels.states import batch_kinematics
 from rbd_ros.kinematics import COM_JACOBIANS, JACOBIANS
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.lanes import lanes_of, shape, States
-from rbd_ros.workspace.memory.maps import columns
+from rbd_ros.workspace.memory.maps import columns, rates
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
 
@@ -38,7 +38,7 @@ class CentroidalMethods(RobotArrays):
             self._explain(q=q)
         return A
 
-    @quantity(columns, columns, part=1, returns='A, A_dot : ndarray, shape (6, nv)', kept=True,
+    @quantity(rates, part=1, returns='A, A_dot : ndarray, shape (6, nv)', kept=True,
               states=States(batch_kinematics.momentum_rate_states, JACOBIANS,
                             [lanes_of(shape(12, -1))]))
     def centroidal_momentum_matrix_dot(self, q: ArrayLike,
@@ -60,7 +60,7 @@ class CentroidalMethods(RobotArrays):
             self._explain(q=q, v=v)
         return A, A_dot
 
-    @quantity(columns, states=States(
+    @quantity(states=States(
         batch_kinematics.com_jacobian_rate_states, COM_JACOBIANS, [lanes_of(shape(12, -1))]))
     def com_jacobian_dot(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """

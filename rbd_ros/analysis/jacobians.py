@@ -21,7 +21,8 @@ from rbd_ros.model.positions.configurations import checked
 from rbd_ros.model.se3 import skew
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.lanes import lanes_of, shape, States
-from rbd_ros.workspace.memory.maps import columns, matrix, same
+from rbd_ros.workspace.memory.maps import (
+    bias_of, by_coordinates, columns, columns_dot, rates, rates_by_coordinates)
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.workspace import workspace_of
@@ -47,7 +48,7 @@ class JacobianMethods(RobotArrays):
             self._explain(q=q, v=v)
         return J, J_dot
 
-    @quantity(columns, columns, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
+    @quantity(rates, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
         batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
         of_link=lambda w, link: (w._link_row(link), False)))
     def jacobian_dot(self, q: ArrayLike, v: ArrayLike,
@@ -65,7 +66,7 @@ class JacobianMethods(RobotArrays):
         """
         return self._jacobian_and_rate(q, v, link, False)
 
-    @quantity(columns, columns, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
+    @quantity(rates, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
         batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
         of_link=lambda w, link: (w._link_row(link), True)))
     def world_jacobian_dot(self, q: ArrayLike, v: ArrayLike,
@@ -89,17 +90,17 @@ class JacobianMethods(RobotArrays):
             self._explain(q=q, v=v)
         return bias[0]
 
-    @quantity(same)
+    @quantity(bias_of('body_jacobian'))
     def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
         """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
         return self._bias(q, v, link, False)
 
-    @quantity(same)
+    @quantity(bias_of('world_jacobian'))
     def world_jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
         """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
         return self._bias(q, v, link, True)
 
-    @quantity(columns, columns, columns, part=2, kept=True,
+    @quantity(rates, part=2, kept=True,
               returns='J, J_dot, J_ddot : ndarray, shape (6, nv)')
     def jacobian_ddot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                       link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -119,7 +120,7 @@ class JacobianMethods(RobotArrays):
             self._explain(q=q, v=v, a=a)
         return J, J_dot, J_ddot
 
-    @quantity(matrix)
+    @quantity(by_coordinates(columns, 'body_jacobian'))
     def jacobian_derivatives(self, q: ArrayLike, link: str) -> np.ndarray:
         """
         Return the derivatives of the body Jacobian of a link with respect to the coordinates.
@@ -139,7 +140,8 @@ class JacobianMethods(RobotArrays):
             self._explain(q=q)
         return of_J.transpose(1, 2, 0)
 
-    @quantity(matrix, matrix)
+    @quantity(rates_by_coordinates(columns_dot, lambda tree, given, found: (
+        *tree.jacobian_dot(**given), found[1])))
     def jacobian_dot_derivatives(self, q: ArrayLike, v: ArrayLike,
                                  link: str) -> tuple[np.ndarray, np.ndarray]:
         """

@@ -21,7 +21,8 @@ from rbd_ros.kernels.derivatives import (
     composite_body_rates, matrix_derivatives, parameter_matrices)
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.workspace.memory import scratch
-from rbd_ros.workspace.memory.maps import matrix_by_coordinates, matrix_by_parameters, rows
+from rbd_ros.workspace.memory.maps import (
+    by_coordinates, coriolis, matrix, matrix_rates, parameters_of_terms, rates_by_coordinates)
 from rbd_ros.workspace.memory.results import (
     Factorization, is_body_form, MatricesDot, ParameterDerivatives)
 from rbd_ros.workspace.quantity import plain, quantity
@@ -34,7 +35,7 @@ __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
 class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMethods):
     """Derivatives of the matrices M, C and g."""
 
-    @quantity(matrix_by_coordinates)
+    @quantity(by_coordinates(matrix, 'mass_matrix'))
     def mass_matrix_derivatives(self, q: ArrayLike) -> np.ndarray:
         """
         Return the derivatives of the mass matrix with respect to the coordinates.
@@ -52,7 +53,9 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
             self._explain(q=q)
         return D.transpose(1, 2, 0)
 
-    @quantity(matrix_by_coordinates, matrix_by_coordinates)
+    @quantity(rates_by_coordinates(coriolis, lambda tree, given, found: (
+        tree.mass_matrix(given['q']), tree.coriolis_matrix(**given),
+        tree.mass_matrix_derivatives(given['q']))))
     def coriolis_matrix_derivatives(
             self, q: ArrayLike, v: ArrayLike, *,
             factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +102,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         if body_form:
             matrix_derivatives.add_factorization_rate(self.robot, rates)
 
-    @quantity()
+    @quantity(matrix_rates)
     def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      factorization: Factorization = 'christoffel') -> MatricesDot:
         """
@@ -113,7 +116,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         C = rates[:n]
         return MatricesDot(C + C.T, rates[n:2 * n], rates[2 * n])
 
-    @quantity(matrix_by_parameters, matrix_by_parameters, rows)
+    @quantity(parameters_of_terms)
     def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, *,
                               factorization: Factorization = 'christoffel'
                               ) -> ParameterDerivatives:

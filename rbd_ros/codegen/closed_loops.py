@@ -75,7 +75,7 @@ def map_rate(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> tuple[np.nda
 def _motion_and_rate(robot: Any, screws: int, p: arrays.Parts, q: np.ndarray,
                      v: np.ndarray) -> None:
     interpreted(closed_loops.find_motion)(robot, screws, p, q, v, None)
-    interpreted(changes.write_rate)(robot, p)
+    interpreted(changes.write_rate)(robot, screws, p)
 
 
 def closure_step(robot: SymbolicRobot, q: np.ndarray) -> Sequence[np.ndarray]:

@@ -24,10 +24,9 @@ from rbd_ros.model.model import Model
 from rbd_ros.workspace.body_changes import check_direction
 from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.memory import scratch
-from rbd_ros.workspace.memory.maps import Map, matrix_by_parameters, rows, same
+from rbd_ros.workspace.memory.maps import columns_dot, coriolis, Map, MotionMap, same
 from rbd_ros.workspace.memory.results import (
-    Derivatives, DynamicsTerms, Factorization, is_body_form, MatricesDot, ParameterDerivatives,
-    term_layout)
+    Derivatives, DynamicsTerms, Factorization, is_body_form, term_layout)
 from rbd_ros.workspace.variation import Variation
 
 VECTORS = ('q', 'v', 'a', 'v_r', 'a_r')    # arguments mapped to the tree's coordinates
@@ -66,7 +65,8 @@ class ClosedMethods(JointMotion):
                 self._kept(scratch.none_prescribed), self._zeros, *self._unknowns, X, lanes)
 
     @classmethod
-    def add_mapped(cls, name: str, method: Callable[..., Any], maps: Sequence[Map]) -> None:
+    def add_mapped(cls, name: str, method: Callable[..., Any],
+                   maps: Sequence[Map | MotionMap]) -> None:
         """Add a method that maps the results of a method of the tree."""
         arguments = signature(method)
         labels = [label for label in arguments.parameters if label in VECTORS]
@@ -75,11 +75,14 @@ class ClosedMethods(JointMotion):
         def mapped(self: ClosedMethods, *given: Any, **options: Any) -> Any:
             bound = arguments.bind(self, *given, **options).arguments
             bound.pop(next(iter(arguments.parameters)))
-            vectors = {label: bound.pop(label) for label in labels}
-            found = getattr(self._tree, name)(*self._in_tree(**vectors), **bound)
-            if len(maps) == 1:
-                return self._mapped(maps[0], found)
-            results = [self._mapped(one, x) for one, x in zip(maps, found)]
+            others = {label: x for label, x in bound.items() if label not in labels}
+            found = getattr(self._tree, name)(
+                *self._in_tree(**{label: bound[label] for label in labels}), **others)
+            results = (maps[0].run(self, found, bound) if isinstance(maps[0], MotionMap)
+                       else [self._mapped(one, x) for one, x in zip(
+                           maps, found if len(maps) > 1 else [found])])
+            if not isinstance(found, tuple):
+                return results[0]
             return tuple(results) if type(found) is tuple else type(found)(*results)
         setattr(cls, name, mapped)
 
@@ -87,20 +90,15 @@ class ClosedMethods(JointMotion):
         return (x.copy() if self._fresh else x) if to_robot is same else to_robot(self._G, x)
 
     # -- Dynamics. ------------------------------------------------------------------------------
-    def all_terms(self, q: ArrayLike, v: ArrayLike,
-                  factorization: Factorization = 'christoffel') -> DynamicsTerms:
-        rows, terms = self._result(scratch.terms)
-        if not dynamics.closed_terms(
-                *self._table, q, v, *self._buffers.terms, rows):
+    def _write_terms(self, q: ArrayLike, v: ArrayLike, factorization: Factorization,
+                     rows: np.ndarray) -> None:
+        if not dynamics.closed_terms(*self._table, q, v, *self._buffers.terms, rows):
             self._explain(q=q, v=v)
         if is_body_form(factorization):
-            terms.C[:] = self._body_form(q, v)
-        return terms
-
-    def _body_form(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        G, rate = self._with_rate(q, v)
-        terms = self._tree.all_terms(q, self._V, 'body')
-        return G.T @ (terms.C @ G + terms.M @ rate)
+            self._move(q, v)
+            tree = self._tree.all_terms(q, self._V, 'body')
+            term_layout(self._nv).cut(rows)[1][:] = coriolis(
+                *self._rates_of_G(q)[:2], tree.M, tree.C)
 
     def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
         self._at(q)
@@ -108,10 +106,6 @@ class ClosedMethods(JointMotion):
         terms.M[:], terms.g[:] = G.T @ tree.M @ G, tree.g @ G
         terms.com_jacobian[:], terms.com[:] = tree.com_jacobian @ G, tree.com
         return terms
-
-    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
-                        factorization: Factorization = 'christoffel') -> np.ndarray:
-        return self.all_terms(q, v, factorization).C
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
@@ -220,10 +214,10 @@ class ClosedMethods(JointMotion):
         G = self._G
         dq, dv, da = (check_direction(self.model, label, getattr(variation, label))
                       for label in ('dq', 'dv', 'da'))
-        u, rate = G @ dq, self._rate_of_G(q, self._V)
-        dG = self._rate_of_G(q, u)
+        u = G @ dq
+        rate, dG, _ = self._derivatives_of_G(q, self._V, u, self._zeros_of_tree)
         V_change = dG @ v
-        A_change = (dG @ a + self._change_of_rate(q, u, V_change, rate, dG) @ v
+        A_change = (dG @ a + self._derivatives_of_G(q, self._V, u, V_change)[2] @ v
                     + rate @ dv + self._rate_of_G(q, G @ dv) @ v)
         changes = {'dq': u, 'dv': V_change + G @ dv, 'da': A_change + G @ da}
         tau = self._tree.inverse_dynamics(q, self._V, self._A, external_wrenches) @ dG
@@ -231,130 +225,12 @@ class ClosedMethods(JointMotion):
             q, self._V, self._A, replace(variation, **changes),
             external_wrenches=external_wrenches) @ G
 
-    # -- Jacobians and momenta. -----------------------------------------------------------------
-    def _moving_jacobian(self, method: str, q: ArrayLike, v: ArrayLike,
-                         *link: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return J G and its rate, given a method of the tree that returns J and its rate."""
-        G, rate = self._with_rate(q, v)
-        J, J_dot = getattr(self._tree, method)(q, self._V, *link)
-        return J @ G, J_dot @ G + J @ rate
-
-    def jacobian_dot(self, q: ArrayLike, v: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
-        return self._moving_jacobian('jacobian_dot', q, v, link)
-
-    def world_jacobian_dot(self, q: ArrayLike, v: ArrayLike,
-                           link: str) -> tuple[np.ndarray, np.ndarray]:
-        return self._moving_jacobian('world_jacobian_dot', q, v, link)
-
-    def centroidal_momentum_matrix_dot(self, q: ArrayLike,
-                                       v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        return self._moving_jacobian('centroidal_momentum_matrix_dot', q, v)
-
-    def com_jacobian_dot(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        G, rate = self._with_rate(q, v)
-        J_dot = self._tree.com_jacobian_dot(q, self._V)
-        return J_dot @ G + self._tree.com_jacobian(q) @ rate
-
-    def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
-        self._move(q, v)
-        J = self._tree.body_jacobian(q, link)[0]
-        return J @ self._gamma + self._tree.jacobian_dot_v(q, self._V, link)
-
-    def world_jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
-        self._move(q, v)
-        J = self._tree.world_jacobian(q, link)[0]
-        return J @ self._gamma + self._tree.world_jacobian_dot_v(q, self._V, link)
-
-    def jacobian_ddot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                      link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self._move(q, v, a)
-        G, (rate, second) = self._G, self._two_rates(q)
-        J, J_dot, J_ddot = self._tree.jacobian_ddot(q, self._V, self._A, link)
-        return (J @ G, J_dot @ G + J @ rate, J_ddot @ G + 2.0 * J_dot @ rate + J @ second)
-
-    def _two_rates(self, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first and the second rate of G."""
-        rate = self._rate_of_G(q, self._V)
-        return rate, self._change_of_rate(q, self._V, self._A, rate, rate)
-
     def _jacobian_and_bias(self, q: ArrayLike, v: ArrayLike, link: str,
                            aligned: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        G, rate = self._with_rate(q, v)
+        self._move(q, v)
         found, J, J_dot, _ = self._tree._jacobian_and_bias(q, self._V, link, aligned)
         rows = self._kept(scratch.jacobian_rates)[0]
         rows[18, :6] = found[18, :6] + J @ self._gamma
-        J, J_dot = J @ G, J_dot @ G + J @ rate
+        J, J_dot = J @ self._G, columns_dot(*self._rates_of_G(q)[:2], J, J_dot)
         rows[:6, :self._nv] = J
         return rows, J, J_dot, self._nv - 1
-
-    # -- Derivatives of matrices. ---------------------------------------------------------------
-    def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
-                     factorization: Factorization = 'christoffel') -> MatricesDot:
-        self._move(q, v, a)
-        G, (rate, second) = self._G, self._two_rates(q)
-        dot = self._tree.matrices_dot(q, self._V, self._A, factorization=factorization)
-        dot = MatricesDot(*(x.copy() for x in dot))
-        terms = self._tree.all_terms(q, self._V, factorization)
-        X, MG_dot = terms.C @ G + terms.M @ rate, G.T @ terms.M @ rate
-        X_dot = dot.C_dot @ G + terms.C @ rate + dot.M_dot @ rate + terms.M @ second
-        return MatricesDot(G.T @ dot.M_dot @ G + MG_dot + MG_dot.T, G.T @ X_dot + rate.T @ X,
-                           dot.g_dot @ G + terms.g @ rate)
-
-    def mass_matrix_derivatives(self, q: ArrayLike) -> np.ndarray:
-        self._at(q)
-        G, changes = self._G, self._changes_of_G(q)
-        MG = self._tree.mass_matrix(q) @ G
-        D = matrix_by_parameters(G, self._tree.mass_matrix_derivatives(q) @ G)
-        half = np.einsum('kij,il->jlk', changes, MG)
-        return D + half + half.transpose(1, 0, 2)
-
-    def coriolis_matrix_derivatives(
-            self, q: ArrayLike, v: ArrayLike, *,
-            factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
-        self._move(q, v)
-        v, = self.check(v=v)
-        G, (rate, changes) = self._G, self._changes(q, v)
-        terms = self._tree.all_terms(q, self._V, factorization)
-        C_by_q, C_by_v = self._tree.coriolis_matrix_derivatives(q, self._V,
-                                                                factorization=factorization)
-        dM = self._tree.mass_matrix_derivatives(q)
-        X, shape = terms.C @ G + terms.M @ rate, 3 * (self._nv,)
-        by_q, by_v = np.empty(shape), np.empty(shape)
-        for k, (dG, d_rate) in enumerate(zip(*changes)):
-            u = G[:, k]
-            dX = ((C_by_q @ u + C_by_v @ (dG @ v)) @ G + terms.C @ dG + (dM @ u) @ rate
-                  + terms.M @ d_rate)
-            by_q[:, :, k] = dG.T @ X + G.T @ dX
-            by_v[:, :, k] = G.T @ ((C_by_v @ u) @ G + terms.M @ dG)
-        return by_q, by_v
-
-    def jacobian_derivatives(self, q: ArrayLike, link: str) -> np.ndarray:
-        self._at(q)
-        D = self._tree.jacobian_derivatives(q, link) @ self._G
-        J = self._tree.body_jacobian(q, link)[0]
-        return np.stack([D[:, :, k] @ self._G + J @ dG
-                         for k, dG in enumerate(self._changes_of_G(q))], -1)
-
-    def jacobian_dot_derivatives(self, q: ArrayLike, v: ArrayLike,
-                                 link: str) -> tuple[np.ndarray, np.ndarray]:
-        self._move(q, v)
-        v, = self.check(v=v)
-        G, (rate, changes) = self._G, self._changes(q, v)
-        tree_by_q, D = self._tree.jacobian_dot_derivatives(q, self._V, link)
-        J, J_dot = (x.copy() for x in self._tree.jacobian_dot(q, self._V, link))
-        by_q, by_v = [], []
-        for k, (dG, d_rate) in enumerate(zip(*changes)):
-            u = G[:, k]
-            by_q.append((tree_by_q @ u + D @ (dG @ v)) @ G + J_dot @ dG + (D @ u) @ rate
-                        + J @ d_rate)
-            by_v.append((D @ u) @ G + J @ dG)
-        return np.stack(by_q, -1), np.stack(by_v, -1)
-
-    def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, *,
-                              factorization: Factorization = 'christoffel'
-                              ) -> ParameterDerivatives:
-        G, rate = self._with_rate(q, v)
-        M, C, g = self._tree.parameter_derivatives(q, self._V, factorization=factorization)
-        return ParameterDerivatives(
-            matrix_by_parameters(G, M),
-            matrix_by_parameters(G, C) + np.einsum('ji,jkp,kl->ilp', G, M, rate), rows(G, g))

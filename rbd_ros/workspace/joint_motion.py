@@ -53,8 +53,8 @@ class JointMotion(CoupledMethods):
                                          arrays.GAMMA))
         self._G = self._found[arrays.G:, :n].T
         m = loops.rows
+        self._zeros_of_tree = np.zeros(n)
         self._unit, self._inverse = np.zeros((m, m)), np.zeros((m, n))
-        self._rates = np.zeros((3, m, n))
         self._table = tree.robot, tree._screws, array
 
     def _moved_joints(self) -> np.ndarray:
@@ -136,42 +136,34 @@ class JointMotion(CoupledMethods):
             'it carries a mass and an inertia, or prescribe its acceleration')
 
     # -- Rates of G. ----------------------------------------------------------------------------
-    def _rate_of_equations(self, q: ArrayLike, v: np.ndarray, u: np.ndarray,
-                           w: np.ndarray) -> np.ndarray:
-        """Return the derivatives of J by time, along u, and both, all for the tree."""
-        changes.equation_changes(
-            *self._table, np.asarray(q, float), v, u, w, *self._rates)
-        return self._rates
+    def _derivatives_of_G(self, q: ArrayLike, v: np.ndarray, u: np.ndarray,
+                          w: np.ndarray) -> np.ndarray:
+        """Return the derivatives of G by time, along u, and both, all for the tree."""
+        rates = np.zeros((3, *self._G.T.shape))
+        changes.map_changes(*self._table, np.asarray(q, float), v, u, w, *rates)
+        return rates.transpose(0, 2, 1)
+
+    def _rate_of_G(self, q: ArrayLike, direction: np.ndarray) -> np.ndarray:
+        """Return the derivative of G in a direction of the tree's velocities."""
+        return self._derivatives_of_G(q, direction, direction, self._zeros_of_tree)[0]
+
+    def _rates_of_G(self, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return G and its first and second derivative by time."""
+        rate, _, second = self._derivatives_of_G(q, self._V, self._V, self._A)
+        return self._G, rate, second
 
     def _solution(self) -> np.ndarray:
         """Return P; needs the factors of the equations."""
         closed_loops.minus_inverse(self._table[2], self._unit, self._inverse)
         return self._inverse.T
 
-    def _rate_of_G(self, q: ArrayLike, direction: np.ndarray) -> np.ndarray:
-        """Return the derivative of G in a direction of the tree's velocities."""
-        zero = np.zeros_like(direction)
-        J_dot = self._rate_of_equations(q, direction, zero, zero)[0]
-        return self._solution() @ (J_dot @ self._G)
-
-    def _change_of_rate(self, q: ArrayLike, direction: np.ndarray, dV: np.ndarray,
-                        rate: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """Return the change of dG/dt in a direction that changes V by dV and G by ``change``."""
-        J_dot, dJ, dJ_dot = self._rate_of_equations(q, self._V, direction, dV)
-        return self._inverse.T @ (dJ_dot @ self._G + J_dot @ change + dJ @ rate)
-
     def _changes_of_G(self, q: ArrayLike) -> np.ndarray:
-        return np.array([self._rate_of_G(q, column) for column in self._G.T])
+        """Return the derivatives of G along independent velocities, the direction first."""
+        return np.array([self._rate_of_G(q, u) for u in self._G.T])
 
     def _changes(self, q: ArrayLike, v: np.ndarray) -> tuple[np.ndarray, Changes]:
         """Return dG/dt and its derivatives."""
         of_G = self._changes_of_G(q)
-        rate = np.tensordot(v, of_G, 1)
-        of_rate = [self._change_of_rate(q, column, change @ v, rate, change)
-                   for column, change in zip(self._G.T, of_G)]
-        return rate, Changes(of_G, np.array(of_rate))
-
-    def _with_rate(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Find the motion of the tree and return G and dG/dt."""
-        self._move(q, v)
-        return self._G, self._rate_of_G(q, self._V)
+        of_rate = [self._derivatives_of_G(q, self._V, u, dG @ v)[2]
+                   for u, dG in zip(self._G.T, of_G)]
+        return np.tensordot(v, of_G, 1), Changes(of_G, np.array(of_rate))

@@ -1,244 +1,175 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Derivatives of the equations of closed loops, J(q) V = 0, by time and along a direction.
+Derivatives of the equations of closed loops, J(q) x = 0, and of the map V = G v.
 
-Vectors x come with their derivatives: (x, dx/dt, dx/du, d2x/dt/du). The first is at the velocity
-V; the second is in a direction u of the configuration, in which V changes by w.
+The motion of a body at velocities x of the tree is X, a sum of S_j x_j along its path. Along a
+direction u of the configuration, in which x changes by x_u, it changes by
+
+    Y = sum ad_U S_j x_j + S_j x_u,
+
+with the motion U at u. Motions are relative to the body that carries a block of loops: equations
+depend on no other. By time, at the velocity v, X changes by A, which changes by D along u.
 
 """
-
-import math
 
 import numpy as np
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.loops.arrays import (
-    BLOCK_OF, BODY_A, BODY_B, CARRIER, DEPENDENT, EQUATION, G, GAMMA, INVOLVED,
-    KIND, STEP, V)
+    BLOCK_OF, BODY_A, BODY_B, DEPENDENT, EQUATION, G, GAMMA, INVOLVED, KIND, STEP, V)
 from rbd_ros.kernels.loops.closed_loops import (
-    add_equations, DISTANCE, frame, parts, reflect_all, solve_block, velocity_pass, ZERO6)
-from rbd_ros.kernels.tree.coordinates import coordinate_at
-from rbd_ros.kernels.tree.layout import (
-    count, GROUND, load3, load33, load6, parent, R_, r_, slot, store6)
-from rbd_ros.kernels.tree.traversal import forward_pass, G_, S_, SDOT_, V_, world_joint_motion
-from rbd_ros.kernels.tree.vectors import ad, add, add6, add_cross, cross, dot, scale, sub, unrotate
+    add_equations, change_of_motion, DISTANCE, frame, parts, point_change, point_velocity,
+    reflect_all, relative, solve_block, turned, unit, write_map, ZERO6)
+from rbd_ros.kernels.tree.layout import load3, load33, load6, parent, R_, r_, slot, store6
+from rbd_ros.kernels.tree.traversal import forward_pass, S_, SDOT_, world_joint_motion
+from rbd_ros.kernels.tree.vectors import (
+    ad, add, add6, add_cross, dot, scale, shift, sub, sub6, unrotate)
 
-# Columns of `robot`: twist of a body in a direction, and the change of V_.
-U_, W_ = SDOT_, G_
+# Columns of `robot`: motions of bodies at v and u, the change of the first along u; X, Y, A and D.
+T_, U_, W_, X_, Y_, A_, D_ = (SDOT_ + 6 * k for k in range(7))
+
+
+# -- Motions of the bodies of a block. ----------------------------------------------------------
+@helper
+def member(robot, p, row, block, X, Y):
+    """Return the number of a body in a block, or 0; columns X and Y of its carrier are cleared."""
+    if p.members[row, 0] != block:
+        return 0
+    i = p.members[row, 1]
+    if p.members[row, 2] == 0:
+        carrier = parent(robot, slot(i))
+        store6(robot, carrier, X, ZERO6)
+        store6(robot, carrier, Y, ZERO6)
+    return i
 
 
 @helper
-def product(times, plus, X, Y):
-    """Return a product that is linear in both factors, with its derivatives."""
-    (x, x_t, x_u, x_tu), (y, y_t, y_u, y_tu) = X, Y
-    return (times(x, y), plus(times(x_t, y), times(x, y_t)), plus(times(x_u, y), times(x, y_u)),
-            plus(plus(times(x_tu, y), times(x_t, y_u)), plus(times(x_u, y_t), times(x, y_tu))))
-
-
-@helper
-def sum_of(plus, X, Y):
-    """Return a sum or difference with its derivatives."""
-    return (plus(X[0], Y[0]), plus(X[1], Y[1]), plus(X[2], Y[2]), plus(X[3], Y[3]))
-
-
-@helper
-def plus(x, y):
-    """Return x + y."""
-    return x + y
-
-
-@helper
-def inverse_length(X):
-    """Return 1 / |x| with its derivatives."""
-    s, s_t, s_u, s_tu = product(dot, plus, X, X)
-    f = 1.0 / math.sqrt(s)
-    f_s = -0.5 * f / s
-    return f, f_s * s_t, f_s * s_u, -1.5 * f_s / s * s_t * s_u + f_s * s_tu
-
-
-@helper
-def twists(robot, b):
-    """Return the twists of a body at V and at u, and the change of the first."""
-    return load6(robot, b, V_), load6(robot, b, U_), load6(robot, b, W_)
-
-
-@helper
-def moving_axis(c, moved):
-    """Return an axis that is fixed to a body, with its derivatives."""
-    by_t, by_u, change = moved
-    c_u = cross(by_u[0], c)
-    return c, cross(by_t[0], c), c_u, add_cross(cross(change[0], c), by_t[0], c_u)
-
-
-@helper
-def moving_axes(R, moved):
-    """Return the columns of a rotation that is fixed to a body, with their derivatives."""
-    x, y, z = (moving_axis(R[0], moved), moving_axis(R[1], moved), moving_axis(R[2], moved))
-    return ((x[0], y[0], z[0]), (x[1], y[1], z[1]), (x[2], y[2], z[2]), (x[3], y[3], z[3]))
-
-
-@helper
-def moving_point(p, moved):
-    """Return a point that is fixed to a body, with its derivatives."""
-    by_t, by_u, change = moved
-    p_u = add_cross(by_u[1], by_u[0], p)
-    return (p, add_cross(by_t[1], by_t[0], p), p_u,
-            add_cross(add_cross(change[1], change[0], p), by_t[0], p_u))
-
-
-@helper
-def moving_column(S, moved):
-    """Return turn and slide of a column that is fixed to a body, each with its derivatives."""
-    by_t, by_u, change = moved
-    S_t, S_u = ad(by_t, S), ad(by_u, S)
-    S_tu = add6(ad(change, S), ad(by_t, S_u))
-    return (S[0], S_t[0], S_u[0], S_tu[0]), (S[1], S_t[1], S_u[1], S_tu[1])
-
-
-@helper
-def change_of_body(robot, screws, i, U, W, u, v, w):
-    """Write U_ and W_ of a body, given those of its parent; only U_ if w is None."""
+def joint_motion(robot, screws, i, x):
+    """Return S x of the joint of a body."""
     b = slot(i)
-    S, R, r = load6(robot, b, S_), load33(robot, b, R_), load3(robot, b, r_)
-    U = add6(U, world_joint_motion(robot, screws, i, R, r, S, u))
-    store6(robot, b, U_, U)
-    if w is not None:
-        Sv, Sw = (world_joint_motion(robot, screws, i, R, r, S, v),
-                  world_joint_motion(robot, screws, i, R, r, S, w))
-        store6(robot, b, W_, add6(add6(W, ad(U, Sv)), Sw))
+    return world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
+                              load6(robot, b, S_), x)
 
 
 @helper
-def change_pass(robot, screws, u, v, w):
-    """Write U_ and W_: the twist of every body at u, and the change of V_."""
-    store6(robot, GROUND, U_, ZERO6)
-    store6(robot, GROUND, W_, ZERO6)
-    for i in range(1, count(robot)):
-        up = parent(robot, slot(i))
-        change_of_body(robot, screws, i, load6(robot, up, U_), load6(robot, up, W_), u, v, w)
-
-
-@helper
-def block_change_pass(robot, screws, p, block, u, v, w):
-    """Do `change_pass` for the bodies of a block, whose carriers do not move along u."""
+def write_motions(robot, screws, p, block, x, X):
+    """Write to column X the motions of the bodies of a block at x."""
     for row in range(len(p.members)):
-        if p.members[row, 0] == block:
-            i, U, W = p.members[row, 1], ZERO6, ZERO6
-            up = parent(robot, slot(i))
-            if p.members[row, 2] == 1:
-                U, W = load6(robot, up, U_), load6(robot, up, W_)
-            else:
-                store6(robot, up, U_, ZERO6)
-                store6(robot, up, W_, ZERO6)
-            change_of_body(robot, screws, i, U, W, u, v, w)
+        i = member(robot, p, row, block, X, X)
+        if i > 0:
+            b = slot(i)
+            store6(robot, b, X, add6(load6(robot, parent(robot, b), X),
+                                     joint_motion(robot, screws, i, x)))
 
 
 @helper
-def loop_jets(robot, p, k):
-    """Return the axes of frame a and its origin, that of frame b, and the direction between."""
-    (R, r), r_b = frame(robot, p.table, k, BODY_A), frame(robot, p.table, k, BODY_B)[1]
-    moved_a = twists(robot, np.int64(p.table[k, BODY_A]))
-    axes, origin = moving_axes(R, moved_a), moving_point(r, moved_a)
-    origin_b = moving_point(r_b, twists(robot, np.int64(p.table[k, BODY_B])))
-    way = product(unrotate, add, axes, sum_of(sub, origin_b, origin))
+def write_changes(robot, screws, p, block, x, x_u, U, X, Y):
+    """Do `write_motions`, and write to Y their changes along U, where x changes by x_u or not."""
+    for row in range(len(p.members)):
+        i = member(robot, p, row, block, X, Y)
+        if i > 0:
+            b = slot(i)
+            up, Sx = parent(robot, b), joint_motion(robot, screws, i, x)
+            store6(robot, b, X, add6(load6(robot, up, X), Sx))
+            change = ad(load6(robot, b, U), Sx)
+            if x_u is not None:
+                change = add6(change, joint_motion(robot, screws, i, x_u))
+            store6(robot, b, Y, add6(load6(robot, up, Y), change))
+
+
+@helper
+def write_rates(robot, screws, p, block, x, x_t, x_u):
+    """Write A_ and D_ for x, with the rate x_t that is held along u."""
+    for row in range(len(p.members)):
+        i = member(robot, p, row, block, A_, D_)
+        if i > 0:
+            b = slot(i)
+            up, T, U = parent(robot, b), load6(robot, b, T_), load6(robot, b, U_)
+            Sx, Sx_t = joint_motion(robot, screws, i, x), joint_motion(robot, screws, i, x_t)
+            Sx_u = add6(ad(U, Sx), joint_motion(robot, screws, i, x_u))
+            store6(robot, b, A_, add6(load6(robot, up, A_), add6(ad(T, Sx), Sx_t)))
+            change = add6(ad(load6(robot, b, W_), Sx), add6(ad(T, Sx_u), ad(U, Sx_t)))
+            store6(robot, b, D_, add6(load6(robot, up, D_), change))
+
+
+# -- Changes of equations. ----------------------------------------------------------------------
+@helper
+def point_rate(robot, b, point, X, Y):
+    """Return velocity X of a point of a body and its rate, and the changes of both along u."""
+    x_u, (turn_t, _) = point_change(robot, b, point, U_, X, Y), load6(robot, b, A_)
+    change = add_cross(point_velocity(robot, b, point, D_), turn_t,
+                       point_velocity(robot, b, point, U_))
+    change = add_cross(change, load3(robot, b, Y), point_velocity(robot, b, point, T_))
+    change = add_cross(change, load3(robot, b, X), point_change(robot, b, point, U_, T_, W_))
+    return (point_velocity(robot, b, point, X), x_u, point_change(robot, b, point, T_, X, A_),
+            change)
+
+
+@helper
+def change_of_rate(robot, p, k, X, Y):
+    """Return the change along u of `change_of_motion` by time, for the motions in X."""
+    a, b = np.int64(p.table[k, BODY_A]), np.int64(p.table[k, BODY_B])
+    R, r = frame(robot, p.table, k, BODY_A)
+    T, U = load6(robot, a, T_), load6(robot, a, U_)
+    motion = relative(robot, a, b, X)
+    rate = sub6(relative(robot, a, b, A_), ad(T, motion))
+    change = sub6(sub6(relative(robot, a, b, D_), ad(load6(robot, a, W_), motion)),
+                  add6(ad(T, relative(robot, a, b, Y)), ad(U, rate)))
+    turn, slide = shift(r, change)
+    along = 0.0
     if p.table[k, KIND] == DISTANCE:
-        return axes, origin, origin_b, product(scale, add, inverse_length(way), way)
-    return axes, origin, origin, way
+        r_b = frame(robot, p.table, k, BODY_B)[1]
+        line, length = unit(sub(r_b, r))
+        v = sub(point_velocity(robot, b, r_b, T_), point_velocity(robot, a, r, T_))
+        u = sub(point_velocity(robot, b, r_b, U_), point_velocity(robot, a, r, U_))
+        v_u = sub(point_change(robot, b, r_b, U_, T_, W_), point_change(robot, a, r, U_, T_, W_))
+        line_t, line_u = turned(line, length, v), turned(line, length, u)
+        line_tu = sub(turned(line, length, v_u), scale(1.0 / length, add(
+            add(scale(dot(line_u, v), line), scale(dot(line, v), line_u)),
+            scale(dot(line, u), line_t))))
+        (x_a, y_a, t_a, c_a), (x_b, y_b, t_b, c_b) = (point_rate(robot, a, r, X, Y),
+                                                      point_rate(robot, b, r_b, X, Y))
+        along = (dot(line, sub(c_b, c_a)) + dot(line_u, sub(t_b, t_a))
+                 + dot(line_tu, sub(x_b, x_a)) + dot(line_t, sub(y_b, y_a)))
+    return unrotate(R, turn), unrotate(R, slide), along
 
 
 @helper
-def relative_jets(axes, point, line, motion):
-    """Return turn, slide and slide along the line of a motion that has turn and slide in space."""
-    turn, slide = motion
-    slide = product(unrotate, add, axes, sum_of(add, slide, product(cross, add, turn, point)))
-    return product(unrotate, add, axes, turn), slide, product(dot, plus, line, slide)
-
-
-@kernel
-def equation_changes(robot, screws, loops, q, v, u, w, J_t, J_u, J_tu):
+def solve_change(robot, p, block, rate, U, X, Y):
     """
-    Write the derivatives of J by time, at the velocity v, and in a direction u, and those of both.
+    Write to the row STEP the change that cancels that of J x, where X are the motions at x.
 
-    All velocities are those of the unconstrained robot; v changes by w along u.
+    The latter is along U, or along u and by time if ``rate``.
 
     """
-    p = parts(loops)
-    forward_pass(robot, screws, q, None, None, ZERO6)
-    velocity_pass(robot, screws, v, ZERO6)
-    change_pass(robot, screws, u, v, w)
-    J_t[:], J_u[:], J_tu[:] = 0.0, 0.0, 0.0
+    for i in range(p.blocks[block, EQUATION], p.blocks[block, EQUATION + 1]):
+        p.X[i, 0] = 0.0
     for k in range(len(p.table)):
-        axes, origin, origin_b, line = loop_jets(robot, p, k)
-        carrier = np.int64(p.table[k, CARRIER])
-        for of_body, sign in ((BODY_A, -1.0), (BODY_B, 1.0)):
-            point = origin_b if of_body == BODY_B else origin
-            b = np.int64(p.table[k, of_body])
-            while b != carrier:
-                turn, slide, along = relative_jets(
-                    axes, point, line, moving_column(load6(robot, b, S_), twists(robot, b)))
-                j = coordinate_at(robot, b)
-                add_equations(p.table, k, J_t, j, sign, turn[1], slide[1], along[1])
-                add_equations(p.table, k, J_u, j, sign, turn[2], slide[2], along[2])
-                add_equations(p.table, k, J_tu, j, sign, turn[3], slide[3], along[3])
-                b = parent(robot, b)
-    return True
+        if p.table[k, BLOCK_OF] == block:
+            turn, slide, along = (change_of_rate(robot, p, k, X, Y) if rate
+                                  else change_of_motion(robot, p, k, U, X, Y))
+            add_equations(p.table, k, p.X, 0, 1.0, turn, slide, along)
+    reflect_all(p, block, p.X, 0)
+    solve_block(p, block, p.X, 0, p.found[STEP])
+
+
+@helper
+def clear_step(p):
+    """Clear the row STEP, whose entries of independent velocities are read."""
+    for j in range(len(p.order)):
+        p.found[STEP, j] = 0.0
 
 
 # -- Changes of G and of the motion. ------------------------------------------------------------
 @helper
-def scaled_jets(x, x_t, x_u, Y):
-    """Return x Y with its derivatives, but for the part with the second derivative of x."""
-    return (scale(x, Y[0]), add(scale(x_t, Y[0]), scale(x, Y[1])),
-            add(scale(x_u, Y[0]), scale(x, Y[2])),
-            add(add(scale(x_t, Y[2]), scale(x_u, Y[1])), scale(x, Y[3])))
-
-
-@helper
-def write_change(robot, p, block, x, x_t, x_u, X):
-    """
-    Write to column 0 of X the change along u of J x_t + dJ/dt x, or of J x if x_t is None.
-
-    x changes by x_u, or not if that is None; x_t is held.
-
-    """
-    zero = (0.0, 0.0, 0.0)
-    for i in range(p.blocks[block, EQUATION], p.blocks[block, EQUATION + 1]):
-        X[i, 0] = 0.0
-    for k in range(len(p.table)):
-        if p.table[k, BLOCK_OF] != block:
-            continue
-        axes, origin, origin_b, line = loop_jets(robot, p, k)
-        carrier = np.int64(p.table[k, CARRIER])
-        for of_body, sign in ((BODY_A, -1.0), (BODY_B, 1.0)):
-            turn, slide = (zero, zero, zero, zero), (zero, zero, zero, zero)
-            b = np.int64(p.table[k, of_body])
-            while b != carrier:
-                of_turn, of_slide = moving_column(load6(robot, b, S_), twists(robot, b))
-                j = coordinate_at(robot, b)
-                y_t = 0.0 if x_t is None else sign * x_t[j]
-                y_u = 0.0 if x_u is None else sign * x_u[j]
-                turn = sum_of(add, turn, scaled_jets(sign * x[j], y_t, y_u, of_turn))
-                slide = sum_of(add, slide, scaled_jets(sign * x[j], y_t, y_u, of_slide))
-                b = parent(robot, b)
-            turn, slide, along = relative_jets(
-                axes, origin_b if of_body == BODY_B else origin, line, (turn, slide))
-            if x_t is None:
-                add_equations(p.table, k, X, 0, 1.0, turn[2], slide[2], along[2])
-            else:
-                add_equations(p.table, k, X, 0, 1.0, turn[3], slide[3], along[3])
-
-
-@helper
-def write_rate(robot, p):
-    """Write the dependent rows of dG/dt; needs V_ and changes U_."""
+def write_rate(robot, screws, p):
+    """Write the dependent rows of dG/dt at the velocity V."""
     order, found = p.order, p.found
-    for i in range(count(robot)):
-        store6(robot, slot(i), U_, load6(robot, slot(i), V_))
     for block in range(len(p.blocks)):
+        write_motions(robot, screws, p, block, found[V], T_)
         for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
-            write_change(robot, p, block, found[G + p.involved[e, 0]], None, None, p.X)
-            reflect_all(p, block, p.X, 0)
-            solve_block(p, block, p.X, 0, found[STEP])
+            write_changes(robot, screws, p, block, found[G + p.involved[e, 0]], None, T_, X_, Y_)
+            solve_change(robot, p, block, False, T_, X_, Y_)
             for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
                 p.rate[k, e] = found[STEP, order[k]]
 
@@ -253,11 +184,10 @@ def write_block_changes(robot, screws, p, block, v, a, of_G):
         for e in range(e_0, e_1):
             p.rate[k, e] = 0.0
     for c in range(e_0, e_1):
-        block_change_pass(robot, screws, p, block, found[G + involved[c, 0]], found[V], None)
+        write_motions(robot, screws, p, block, found[G + involved[c, 0]], U_)
         for e in range(e_0, e_1):
-            write_change(robot, p, block, found[G + involved[e, 0]], None, None, p.X)
-            reflect_all(p, block, p.X, 0)
-            solve_block(p, block, p.X, 0, found[STEP])
+            write_changes(robot, screws, p, block, found[G + involved[e, 0]], None, U_, X_, Y_)
+            solve_change(robot, p, block, False, U_, X_, Y_)
             for k in range(d_0, d_1):
                 of_G[c, k, e] = found[STEP, order[k]]
         for k in range(d_0, d_1):
@@ -266,16 +196,12 @@ def write_block_changes(robot, screws, p, block, v, a, of_G):
                 p.of_V[k, c] += of_G[c, k, e] * v[involved[e, 0]]
                 p.of_A[k, c] += of_G[c, k, e] * a[involved[e, 0]]
                 p.rate[k, e] += of_G[c, k, e] * v[involved[c, 0]]
-    for c in range(e_0, e_1):
-        for j in range(len(order)):
-            found[STEP, j] = 0.0
+        clear_step(p)
         for k in range(d_0, d_1):
             found[STEP, order[k]] = p.of_V[k, c]
-        block_change_pass(robot, screws, p, block, found[G + involved[c, 0]], found[V],
-                          found[STEP])
-        write_change(robot, p, block, found[V], found[GAMMA], found[STEP], p.X)
-        reflect_all(p, block, p.X, 0)
-        solve_block(p, block, p.X, 0, found[STEP])
+        write_changes(robot, screws, p, block, found[V], found[STEP], U_, T_, W_)
+        write_rates(robot, screws, p, block, found[V], found[GAMMA], found[STEP])
+        solve_change(robot, p, block, True, U_, T_, W_)
         for k in range(d_0, d_1):
             p.of_A[k, c] += found[STEP, order[k]]
 
@@ -286,8 +212,48 @@ def write_map_changes(robot, screws, p, v, a, of_G):
     Write how G, V and A change along each independent velocity k that is in a loop.
 
     The rows of dependent velocities go to of_G (dG), and to the parts of ``p``: of_V (dG v), of_A
-    (dG a + d gamma), and rate (dG/dt). Needs poses, V_, and the results of `find_motion`.
+    (dG a + d gamma), and rate (dG/dt). Needs poses, columns S_, and the results of `find_motion`.
 
     """
     for block in range(len(p.blocks)):
         write_block_changes(robot, screws, p, block, v, a, of_G)
+
+
+@kernel
+def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
+    """
+    Write the derivatives of G by time, at the velocity v, in a direction u, and those of both.
+
+    All velocities are those of the unconstrained robot; v changes by w along u. Results have a row
+    for each column of G.
+
+    """
+    p = parts(loops)
+    forward_pass(robot, screws, q, None, None, ZERO6)
+    write_map(robot, p)
+    found, involved = p.found, p.involved
+    clear_step(p)
+    for block in range(len(p.blocks)):
+        write_motions(robot, screws, p, block, u, U_)
+        write_changes(robot, screws, p, block, v, w, U_, T_, W_)
+        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            i = involved[e, 0]
+            x, x_t, x_u = found[G + i], of_t[i], of_u[i]
+            write_changes(robot, screws, p, block, x, None, T_, X_, Y_)
+            solve_change(robot, p, block, False, T_, X_, Y_)
+            take_step(p, block, x_t)
+            write_changes(robot, screws, p, block, x, None, U_, X_, Y_)
+            solve_change(robot, p, block, False, U_, X_, Y_)
+            take_step(p, block, x_u)
+            write_changes(robot, screws, p, block, x, x_u, U_, X_, Y_)
+            write_rates(robot, screws, p, block, x, x_t, x_u)
+            solve_change(robot, p, block, True, U_, X_, Y_)
+            take_step(p, block, of_tu[i])
+    return True
+
+
+@helper
+def take_step(p, block, x):
+    """Copy the dependent entries of the row STEP."""
+    for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+        x[p.order[k]] = p.found[STEP, p.order[k]]

@@ -287,35 +287,62 @@ def velocity_pass(robot, screws, x, A_0):
 
 
 @helper
-def acceleration_at(point, twist, acceleration):
-    """Return velocity and acceleration of the point of a body that is at ``point``."""
-    velocity = add_cross(twist[1], twist[0], point)
-    return velocity, add_cross(add_cross(acceleration[1], acceleration[0], point), twist[0],
-                               velocity)
+def point_velocity(robot, b, point, X):
+    """Return the velocity in column X of the point of a body that is at ``point``."""
+    return shift(point, load6(robot, b, X))[1]
+
+
+@helper
+def point_change(robot, b, point, U, X, Y):
+    """Return the change Y along U of the velocity X of a point of a body."""
+    return add_cross(point_velocity(robot, b, point, Y), load3(robot, b, X),
+                     point_velocity(robot, b, point, U))
+
+
+@helper
+def turned(line, length, velocity):
+    """Return the change of a unit vector between points at this relative velocity."""
+    return scale(1.0 / length, sub(velocity, scale(dot(line, velocity), line)))
+
+
+@helper
+def relative(robot, a, b, X):
+    """Return the motion in column X of body b relative to body a."""
+    return sub6(load6(robot, b, X), load6(robot, a, X))
+
+
+@helper
+def change_of_motion(robot, p, k, U, X, Y):
+    """
+    Return turn, slide and slide along the line: the change of the motion of b relative to a.
+
+    Columns U and X have motions of the bodies, Y the changes of the second along the first.
+
+    """
+    a, b = np.int64(p.table[k, BODY_A]), np.int64(p.table[k, BODY_B])
+    R, r = frame(robot, p.table, k, BODY_A)
+    along = 0.0
+    if p.table[k, KIND] == DISTANCE:
+        r_b = frame(robot, p.table, k, BODY_B)[1]
+        line, length = unit(sub(r_b, r))
+        u = sub(point_velocity(robot, b, r_b, U), point_velocity(robot, a, r, U))
+        x = sub(point_velocity(robot, b, r_b, X), point_velocity(robot, a, r, X))
+        change = sub(point_change(robot, b, r_b, U, X, Y), point_change(robot, a, r, U, X, Y))
+        along = dot(line, change) + dot(turned(line, length, u), x)
+    turn, slide = shift(r, sub6(relative(robot, a, b, Y),
+                                ad(load6(robot, a, U), relative(robot, a, b, X))))
+    return unrotate(R, turn), unrotate(R, slide), along
 
 
 @helper
 def write_bias(robot, p):
     """Write c to the column behind J."""
-    table, J, n = p.table, p.J, len(p.order)
+    J, n = p.J, len(p.order)
     for row in range(len(J) - EXTRA_ROWS):
         J[row, n] = 0.0
-    for k in range(len(table)):
-        a, b = np.int64(table[k, BODY_A]), np.int64(table[k, BODY_B])
-        R, r = frame(robot, table, k, BODY_A)
-        V_a, V_b = load6(robot, a, V_), load6(robot, b, V_)
-        A_a, A_b = load6(robot, a, A_), load6(robot, b, A_)
-        along = 0.0
-        if table[k, KIND] == DISTANCE:
-            r_b = frame(robot, table, k, BODY_B)[1]
-            line, length = unit(sub(r_b, r))
-            v_a, a_a = acceleration_at(r, V_a, A_a)
-            v_b, a_b = acceleration_at(r_b, V_b, A_b)
-            v_rel = sub(v_b, v_a)
-            parallel = dot(line, v_rel)
-            along = dot(line, sub(a_b, a_a)) + (dot(v_rel, v_rel) - parallel * parallel) / length
-        turn, slide = shift(r, sub6(sub6(A_b, A_a), ad(V_a, sub6(V_b, V_a))))
-        add_equations(table, k, J, n, 1.0, unrotate(R, turn), unrotate(R, slide), along)
+    for k in range(len(p.table)):
+        turn, slide, along = change_of_motion(robot, p, k, V_, V_, A_)
+        add_equations(p.table, k, J, n, 1.0, turn, slide, along)
 
 
 @helper

@@ -232,7 +232,7 @@ def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
     n, nv = len(order), len(found) - G
     if not find_motion(robot, screws, p, q, v, None):
         return False
-    write_rate(robot, p)
+    write_rate(robot, screws, p)
     # Entries that the map has written are not zero any more.
     tree_terms[:] = 0.0
     fine = composite_bodies(robot, screws, q, found[V, :n], tree_terms)

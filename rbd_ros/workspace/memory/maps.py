@@ -1,39 +1,97 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Maps of results of the tree to the coordinates of closed loops, v_tree = G v."""
+"""
+Maps of results of the tree to the coordinates of closed loops, v_tree = G(q) v.
 
-from collections.abc import Callable
-from typing import TypeAlias
+A `Map` is a formula. Evaluated for `Jet`s, it maps derivatives of the result, too: those by time,
+and those along coordinates, which need the same derivatives of G.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 # Given G and a result for the tree, returns that of the robot.
-Map: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Map: TypeAlias = Callable[[Any, Any], Any]
 
 
-def same(G: np.ndarray, x: np.ndarray) -> np.ndarray:
+class MotionMap(NamedTuple):
+    """Maps all results of a quantity, which depend on rates of G."""
+
+    # Given the workspace of the robot, which has G and its rates, results and arguments.
+    run: Callable[[Any, Any, Mapping[str, Any]], Sequence[np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Jet:
+    """A matrix, or another jet, and its derivative."""
+
+    value: Any
+    change: Any
+
+    def __matmul__(self, other: Jet) -> Jet:
+        return Jet(self.value @ other.value,
+                   self.change @ other.value + self.value @ other.change)
+
+    def __add__(self, other: Jet) -> Jet:
+        return Jet(self.value + other.value, self.change + other.change)
+
+    @property
+    def T(self) -> Jet:
+        return Jet(self.value.T, self.change.T)
+
+
+def derivative(formula: Callable[..., Any], *arguments: Sequence[Any]) -> Any:
+    """Return the highest derivative of a formula, given its arguments and their derivatives."""
+    found = formula(*(_jet(values) for values in arguments))
+    for _ in arguments[0][1:]:
+        found = found.change
+    return found
+
+
+def _jet(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else Jet(_jet(values[:-1]), _jet(values[1:]))
+
+
+# -- Formulas. ----------------------------------------------------------------------------------
+def same(G: Any, x: Any) -> Any:
     """Return a result that does not depend on coordinates: poses, points, energies."""
     return x
 
 
-def torques(G: np.ndarray, tau: np.ndarray) -> np.ndarray:
+def torques(G: Any, tau: Any) -> Any:
     """Return G^T tau."""
     return tau @ G
 
 
-def matrix(G: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """Return G^T M G, for the last two axes: M, C, derivatives of torques, or of a Jacobian."""
+def matrix(G: Any, M: Any) -> Any:
+    """Return G^T M G."""
     return G.T @ M @ G
 
 
-def columns(G: np.ndarray, J: np.ndarray) -> np.ndarray:
-    """Return J G: Jacobians, their rates, momentum matrices."""
+def columns(G: Any, J: Any) -> Any:
+    """Return J G: Jacobians, momentum matrices."""
     return J @ G
 
 
-def rows(G: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def rows(G: Any, Y: Any) -> Any:
     """Return G^T Y, whose columns are no coordinates: regressors."""
     return G.T @ Y
+
+
+def columns_dot(G: Any, G_dot: Any, J: Any, J_dot: Any) -> Any:
+    """Return the rate of J G."""
+    return J_dot @ G + J @ G_dot
+
+
+def coriolis(G: Any, G_dot: Any, M: Any, C: Any) -> Any:
+    """Return G^T (C G + M dG/dt)."""
+    return G.T @ (C @ G + M @ G_dot)
 
 
 def matrix_by_parameters(G: np.ndarray, D: np.ndarray) -> np.ndarray:
@@ -44,6 +102,70 @@ def matrix_by_parameters(G: np.ndarray, D: np.ndarray) -> np.ndarray:
     return folded.reshape(*folded.shape[:-1], n, parameters)
 
 
-def matrix_by_coordinates(G: np.ndarray, D: np.ndarray) -> np.ndarray:
-    """Return the derivatives of a matrix with respect to coordinates, on the last axis."""
-    return matrix_by_parameters(G, D @ G)
+# -- Maps of all results. -----------------------------------------------------------------------
+def _rates(w: Any, found: Sequence[np.ndarray], given: Mapping[str, Any]) -> Sequence[np.ndarray]:
+    G = w._rates_of_G(given['q'])
+    return [derivative(columns, G[:k], found[:k]) for k in range(1, len(found) + 1)]
+
+
+def bias_of(jacobian: str) -> MotionMap:
+    """Return the map of dJ/dt v, given the method of J."""
+    def run(w: Any, bias: np.ndarray, given: Mapping[str, Any]) -> Sequence[np.ndarray]:
+        J, _ = getattr(w._tree, jacobian)(given['q'], given['link'])
+        return [bias + J @ w._gamma]
+    return MotionMap(run)
+
+
+def by_coordinates(formula: Map, method: str) -> MotionMap:
+    """Return the map of derivatives, on the last axis, of what a method returns first."""
+    def run(w: Any, by_q: np.ndarray, given: Mapping[str, Any]) -> Sequence[np.ndarray]:
+        G, found = w._G, getattr(w._tree, method)(**given)
+        x = found[0] if isinstance(found, tuple) else found
+        return [np.stack([derivative(formula, (G, dG), (x, by_q @ u))
+                          for u, dG in zip(G.T, w._changes_of_G(given['q']))], -1)]
+    return MotionMap(run)
+
+
+def rates_by_coordinates(formula: Callable[..., Any],
+                         terms: Callable[..., Sequence[np.ndarray]]) -> MotionMap:
+    """
+    Return the map of derivatives by coordinates and velocities of ``formula(G, G_dot, x, y)``.
+
+    ``terms`` returns x(q), y(q, v) and the derivatives of x, given the workspace of the tree, the
+    arguments, and the results: the derivatives of y.
+
+    """
+    def run(w: Any, found: Sequence[np.ndarray],
+            given: Mapping[str, Any]) -> Sequence[np.ndarray]:
+        v, = w.check(v=given['v'])
+        G, (G_dot, changes), (by_q, by_v) = w._G, w._changes(given['q'], v), found
+        x, y, x_by_q = terms(w._tree, {**given, 'v': w._V}, found)
+        of_q, of_v = [], []
+        for u, dG, dG_dot in zip(G.T, *changes):
+            dy = by_v @ u
+            of_q.append(derivative(formula, (G, dG), (G_dot, dG_dot), (x, x_by_q @ u),
+                                   (y, by_q @ u + by_v @ (dG @ v))))
+            of_v.append(formula(G, dG, x, dy))
+        return [np.stack(of_q, -1), np.stack(of_v, -1)]
+    return MotionMap(run)
+
+
+def _matrix_rates(w: Any, found: Any, given: Mapping[str, Any]) -> Sequence[np.ndarray]:
+    G, G_dot, G_ddot = w._rates_of_G(given['q'])
+    (M_dot, C_dot, g_dot), rates = found, (G, G_dot)
+    terms = w._tree.all_terms(given['q'], w._V, given.get('factorization', 'christoffel'))
+    M = terms.M, M_dot
+    return [derivative(matrix, rates, M),
+            derivative(coriolis, rates, (G_dot, G_ddot), M, (terms.C, C_dot)),
+            derivative(torques, rates, (terms.g, g_dot))]
+
+
+def _by_parameters(w: Any, found: Any, given: Mapping[str, Any]) -> Sequence[np.ndarray]:
+    G, (M, C, g) = w._G, found
+    of_rate = np.einsum('ji,jkp,kl->ilp', G, M, w._rates_of_G(given['q'])[1])
+    return [matrix_by_parameters(G, M), matrix_by_parameters(G, C) + of_rate, rows(G, g)]
+
+
+rates = MotionMap(_rates)                   # a Jacobian and its rates
+matrix_rates = MotionMap(_matrix_rates)     # of M, C and g
+parameters_of_terms = MotionMap(_by_parameters)     # derivatives of these
