@@ -66,7 +66,7 @@ def map_rate(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray) -> tuple[np.nda
     """Return dG/dt and gamma."""
     run_closed(robot, _motion_and_rate, q, v)
     p = robot.loops
-    n, nv = len(p.order), robot.model.nv
+    n, nv = len(p.order), len(p.own)
     rate = buffer(n, nv)
     rate[np.ix_(p.order[:n - nv], p.involved[:, 0])] = p.rate[:, :len(p.involved)]
     return rate, p.found[GAMMA, :n].copy()

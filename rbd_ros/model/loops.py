@@ -134,7 +134,7 @@ class Loops:
             len(involved), n, nv, d if damped else 0))
         loops = np.zeros((ends[-1], max(arrays.ROW_LENGTH, n + 2,
                                         m + 1 if damped else 0)))
-        sizes = *ends.tolist(), n
+        sizes = *ends.tolist(), n, d
         for k, whole in enumerate((sizes, self.order.tolist(), *blocks, *involved, *members)):
             loops[k, :len(whole)].view(np.int64)[:] = whole
         parts = arrays.cut(loops)

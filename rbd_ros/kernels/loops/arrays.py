@@ -46,7 +46,8 @@ STALLED = 0.9
 class Parts(NamedTuple):
     """The parts of the array, in their order behind the row of their ends."""
 
-    order: np.ndarray       # dependent velocities, block by block, then the independent ones
+    order: np.ndarray       # dependent velocities, block by block, then the independent ones ...
+    own: np.ndarray         # ... which are these
     blocks: np.ndarray
     involved: np.ndarray    # independent velocities in blocks: number among them, and among all
     members: np.ndarray     # bodies of blocks: block, body, whether its parent is in it, too
@@ -72,7 +73,7 @@ def cut(loops):
     e = loops[0].view(np.int64)
     numbers = loops[:e[3]].view(np.int64)
     return Parts(
-        numbers[1, :e[15]], numbers[2:e[1]], numbers[e[1]:e[2]], numbers[e[2]:],
-        loops[e[3]:e[4]], loops[e[4]:e[5]], loops[e[5]:e[6]], loops[e[6]:e[7]], loops[e[7]:e[8]],
-        loops[e[8]:e[9]], loops[e[9]:e[10]], loops[e[10]:e[11]], loops[e[11]:e[12]],
-        loops[e[12]:e[13]], loops[e[13]:e[14]])
+        numbers[1, :e[15]], numbers[1, e[16]:e[15]], numbers[2:e[1]], numbers[e[1]:e[2]],
+        numbers[e[2]:], loops[e[3]:e[4]], loops[e[4]:e[5]], loops[e[5]:e[6]], loops[e[6]:e[7]],
+        loops[e[7]:e[8]], loops[e[8]:e[9]], loops[e[9]:e[10]], loops[e[10]:e[11]],
+        loops[e[11]:e[12]], loops[e[12]:e[13]], loops[e[13]:e[14]])

@@ -16,10 +16,11 @@ depend on no other. By time, at the velocity v, X changes by A, which changes by
 import numpy as np
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.loops.arrays import (
-    BLOCK_OF, BODY_A, BODY_B, DEPENDENT, EQUATION, G, GAMMA, INVOLVED, KIND, STEP, V)
+    BLOCK_OF, BODY_A, BODY_B, G, GAMMA, KIND, STEP, V)
 from rbd_ros.kernels.loops.closed_loops import (
-    add_equations, change_of_motion, DISTANCE, frame, parts, point_change, point_velocity,
-    reflect_all, relative, solve_block, turned, unit, write_map, ZERO6)
+    add_equations, change_of_motion, column_of_G, dependent_of, DISTANCE, equations_of, frame,
+    involved_of, parts, point_change, point_velocity, reflect_all, relative, solve_block, turned,
+    unit, write_map, ZERO6)
 from rbd_ros.kernels.tree.layout import load3, load33, load6, parent, R_, r_, slot, store6
 from rbd_ros.kernels.tree.traversal import forward_pass, S_, SDOT_, world_joint_motion
 from rbd_ros.kernels.tree.vectors import (
@@ -142,7 +143,7 @@ def solve_change(robot, p, block, rate, U, X, Y):
     The latter is along U, or along u and by time if ``rate``.
 
     """
-    for i in range(p.blocks[block, EQUATION], p.blocks[block, EQUATION + 1]):
+    for i in equations_of(p, block):
         p.X[i, 0] = 0.0
     for k in range(len(p.table)):
         if p.table[k, BLOCK_OF] == block:
@@ -167,10 +168,10 @@ def write_rate(robot, screws, p):
     order, found = p.order, p.found
     for block in range(len(p.blocks)):
         write_motions(robot, screws, p, block, found[V], T_)
-        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
-            write_changes(robot, screws, p, block, found[G + p.involved[e, 0]], None, T_, X_, Y_)
+        for e in involved_of(p, block):
+            write_changes(robot, screws, p, block, column_of_G(p, e), None, T_, X_, Y_)
             solve_change(robot, p, block, False, T_, X_, Y_)
-            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+            for k in dependent_of(p, block):
                 p.rate[k, e] = found[STEP, order[k]]
 
 
@@ -178,31 +179,29 @@ def write_rate(robot, screws, p):
 def write_block_changes(robot, screws, p, block, v, a, of_G):
     """Do `write_map_changes` for a block."""
     found, order, involved = p.found, p.order, p.involved
-    e_0, e_1 = p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]
-    d_0, d_1 = p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]
-    for k in range(d_0, d_1):
-        for e in range(e_0, e_1):
+    for k in dependent_of(p, block):
+        for e in involved_of(p, block):
             p.rate[k, e] = 0.0
-    for c in range(e_0, e_1):
-        write_motions(robot, screws, p, block, found[G + involved[c, 0]], U_)
-        for e in range(e_0, e_1):
-            write_changes(robot, screws, p, block, found[G + involved[e, 0]], None, U_, X_, Y_)
+    for c in involved_of(p, block):
+        write_motions(robot, screws, p, block, column_of_G(p, c), U_)
+        for e in involved_of(p, block):
+            write_changes(robot, screws, p, block, column_of_G(p, e), None, U_, X_, Y_)
             solve_change(robot, p, block, False, U_, X_, Y_)
-            for k in range(d_0, d_1):
+            for k in dependent_of(p, block):
                 of_G[c, k, e] = found[STEP, order[k]]
-        for k in range(d_0, d_1):
+        for k in dependent_of(p, block):
             p.of_V[k, c], p.of_A[k, c] = 0.0, 0.0
-            for e in range(e_0, e_1):
+            for e in involved_of(p, block):
                 p.of_V[k, c] += of_G[c, k, e] * v[involved[e, 0]]
                 p.of_A[k, c] += of_G[c, k, e] * a[involved[e, 0]]
                 p.rate[k, e] += of_G[c, k, e] * v[involved[c, 0]]
         clear_step(p)
-        for k in range(d_0, d_1):
+        for k in dependent_of(p, block):
             found[STEP, order[k]] = p.of_V[k, c]
         write_changes(robot, screws, p, block, found[V], found[STEP], U_, T_, W_)
         write_rates(robot, screws, p, block, found[V], found[GAMMA], found[STEP])
         solve_change(robot, p, block, True, U_, T_, W_)
-        for k in range(d_0, d_1):
+        for k in dependent_of(p, block):
             p.of_A[k, c] += found[STEP, order[k]]
 
 
@@ -236,7 +235,7 @@ def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
     for block in range(len(p.blocks)):
         write_motions(robot, screws, p, block, u, U_)
         write_changes(robot, screws, p, block, v, w, U_, T_, W_)
-        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+        for e in involved_of(p, block):
             i = involved[e, 0]
             x, x_t, x_u = found[G + i], of_t[i], of_u[i]
             write_changes(robot, screws, p, block, x, None, T_, X_, Y_)
@@ -255,5 +254,5 @@ def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
 @helper
 def take_step(p, block, x):
     """Copy the dependent entries of the row STEP."""
-    for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+    for k in dependent_of(p, block):
         x[p.order[k]] = p.found[STEP, p.order[k]]

@@ -49,6 +49,31 @@ ZERO6 = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 parts = helper(cut)
 
 
+# -- Parts of blocks. ---------------------------------------------------------------------------
+@helper
+def equations_of(p, block):
+    """Return the numbers of the equations of a block."""
+    return range(p.blocks[block, EQUATION], p.blocks[block, EQUATION + 1])
+
+
+@helper
+def dependent_of(p, block):
+    """Return the places in ``order`` of the dependent velocities of a block."""
+    return range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1])
+
+
+@helper
+def involved_of(p, block):
+    """Return the rows of ``involved`` that belong to a block."""
+    return range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1])
+
+
+@helper
+def column_of_G(p, e):
+    """Return the column of G of the velocity in a row of ``involved``."""
+    return p.found[G + p.involved[e, 0]]
+
+
 # -- Positions. ---------------------------------------------------------------------------------
 @helper
 def frame(robot, table, k, of_body):
@@ -210,10 +235,10 @@ def factor_block(p, block, is_damped):
         J[END, d] = end
         for i in range(k + 1, last):
             reflect(J, row, end, d, J, order[i])
-        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+        for e in involved_of(p, block):
             reflect(J, row, end, d, J, involved[e, 1])
         reflect(J, row, end, d, J, len(order) + 1)
-    for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+    for e in involved_of(p, block):
         inside, left, j = 0.0, 0.0, involved[e, 1]
         for i in range(start, below):
             square = J[i, j] * J[i, j]
@@ -253,8 +278,8 @@ def write_map(robot, p):
         if status == 0:
             status = wrong
         solve_block(p, block, p.J, len(p.order) + 1, p.found[STEP])
-        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
-            solve_block(p, block, p.J, p.involved[e, 1], p.found[G + p.involved[e, 0]])
+        for e in involved_of(p, block):
+            solve_block(p, block, p.J, p.involved[e, 1], column_of_G(p, e))
     report(p.found, gap, status)
     return is_closed(gap) and status == 0
 
@@ -348,9 +373,9 @@ def write_bias(robot, p):
 @helper
 def map_velocity(p, block, x, X):
     """Write the dependent entries of G x to X."""
-    for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+    for k in dependent_of(p, block):
         d, y = p.order[k], 0.0
-        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+        for e in involved_of(p, block):
             y += p.found[G + p.involved[e, 0], d] * x[p.involved[e, 0]]
         X[d] = y
 
@@ -358,13 +383,12 @@ def map_velocity(p, block, x, X):
 @helper
 def write_acceleration(p, a):
     """Write A from gamma and a; return whether it is finite."""
-    found, order, total = p.found, p.order, 0.0
-    nv = len(found) - G
-    for k in range(nv):
-        found[A, order[len(order) - nv + k]] = a[k]
+    found, total = p.found, 0.0
+    for k in range(len(p.own)):
+        found[A, p.own[k]] = a[k]
     for block in range(len(p.blocks)):
         map_velocity(p, block, a, found[A])
-    for j in range(len(order)):
+    for j in range(len(p.order)):
         found[A, j] += found[GAMMA, j]
         total += found[A, j]
     return math.isfinite(total)
@@ -374,9 +398,8 @@ def write_acceleration(p, a):
 def write_motion(robot, screws, p, v):
     """Write V and gamma; needs G and the factors of the equations."""
     found, order = p.found, p.order
-    nv = len(found) - G
-    for k in range(nv):
-        found[V, order[len(order) - nv + k]] = v[k]
+    for k in range(len(p.own)):
+        found[V, p.own[k]] = v[k]
     for block in range(len(p.blocks)):
         map_velocity(p, block, v, found[V])
     velocity_pass(robot, screws, found[V], minus_gravity(robot))
@@ -389,7 +412,7 @@ def write_motion(robot, screws, p, v):
 @helper
 def find_motion(robot, screws, p, q, v, a):
     """Do `loop_motion`; a may be None for zero."""
-    nv = len(p.found) - G
+    nv = len(p.own)
     if not (fits(robot, q, None) and len(v) == nv and (a is None or len(a) == nv)):
         report(p.found, 0.0, LENGTH)
         return False
@@ -416,7 +439,7 @@ def minus_inverse(loops, unit, inverse):
     p = parts(loops)
     unit[:], inverse[:] = 0.0, 0.0
     for block in range(len(p.blocks)):
-        for j in range(p.blocks[block, EQUATION], p.blocks[block, EQUATION + 1]):
+        for j in equations_of(p, block):
             unit[j, j] = 1.0
             reflect_all(p, block, unit, j)
             solve_block(p, block, unit, j, inverse[j])

@@ -15,10 +15,10 @@ from rbd_ros.kernels.articulated_bodies import prescribe_none
 from rbd_ros.kernels.derivatives.newton_euler_derivatives import (
     hybrid_dynamics_derivatives, inverse_dynamics_derivatives)
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.loops.arrays import (
-    A, DEPENDENT, G, INVOLVED, TORQUES, V)
+from rbd_ros.kernels.loops.arrays import A, TORQUES, V
 from rbd_ros.kernels.loops.changes import write_map_changes
-from rbd_ros.kernels.loops.closed_loops import find_motion, parts, write_acceleration
+from rbd_ros.kernels.loops.closed_loops import (
+    dependent_of, find_motion, involved_of, parts, write_acceleration)
 from rbd_ros.kernels.loops.dynamics import (
     map_columns, map_rows, solve_given, tree_torques)
 
@@ -29,10 +29,10 @@ def add_changes_of_motion(p, D):
     n = len(p.order)
     for i in range(n):
         for block in range(len(p.blocks)):
-            for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+            for e in involved_of(p, block):
                 j = p.involved[e, 1]
                 x, y = D[i, j], D[i, n + j]
-                for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                for k in dependent_of(p, block):
                     d, of_V = p.order[k], p.of_V[k, e]
                     x += of_V * D[i, n + d] + p.of_A[k, e] * D[i, 2 * n + d]
                     y += (p.rate[k, e] + of_V) * D[i, 2 * n + d]
@@ -48,8 +48,8 @@ def write_torque_derivatives(robot, screws, p, q, v, a, D, of_G, derivatives):
     unconstrained robot.
 
     """
-    found, order, blocks = p.found, p.order, p.blocks
-    n, nv, total = len(order), len(found) - G, 0.0
+    found, order = p.found, p.order
+    n, nv, total = len(order), len(p.own), 0.0
     write_map_changes(robot, screws, p, v, a, of_G)
     # Entries that the map has written are not zero any more.
     D[:] = 0.0
@@ -61,13 +61,12 @@ def write_torque_derivatives(robot, screws, p, q, v, a, D, of_G, derivatives):
     for part in range(3):
         for i in range(nv):
             for j in range(nv):
-                derivatives[i, part * nv + j] = D[order[n - nv + i],
-                                                  part * n + order[n - nv + j]]
-    for block in range(len(blocks)):
-        for c in range(blocks[block, INVOLVED], blocks[block, INVOLVED + 1]):
-            for e in range(blocks[block, INVOLVED], blocks[block, INVOLVED + 1]):
+                derivatives[i, part * nv + j] = D[p.own[i], part * n + p.own[j]]
+    for block in range(len(p.blocks)):
+        for c in involved_of(p, block):
+            for e in involved_of(p, block):
                 i, j = p.involved[c, 0], p.involved[e, 0]
-                for k in range(blocks[block, DEPENDENT], blocks[block, DEPENDENT + 1]):
+                for k in dependent_of(p, block):
                     derivatives[i, j] += of_G[e, k, c] * found[TORQUES, order[k]]
                 total += derivatives[i, j]
     return fine and math.isfinite(total)

@@ -20,10 +20,10 @@ from rbd_ros.kernels.composite_bodies import composite_bodies, write_mass_matrix
 from rbd_ros.kernels.coupled_dynamics import complete, F_, store_force
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.loops.arrays import (
-    A, BIAS, DEPENDENT, FOUND_A, G, GAMMA, INVOLVED, NOT_SOLVED, TAU, TORQUES, V)
+    A, BIAS, FOUND_A, GAMMA, NOT_SOLVED, TAU, TORQUES, V)
 from rbd_ros.kernels.loops.changes import write_rate
 from rbd_ros.kernels.loops.closed_loops import (
-    find_motion, parts, report, write_acceleration, ZERO6)
+    column_of_G, dependent_of, find_motion, involved_of, parts, report, write_acceleration, ZERO6)
 from rbd_ros.kernels.tree.coordinates import coordinate
 from rbd_ros.kernels.tree.layout import (
     ARMATURE, BLOCK, constant, count, end, GROUND, LANES, load3, load33, load6, parent, R_, r_,
@@ -39,10 +39,10 @@ def map_columns(X, first, rows, p):
     """Replace X, from column ``first``, by X G, in the columns of independent velocities."""
     for i in range(rows):
         for block in range(len(p.blocks)):
-            for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
-                j, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
+            for e in involved_of(p, block):
+                j, g = first + p.involved[e, 1], column_of_G(p, e)
                 x = X[i, j]
-                for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+                for k in dependent_of(p, block):
                     x += g[p.order[k]] * X[i, first + p.order[k]]
                 X[i, j] = x
 
@@ -51,9 +51,9 @@ def map_columns(X, first, rows, p):
 def map_rows(X, first, columns, p):
     """Replace X, from row ``first``, by G^T X, in the rows of independent velocities."""
     for block in range(len(p.blocks)):
-        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
-            i, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
-            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+        for e in involved_of(p, block):
+            i, g = first + p.involved[e, 1], column_of_G(p, e)
+            for k in dependent_of(p, block):
                 d = p.order[k]
                 for j in range(columns):
                     X[i, j] += g[d] * X[first + d, j]
@@ -62,25 +62,21 @@ def map_rows(X, first, columns, p):
 @helper
 def write_torques(p, tau):
     """Write G^T x for the torques x of the tree."""
-    found, x = p.found, p.found[TORQUES]
-    nv = len(found) - G
-    for k in range(nv):
-        tau[k] = x[p.order[len(p.order) - nv + k]]
+    x = p.found[TORQUES]
+    for k in range(len(p.own)):
+        tau[k] = x[p.own[k]]
     for block in range(len(p.blocks)):
-        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
-            i = p.involved[e, 0]
-            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
-                tau[i] += found[G + i, p.order[k]] * x[p.order[k]]
+        for e in involved_of(p, block):
+            for k in dependent_of(p, block):
+                tau[p.involved[e, 0]] += column_of_G(p, e)[p.order[k]] * x[p.order[k]]
 
 
 @helper
 def write_independent(X, first, p, Y, row, column):
     """Copy the rows and columns of independent velocities of a square matrix."""
-    nv = len(p.found) - G
-    dependent = len(p.order) - nv
-    for i in range(nv):
-        for j in range(nv):
-            Y[row + i, column + j] = X[first + p.order[dependent + i], p.order[dependent + j]]
+    for i in range(len(p.own)):
+        for j in range(len(p.own)):
+            Y[row + i, column + j] = X[first + p.own[i], p.own[j]]
 
 
 # -- Inverse, forward and hybrid dynamics. ------------------------------------------------------
@@ -135,30 +131,29 @@ def closed_inverse_dynamics(robot, screws, loops, q, v, a):
 @helper
 def write_own_matrix(p, tree_M):
     """Write G^T M G for that of the tree."""
-    own, GtM, order, blocks, n = p.M, p.GtM, p.order, p.blocks, len(p.order)
-    nv = len(p.found) - G
+    own, GtM, order = p.M, p.GtM, p.order
     write_independent(tree_M, 0, p, own, 0, 0)
-    for block in range(len(blocks)):
-        for e in range(blocks[block, INVOLVED], blocks[block, INVOLVED + 1]):
-            j, g = p.involved[e, 1], p.found[G + p.involved[e, 0]]
-            for i in range(n):
+    for block in range(len(p.blocks)):
+        for e in involved_of(p, block):
+            j, g = p.involved[e, 1], column_of_G(p, e)
+            for i in range(len(order)):
                 GtM[e, i] = tree_M[j, i]
-            for k in range(blocks[block, DEPENDENT], blocks[block, DEPENDENT + 1]):
+            for k in dependent_of(p, block):
                 d = order[k]
-                for i in range(n):
+                for i in range(len(order)):
                     GtM[e, i] += g[d] * tree_M[d, i]
     for e in range(len(p.involved)):
-        for i in range(nv):
-            own[i, p.involved[e, 0]] = GtM[e, order[n - nv + i]]
+        for i in range(len(p.own)):
+            own[i, p.involved[e, 0]] = GtM[e, p.own[i]]
     for e in range(len(p.involved)):
-        for i in range(nv):
-            own[p.involved[e, 0], i] = GtM[e, order[n - nv + i]]
-    for block in range(len(blocks)):
-        for f in range(blocks[block, INVOLVED], blocks[block, INVOLVED + 1]):
-            i, g = p.involved[f, 0], p.found[G + p.involved[f, 0]]
+        for i in range(len(p.own)):
+            own[p.involved[e, 0], i] = GtM[e, p.own[i]]
+    for block in range(len(p.blocks)):
+        for f in involved_of(p, block):
+            i, g = p.involved[f, 0], column_of_G(p, f)
             for e in range(len(p.involved)):
                 x = 0.0
-                for k in range(blocks[block, DEPENDENT], blocks[block, DEPENDENT + 1]):
+                for k in dependent_of(p, block):
                     x += GtM[e, order[k]] * g[order[k]]
                 own[p.involved[e, 0], i] += x
 
@@ -171,7 +166,7 @@ def solve_motion(robot, screws, p, factor, q, v, a, tau):
     ``factor`` has the elimination table and a buffer for L, as matrix and as lanes.
 
     """
-    found, nv, (table, L, L_lanes), total = p.found, len(p.M), factor, 0.0
+    found, (table, L, L_lanes), total = p.found, factor, 0.0
     if not (find_motion(robot, screws, p, q, v, None) and write_acceleration(p, a)
             and tree_torques(robot, screws, p, found[A], True)):
         return False
@@ -182,7 +177,7 @@ def solve_motion(robot, screws, p, factor, q, v, a, tau):
     if status != 0:
         report(found, 0.0, NOT_SOLVED + status)
         return False
-    for k in range(nv):
+    for k in range(len(p.own)):
         total += a[k] + tau[k]
     return math.isfinite(total)
 
@@ -202,7 +197,7 @@ def solve_given(robot, screws, p, factor, q, v, a, tau, prescribed, all_a, all_t
 def closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, q, v, tau):
     """Solve M a + b = tau for a, the row FOUND_A of ``found``."""
     p = parts(loops)
-    if len(tau) != len(p.M):
+    if len(tau) != len(p.own):
         return False
     p.found[FOUND_A, :] = 0.0
     return solve_motion(robot, screws, p, (table, L, L_lanes), q, v, p.found[FOUND_A], tau)
@@ -229,7 +224,7 @@ def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
     """
     p = parts(loops)
     order, found = p.order, p.found
-    n, nv = len(order), len(found) - G
+    n, nv = len(order), len(p.own)
     if not find_motion(robot, screws, p, q, v, None):
         return False
     write_rate(robot, screws, p)
@@ -242,9 +237,9 @@ def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
             tree_terms[coriolis, i] += tree_terms[i, order[k]] * found[GAMMA, order[k]]
     map_columns(tree_terms, 0, 2 * n + 5, p)
     for block in range(len(p.blocks)):
-        for e in range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1]):
+        for e in involved_of(p, block):
             j = p.involved[e, 1]
-            for k in range(p.blocks[block, DEPENDENT], p.blocks[block, DEPENDENT + 1]):
+            for k in dependent_of(p, block):
                 for i in range(n):
                     tree_terms[n + i, j] += p.rate[k, e] * tree_terms[i, order[k]]
     map_rows(tree_terms, 0, n, p)
@@ -253,7 +248,7 @@ def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
     write_independent(tree_terms, n, p, terms, nv, 0)
     for row in range(5):
         for j in range(nv):
-            terms[2 * nv + row, j] = tree_terms[gravity + row, order[n - nv + j]]
+            terms[2 * nv + row, j] = tree_terms[gravity + row, p.own[j]]
     for k in range(3):
         terms[2 * nv + 5, k] = tree_terms[2 * n + 5, k]
     return fine

@@ -43,22 +43,17 @@ def close_samples(robot, screws, loops, first, stride, samples):
 
     """
     p = parts(loops)
-    found, order = p.found, p.order
-    nv = len(found) - G
-    dependent = len(order) - nv
+    dependent = p.order[:len(p.order) - len(p.own)]
     for row in range(first, len(samples)):
-        x = samples[row]
-        for k in range(nv):
-            step = x[order[dependent + k]] - samples[row - 1, order[dependent + k]]
-            if not abs(step) <= stride:
+        x, before = samples[row], samples[row - 1]
+        for j in p.own:
+            if not abs(x[j] - before[j]) <= stride:
                 return row
-        for i in range(dependent):
-            x[order[i]] = samples[row - 1, order[i]]
-        if row > first:
-            for k in range(nv):
-                j = order[dependent + k]
-                for i in range(dependent):
-                    x[order[i]] += found[G + k, order[i]] * (x[j] - samples[row - 1, j])
+        for i in dependent:
+            x[i] = before[i]
+            if row > first:
+                for k in range(len(p.own)):
+                    x[i] += p.found[G + k, i] * (x[p.own[k]] - before[p.own[k]])
         if not close_by_newton(robot, screws, p, x):
             return row
     return len(samples)
