@@ -3,8 +3,8 @@
 """
 Workspaces of robots with closed loops.
 
-Torques map as G^T tau_tree, M as G^T M_tree G; other results need the rate of G, dG/dt, and its
-derivatives along the independent coordinates, too.
+Most methods run that of the tree and map its results as their declarations say; those written out
+here have kernels of their own, or solve for accelerations.
 
 """
 
@@ -49,20 +49,25 @@ def buffers(loops: Loops) -> Buffers:
 class ClosedMethods(JointMotion):
     """The methods of `rbd_ros.Workspace` for closed loops; each runs that of the open ``tree``."""
 
+    _hybrid = staticmethod(dynamics.closed_hybrid_dynamics)
+    _hybrid_derivatives = staticmethod(loop_derivatives.closed_hybrid_derivatives)
+
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
         super().__init__(model, tree, fresh=fresh)
         self._tau, self._a = (self._found[k, :model.nv] for k in (arrays.TAU,
                                                                   arrays.FOUND_A))
         self._buffers = buffers(self._loops)
         self._solver = *self._table, *self._kept(scratch.factor)
-        self._unknowns = np.zeros(self._nv), np.zeros(self._nv)
+
+    def _buffers_of_derivatives(self) -> tuple[np.ndarray, ...]:
+        return *self._buffers.derivatives, *super()._buffers_of_derivatives()
 
     def _derivative_arrays(self) -> tuple[np.ndarray, ...]:
         """Return the buffers of `closed_forward_derivatives_states`."""
-        rows, _, _, path = self._kept(scratch.derivatives_and_factor)
         X, lanes, _ = self._kept(scratch.unknown_derivatives)
-        return (*self._solver, *self._buffers.derivatives, rows, path,
-                self._kept(scratch.none_prescribed), self._zeros, *self._unknowns, X, lanes)
+        return (*self._solver, *self._buffers_of_derivatives(),
+                self._kept(scratch.none_prescribed), self._zeros, *self._kept(scratch.unknowns), X,
+                lanes)
 
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any],
@@ -112,8 +117,7 @@ class ClosedMethods(JointMotion):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.inverse_dynamics(q, v, a)
-        if not dynamics.closed_inverse_dynamics(
-                *self._table, q, v, a):
+        if not dynamics.closed_inverse_dynamics(*self._table, q, v, a):
             self._explain(q=q, v=v, a=a)
         return self._tau
 
@@ -121,31 +125,18 @@ class ClosedMethods(JointMotion):
         q, v, a = split_motion(self.model, motion)
         return self.inverse_dynamics(q, v, a)
 
-    def hybrid_dynamics(
-            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
-            *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
-        if external_wrenches is not None:
-            with self._wrenches(external_wrenches):
-                return self.hybrid_dynamics(q, v, a, tau, prescribed)
-        found = np.empty(self._nv), np.empty(self._nv)
-        if not dynamics.closed_hybrid_dynamics(
-                *self._solver, q, v, a, tau,
-                self._mask(prescribed), *found):
-            self._explain_solution(q, v, a, tau, prescribed)
-        return found
-
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
-        if not dynamics.closed_forward_dynamics(
-                *self._solver, q, v, tau):
-            self._explain_solution(q, v, self._zeros, tau, self._kept(scratch.none_prescribed))
+        if not dynamics.closed_forward_dynamics(*self._solver, q, v, tau):
+            self._explain_accelerations(q, v, self._zeros, tau,
+                                        self._kept(scratch.none_prescribed))
         return self._a
 
-    def _explain_solution(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-                          prescribed: ArrayLike) -> NoReturn:
+    def _explain_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                               tau: ArrayLike, prescribed: ArrayLike) -> NoReturn:
         """Raise the error for accelerations that could not be computed."""
         status = int(self._found[1, -1]) - arrays.NOT_SOLVED
         self._found[1, -1] = 0.0    # Arguments that cannot be converted leave it as it is.
@@ -170,37 +161,6 @@ class ClosedMethods(JointMotion):
         if not loop_derivatives.closed_inverse_dynamics_derivatives(
                 *self._table, q, v, a, *self._buffers.derivatives, rows):
             self._explain(q=q, v=v, a=a)
-        return derivatives
-
-    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                                     external_wrenches: Wrenches | None = None) -> Derivatives:
-        if external_wrenches is not None:
-            with self._wrenches(external_wrenches):
-                return self.forward_dynamics_derivatives(q, v, tau)
-        nothing = self._kept(scratch.none_prescribed)
-        return self._differentiate_unknowns(q, v, self._zeros, tau, nothing, *self._unknowns)
-
-    def hybrid_dynamics_derivatives(
-            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
-            *, external_wrenches: Wrenches | None = None
-            ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
-        if external_wrenches is not None:
-            with self._wrenches(external_wrenches):
-                return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
-        found = np.empty(self._nv), np.empty(self._nv)
-        return self._differentiate_unknowns(q, v, a, tau, self._mask(prescribed), *found), *found
-
-    def _differentiate_unknowns(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-                                prescribed: np.ndarray, all_a: np.ndarray,
-                                all_tau: np.ndarray) -> Derivatives:
-        """Do `hybrid_dynamics_derivatives`; write accelerations and torques to the last two."""
-        X, lanes, derivatives = self._result(scratch.unknown_derivatives)
-        rows, _, _, path = self._kept(scratch.derivatives_and_factor)
-        if not loop_derivatives.closed_hybrid_derivatives(
-                *self._solver, *self._buffers.derivatives, rows, path,
-                q, v, a, tau, prescribed, all_a, all_tau,
-                X, lanes):
-            self._explain_solution(q, v, a, tau, prescribed)
         return derivatives
 
     def inverse_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,

@@ -7,6 +7,7 @@ All others are those of `rbd_ros.Workspace`, whose kernels add up what such join
 
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 from rbd_ros.kernels.coupled_dynamics import (
     coupled_forward_dynamics, coupled_hybrid_derivatives, coupled_hybrid_dynamics, solve_equations)
 from rbd_ros.model.arguments import mask, Wrenches
+from rbd_ros.model.model import Model
 from rbd_ros.workspace.body_changes import check_direction
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.results import Derivatives
@@ -26,6 +28,14 @@ class CoupledMethods(RobotArrays):
     """The methods of `rbd_ros.Workspace` that solve M a + b = tau for coupled coordinates."""
 
     _carriers = staticmethod(scratch.all_before)
+    # Kernels whose first arguments are the ``_solver``: the robot, its equations and buffers.
+    _hybrid: Callable[..., bool] = staticmethod(coupled_hybrid_dynamics)
+    _hybrid_derivatives: Callable[..., bool] = staticmethod(coupled_hybrid_derivatives)
+
+    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+        super().__init__(model, fresh=fresh)
+        self._solver: tuple[Any, ...] = (self.robot, self._screws,
+                                         *self._kept(scratch.equations_of_motion))
 
     def _prescribe(self, prescribed: ArrayLike) -> None:
         table, marks = self._kept(scratch.elimination_table)
@@ -36,9 +46,7 @@ class CoupledMethods(RobotArrays):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
-        if not coupled_forward_dynamics(
-                self.robot, self._screws, *self._kept(scratch.equations_of_motion), q, v, self._a,
-                tau):
+        if not coupled_forward_dynamics(*self._solver, q, v, self._a, tau):
             self._explain_accelerations(q, v, self._zeros, tau,
                                         self._kept(scratch.none_prescribed))
         return self._a
@@ -50,17 +58,18 @@ class CoupledMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.hybrid_dynamics(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
-        if not coupled_hybrid_dynamics(
-                self.robot, self._screws, *self._kept(scratch.equations_of_motion), q, v, a, tau,
-                self._mask(prescribed), *found):
+        if not self._hybrid(*self._solver, q, v, a, tau, self._mask(prescribed), *found):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return found
 
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
-        return self.hybrid_dynamics_derivatives(
+        if external_wrenches is not None:
+            with self._wrenches(external_wrenches):
+                return self.forward_dynamics_derivatives(q, v, tau)
+        return self._differentiate_unknowns(
             q, v, self._zeros, tau, self._kept(scratch.none_prescribed),
-            external_wrenches=external_wrenches)[0]
+            *self._kept(scratch.unknowns))
 
     def hybrid_dynamics_derivatives(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
@@ -69,14 +78,22 @@ class CoupledMethods(RobotArrays):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
-        X, lanes, derivatives = self._result(scratch.unknown_derivatives)
-        rows, _, _, path = self._kept(scratch.derivatives_and_factor)
         found = np.empty(self._nv), np.empty(self._nv)
-        if not coupled_hybrid_derivatives(
-                self.robot, self._screws, *self._kept(scratch.equations_of_motion), rows, path, q,
-                v, a, tau, self._mask(prescribed), *found, X, lanes):
+        return self._differentiate_unknowns(q, v, a, tau, self._mask(prescribed), *found), *found
+
+    def _buffers_of_derivatives(self) -> tuple[np.ndarray, ...]:
+        rows, _, _, path = self._kept(scratch.derivatives_and_factor)
+        return rows, path
+
+    def _differentiate_unknowns(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+                                prescribed: np.ndarray, all_a: np.ndarray,
+                                all_tau: np.ndarray) -> Derivatives:
+        """Do `hybrid_dynamics_derivatives`; write accelerations and torques to the last two."""
+        X, lanes, derivatives = self._result(scratch.unknown_derivatives)
+        if not self._hybrid_derivatives(*self._solver, *self._buffers_of_derivatives(), q, v, a,
+                                        tau, prescribed, all_a, all_tau, X, lanes):
             self._explain_accelerations(q, v, a, tau, prescribed)
-        return derivatives, *found
+        return derivatives
 
     def hybrid_dynamics_derivative(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
