@@ -29,8 +29,8 @@ from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate, coordinat
 from rbd_ros.kernels.tree.joints import is_free
 from rbd_ros.kernels.tree.layout import (
     add_columns, ARMATURE, BLOCK, block_end, constant, constant3, count, end, fits, GRAVITY,
-    GROUND, LANES, load3, load33, load6, load_inertia, parent, R_, SCRATCH, slot, store3, store33,
-    store6, velocities)
+    GROUND, LANES, load3, load33, load6, load_inertia, parent, R_, rows_of_terms, SCRATCH, slot,
+    store3, store33, store6, velocities)
 from rbd_ros.kernels.tree.traversal import (
     compose_inertias, composite_forces, forward_pass, G_, K_, p_, S_, SDOT_, V_, world_inertia)
 from rbd_ros.kernels.tree.vectors import (
@@ -45,7 +45,7 @@ Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (58, 67, 70, 73, 7
 @helper
 def write_pair(screws, terms, v, i, j, mass, upper, lower):
     """Write M_ij, M_ji, C_ij and C_ji, add C_ij v_j to (C v)_i and return C_ji v_i."""
-    C, Cv = len(v), 2 * len(v) + 1
+    C, _, Cv, _, _ = rows_of_terms(len(v))
     put_element(screws, terms, i, j, mass)
     put_element(screws, terms, j, i, mass)
     put_element(screws, terms, C + i, j, upper)
@@ -108,7 +108,7 @@ def write_mass_column(robot, screws, M, b, j, F2):
 @helper
 def write_pairs(robot, screws, terms, v, b, j, F2):
     """Write M and C of body b, coordinate j, with all that carry it, and (C v)_j; return that."""
-    C, Cv = len(v), 2 * len(v) + 1
+    C, _, Cv, _, _ = rows_of_terms(len(v))
     F1, F3 = load6(robot, b, F1_), load3(robot, b, F3_)
     own = dot6(load6(robot, b, S_), F1)
     put_element(screws, terms, C + j, j, own)
@@ -141,7 +141,7 @@ def composite_recursion(robot, screws, q, v, terms):
     if not fits(robot, q, v):
         return False
     nv = velocities(robot)
-    g, Cv, J_com, com = 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5
+    _, g, Cv, J_com, com = rows_of_terms(nv)
     clear_matrix(screws, terms)
 
     # Root to leaves: poses, columns S and twists V.                                [K (34)-(36)]

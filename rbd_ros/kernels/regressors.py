@@ -46,7 +46,7 @@ from rbd_ros.kernels.tree.layout import (
     constant3, count, fits, GRAVITY, GROUND, load3, load33, load6, parent, R_, r_, SCREWS, slot,
     store6)
 from rbd_ros.kernels.tree.traversal import (
-    A_, forward_pass, minus_gravity, S_, V_, WORLD_COLUMNS, world_joint_motion)
+    A_, forward_pass, joint_motion_at, minus_gravity, S_, V_, WORLD_COLUMNS, write_motions)
 from rbd_ros.kernels.tree.vectors import (
     ad, add, add6, compose, cross, dot, row33, scale, scale6, sub, sub6, to_child, unrotate,
     write_row3)
@@ -166,12 +166,7 @@ def transposed_product(robot, screws, q, v, a, x, links, y):
     if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, x)):
         return False
     forward_pass(robot, screws, q, v, a, minus_gravity(robot))
-    store6(robot, GROUND, VR_, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
-    for i in range(1, count(robot)):
-        b = slot(i)
-        Sx = world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
-                                load6(robot, b, S_), x)
-        store6(robot, b, VR_, add6(load6(robot, parent(robot, b), VR_), Sx))
+    write_motions(robot, screws, x, VR_)
     total = 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
@@ -196,9 +191,7 @@ def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
     for i in range(1, count(robot)):
         b = slot(i)
         up = parent(robot, b)
-        R, r, S = load33(robot, b, R_), load3(robot, b, r_), load6(robot, b, S_)
-        Sv = world_joint_motion(robot, screws, i, R, r, S, v_r)
-        Sa = world_joint_motion(robot, screws, i, R, r, S, a_r)
+        Sv, Sa = (joint_motion_at(robot, screws, i, v_r), joint_motion_at(robot, screws, i, a_r))
         store6(robot, b, VR_, add6(load6(robot, up, VR_), Sv))
         store6(robot, b, A_, add6(add6(load6(robot, up, A_), Sa), ad(load6(robot, b, V_), Sv)))
     total = 0.0

@@ -113,6 +113,13 @@ def transposed_times(skew, B, S):
 
 
 @helper
+def forces(skew, G, B, S, S_rate):
+    """Return F1, F2 and F3, as `composite_forces` does for the Christoffel form."""
+    return (add6(inertia_times(G, S_rate), times(skew, B, S)), inertia_times(G, S),
+            transposed_times(skew, B, S))
+
+
+@helper
 def carries(robot, screws, upper, b):
     """Return whether joint `upper`, on the path from b to the root, carries b or its joint."""
     if number(robot, upper) <= number(robot, b):
@@ -197,16 +204,10 @@ def coriolis_of_carried(robot, screws, skew, by_q, by_v, far, near):
     S_h, first = load6(robot, far, S_), load6(robot, far, FIRST_)
     S, S_rate, G = load6(robot, near, S_), load6(robot, near, SDOT_), load_inertia(robot, near, G_)
     B = load_coriolis_part(robot, skew, near)
-    F1 = add6(inertia_times(G, S_rate), times(skew, B, S))
-    F2 = inertia_times(G, S)
-    F3 = transposed_times(skew, B, S)
+    F1, F2, F3 = forces(skew, G, B, S, S_rate)
     # For the change of the twist, and for unit velocity of joint h.
-    B = coriolis_part(skew, first, G)
-    gain_1 = add6(inertia_times(G, ad(first, S)), times(skew, B, S))
-    gain_3 = transposed_times(skew, B, S)
-    B = coriolis_part(skew, S_h, G)
-    unit_1 = add6(inertia_times(G, ad(S_h, S)), times(skew, B, S))
-    unit_3 = transposed_times(skew, B, S)
+    gain_1, _, gain_3 = forces(skew, G, coriolis_part(skew, first, G), S, ad(first, S))
+    unit_1, _, unit_3 = forces(skew, G, coriolis_part(skew, S_h, G), S, ad(S_h, S))
     total = 0.0
     b = near
     while b > 0:

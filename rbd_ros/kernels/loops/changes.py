@@ -21,8 +21,8 @@ from rbd_ros.kernels.loops.closed_loops import (
     add_equations, change_of_motion, column_of_G, dependent_of, DISTANCE, equations_of, frame,
     involved_of, parts, point_change, point_velocity, reflect_all, relative, solve_block, turned,
     unit, write_map, ZERO6)
-from rbd_ros.kernels.tree.layout import load3, load33, load6, parent, R_, r_, slot, store6
-from rbd_ros.kernels.tree.traversal import forward_pass, S_, SDOT_, world_joint_motion
+from rbd_ros.kernels.tree.layout import load3, load6, parent, slot, store6
+from rbd_ros.kernels.tree.traversal import forward_pass, joint_motion_at, SDOT_
 from rbd_ros.kernels.tree.vectors import (
     ad, add, add6, add_cross, dot, scale, shift, sub, sub6, unrotate)
 
@@ -45,36 +45,28 @@ def member(robot, p, row, block, X, Y):
 
 
 @helper
-def joint_motion(robot, screws, i, x):
-    """Return S x of the joint of a body."""
-    b = slot(i)
-    return world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
-                              load6(robot, b, S_), x)
-
-
-@helper
-def write_motions(robot, screws, p, block, x, X):
+def write_block_motions(robot, screws, p, block, x, X):
     """Write to column X the motions of the bodies of a block at x."""
     for row in range(len(p.members)):
         i = member(robot, p, row, block, X, X)
         if i > 0:
             b = slot(i)
             store6(robot, b, X, add6(load6(robot, parent(robot, b), X),
-                                     joint_motion(robot, screws, i, x)))
+                                     joint_motion_at(robot, screws, i, x)))
 
 
 @helper
 def write_changes(robot, screws, p, block, x, x_u, U, X, Y):
-    """Do `write_motions`, and write to Y their changes along U, where x changes by x_u or not."""
+    """Write motions at x to X, and to Y their changes along U, where x changes by x_u or not."""
     for row in range(len(p.members)):
         i = member(robot, p, row, block, X, Y)
         if i > 0:
             b = slot(i)
-            up, Sx = parent(robot, b), joint_motion(robot, screws, i, x)
+            up, Sx = parent(robot, b), joint_motion_at(robot, screws, i, x)
             store6(robot, b, X, add6(load6(robot, up, X), Sx))
             change = ad(load6(robot, b, U), Sx)
             if x_u is not None:
-                change = add6(change, joint_motion(robot, screws, i, x_u))
+                change = add6(change, joint_motion_at(robot, screws, i, x_u))
             store6(robot, b, Y, add6(load6(robot, up, Y), change))
 
 
@@ -86,8 +78,8 @@ def write_rates(robot, screws, p, block, x, x_t, x_u):
         if i > 0:
             b = slot(i)
             up, T, U = parent(robot, b), load6(robot, b, T_), load6(robot, b, U_)
-            Sx, Sx_t = joint_motion(robot, screws, i, x), joint_motion(robot, screws, i, x_t)
-            Sx_u = add6(ad(U, Sx), joint_motion(robot, screws, i, x_u))
+            Sx, Sx_t = joint_motion_at(robot, screws, i, x), joint_motion_at(robot, screws, i, x_t)
+            Sx_u = add6(ad(U, Sx), joint_motion_at(robot, screws, i, x_u))
             store6(robot, b, A_, add6(load6(robot, up, A_), add6(ad(T, Sx), Sx_t)))
             change = add6(ad(load6(robot, b, W_), Sx), add6(ad(T, Sx_u), ad(U, Sx_t)))
             store6(robot, b, D_, add6(load6(robot, up, D_), change))
@@ -167,7 +159,7 @@ def write_rate(robot, screws, p):
     """Write the dependent rows of dG/dt at the velocity V."""
     order, found = p.order, p.found
     for block in range(len(p.blocks)):
-        write_motions(robot, screws, p, block, found[V], T_)
+        write_block_motions(robot, screws, p, block, found[V], T_)
         for e in involved_of(p, block):
             write_changes(robot, screws, p, block, column_of_G(p, e), None, T_, X_, Y_)
             solve_change(robot, p, block, False, T_, X_, Y_)
@@ -183,7 +175,7 @@ def write_block_changes(robot, screws, p, block, v, a, of_G):
         for e in involved_of(p, block):
             p.rate[k, e] = 0.0
     for c in involved_of(p, block):
-        write_motions(robot, screws, p, block, column_of_G(p, c), U_)
+        write_block_motions(robot, screws, p, block, column_of_G(p, c), U_)
         for e in involved_of(p, block):
             write_changes(robot, screws, p, block, column_of_G(p, e), None, U_, X_, Y_)
             solve_change(robot, p, block, False, U_, X_, Y_)
@@ -233,7 +225,7 @@ def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
     found, involved = p.found, p.involved
     clear_step(p)
     for block in range(len(p.blocks)):
-        write_motions(robot, screws, p, block, u, U_)
+        write_block_motions(robot, screws, p, block, u, U_)
         write_changes(robot, screws, p, block, v, w, U_, T_, W_)
         for e in involved_of(p, block):
             i = involved[e, 0]

@@ -39,7 +39,7 @@ from rbd_ros.kernels.tree.coordinates import coordinate_at
 from rbd_ros.kernels.tree.layout import (
     count, fits, GROUND, load3, load33, load6, parent, R_, r_, slot, store6)
 from rbd_ros.kernels.tree.traversal import (
-    A_, forward_pass, minus_gravity, S_, V_, world_joint_motion, world_pose)
+    A_, forward_pass, joint_motion_at, minus_gravity, S_, V_, world_pose)
 from rbd_ros.kernels.tree.vectors import (
     ad, add6, add_cross, compose, dot, row3, row33, scale, shift, sub, sub6, transpose, unrotate)
 
@@ -304,8 +304,7 @@ def velocity_pass(robot, screws, x, A_0):
     for i in range(1, count(robot)):
         b = slot(i)
         up = parent(robot, b)
-        Sx = world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
-                                load6(robot, b, S_), x)
+        Sx = joint_motion_at(robot, screws, i, x)
         twist = add6(load6(robot, up, V_), Sx)
         store6(robot, b, V_, twist)
         store6(robot, b, A_, add6(load6(robot, up, A_), ad(twist, Sx)))

@@ -23,13 +23,12 @@ from rbd_ros.kernels.loops.arrays import (
     A, BIAS, FOUND_A, GAMMA, NOT_SOLVED, TAU, TORQUES, V)
 from rbd_ros.kernels.loops.changes import write_rate
 from rbd_ros.kernels.loops.closed_loops import (
-    column_of_G, dependent_of, find_motion, involved_of, parts, report, write_acceleration, ZERO6)
+    column_of_G, dependent_of, find_motion, involved_of, parts, report, write_acceleration)
 from rbd_ros.kernels.tree.coordinates import coordinate
 from rbd_ros.kernels.tree.layout import (
-    ARMATURE, BLOCK, constant, count, end, GROUND, LANES, load3, load33, load6, parent, R_, r_,
-    slot, store6)
+    ARMATURE, BLOCK, constant, count, end, LANES, load6, rows_of_terms, slot)
 from rbd_ros.kernels.tree.traversal import (
-    A_, accumulate_to_root, G_, S_, SDOT_, world_joint_motion)
+    A_, accumulate_to_root, G_, S_, SDOT_, write_motions)
 from rbd_ros.kernels.tree.vectors import add6, dot6
 
 
@@ -83,12 +82,7 @@ def write_independent(X, first, p, Y, row, column):
 @helper
 def write_forces(robot, screws, a, with_inertias):
     """Add the accelerations a to A_, and write F_, and G_ if ``with_inertias``."""
-    store6(robot, GROUND, SDOT_, ZERO6)
-    for i in range(1, count(robot)):
-        b = slot(i)
-        Sa = world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
-                                load6(robot, b, S_), a)
-        store6(robot, b, SDOT_, add6(load6(robot, parent(robot, b), SDOT_), Sa))
+    write_motions(robot, screws, a, SDOT_)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             store_force(robot, b, add6(load6(robot, b, A_), load6(robot, b, SDOT_)), with_inertias)
@@ -231,24 +225,25 @@ def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
     # Entries that the map has written are not zero any more.
     tree_terms[:] = 0.0
     fine = composite_bodies(robot, screws, q, found[V, :n], tree_terms)
-    gravity, coriolis = 2 * n, 2 * n + 1
+    C, g, Cv, _, com = rows_of_terms(n)
+    own_C, own_g, _, _, own_com = rows_of_terms(nv)
     for i in range(n):
         for k in range(n - nv):
-            tree_terms[coriolis, i] += tree_terms[i, order[k]] * found[GAMMA, order[k]]
-    map_columns(tree_terms, 0, 2 * n + 5, p)
+            tree_terms[Cv, i] += tree_terms[i, order[k]] * found[GAMMA, order[k]]
+    map_columns(tree_terms, 0, com, p)
     for block in range(len(p.blocks)):
         for e in involved_of(p, block):
             j = p.involved[e, 1]
             for k in dependent_of(p, block):
                 for i in range(n):
-                    tree_terms[n + i, j] += p.rate[k, e] * tree_terms[i, order[k]]
+                    tree_terms[C + i, j] += p.rate[k, e] * tree_terms[i, order[k]]
     map_rows(tree_terms, 0, n, p)
-    map_rows(tree_terms, n, n, p)
+    map_rows(tree_terms, C, n, p)
     write_independent(tree_terms, 0, p, terms, 0, 0)
-    write_independent(tree_terms, n, p, terms, nv, 0)
-    for row in range(5):
+    write_independent(tree_terms, C, p, terms, own_C, 0)
+    for row in range(own_com - own_g):
         for j in range(nv):
-            terms[2 * nv + row, j] = tree_terms[gravity + row, p.own[j]]
+            terms[own_g + row, j] = tree_terms[g + row, p.own[j]]
     for k in range(3):
-        terms[2 * nv + 5, k] = tree_terms[2 * n + 5, k]
+        terms[own_com, k] = tree_terms[com, k]
     return fine

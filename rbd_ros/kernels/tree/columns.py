@@ -50,3 +50,8 @@ FOLLOW = 3       # fixed to its parent
 # for ball and free joints if every joint is a screw with one entry of q; with results that are
 # sums over joints if some share a coordinate, as mimics do.
 SCREWS, ANY_JOINTS, SHARING_SCREWS, SHARING_JOINTS = 1, None, 1.0, True
+
+
+def rows_of_terms(nv):
+    """Return the first rows of C, g, C v, the Jacobian of the centre of mass and that, below M."""
+    return nv, 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5

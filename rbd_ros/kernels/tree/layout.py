@@ -36,11 +36,14 @@ the columns of one body are adjacent. See `rbd_ros.kernels.lanes.lanes`.
 import numpy as np
 from rbd_ros.kernels.jit.compiled import helper
 from rbd_ros.kernels.lanes.lanes import constants_of, entry, set_entry, vectorized, work_of
+from rbd_ros.kernels.tree import columns
 # Kernels import columns from here.
 from rbd_ros.kernels.tree.columns import (    # noqa: F401
     ARMATURE, AXIS, BALL, BLOCK, BRANCHES, COLUMNS, CONSTANTS, COS_, FOLLOW, FREE, GRAVITY,
     GROUND, INERTIA, KIND, LANES, NUMBER, PARENT, POSITION, PRESCRIBED, Q, R_, r_, ROTATION,
     SCRATCH, SCREW, SCREWS, SIN_, SLID_, SLIDE, TURN, VELOCITY, WRENCH)
+
+rows_of_terms = helper(columns.rows_of_terms)
 
 
 @helper

@@ -199,6 +199,24 @@ def world_joint_motion(robot, screws, i, R, r, S, v):
 
 
 @helper
+def joint_motion_at(robot, screws, i, x):
+    """Return S x of the joint of a body whose pose and columns are known."""
+    b = slot(i)
+    return world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
+                              load6(robot, b, S_), x)
+
+
+@helper
+def write_motions(robot, screws, x, column):
+    """Write to a column the motion of every body at the velocities x, given poses and columns."""
+    store6(robot, GROUND, column, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    for i in range(1, count(robot)):
+        b = slot(i)
+        store6(robot, b, column, add6(load6(robot, parent(robot, b), column),
+                                      joint_motion_at(robot, screws, i, x)))
+
+
+@helper
 def minus_gravity(robot):
     """Return a_0 = (0, -g), the acceleration of the ground that is equivalent to gravity."""
     return ((0.0, 0.0, 0.0), scale(-1.0, constant3(robot, GROUND, GRAVITY)))

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from rbd_ros.kernels.tree.columns import rows_of_terms
 from rbd_ros.model.arguments import choice
 
 Frame: TypeAlias = Literal['body', 'world-aligned']
@@ -102,10 +103,10 @@ def layout_of(shape: tuple[int, int], places: Sequence[tuple[slice | int, ...]])
 @lru_cache
 def term_layout(nv: int) -> Layout:
     """Return how `composite_bodies` writes the `DynamicsTerms` of nv velocities."""
-    width = slice(nv)
-    return layout_of((2 * nv + 6, max(nv, 3)), (
-        (slice(nv), width), (slice(nv, 2 * nv), width), (2 * nv, width), (2 * nv + 1, width),
-        (slice(2 * nv + 2, 2 * nv + 5), width), (2 * nv + 5, slice(3))))
+    width, (C, g, Cv, J_com, com) = slice(nv), rows_of_terms(nv)
+    return layout_of((com + 1, max(nv, 3)), (
+        (slice(C), width), (slice(C, g), width), (g, width), (Cv, width),
+        (slice(J_com, com), width), (com, slice(3))))
 
 
 @lru_cache
