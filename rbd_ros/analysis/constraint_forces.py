@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kinematics import forward_kinematics
+from rbd_ros.model.loops import equation_rows
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
@@ -41,10 +42,10 @@ def constraint_forces(model: Model, q: ArrayLike, v: ArrayLike,
         frame a, in its axes; link a has the opposite.
 
     """
-    forces, first, wrenches = workspace_of(model).constraint_forces(q, v, a), 0, {}
-    for one in model.constraints:
-        part, first = forces[first:first + one.equations], first + one.equations
-        wrench = wrenches[one.name] = np.zeros(6)
+    forces, wrenches = workspace_of(model).constraint_forces(q, v, a), {}
+    for one, rows in equation_rows(model.constraints):
+        part, wrench = forces[rows], np.zeros(6)
+        wrenches[one.name] = wrench
         if one.kind == 'distance':
             T = forward_kinematics(model, q)
             T_a = T[model.link_index(one.link_a)] @ one.placement_a

@@ -15,7 +15,8 @@ from rbd_ros.model.arguments import check_model, number
 from rbd_ros.model.coordinates import ClosedCoordinates
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
-from rbd_ros.model.loops import check_constraint, Constraint, Loops, make_loops, with_independent
+from rbd_ros.model.loops import (
+    check_constraint, Constraint, equation_rows, Loops, make_loops, with_independent)
 from rbd_ros.model.model import build_tree, Model
 from rbd_ros.model.plausibility import NO_EFFORT, without_effort
 from rbd_ros.model.positions.closure import close_nearby, equations_and_gaps, gap_in_words
@@ -109,13 +110,12 @@ def closed_tree(tree: Model, constraints: Sequence[Constraint],
 
 def _refuse_fixed_distances(tree: Model, loops: Loops) -> None:
     """Raise ModelError if no joint moves the points of a distance apart."""
-    rng, row = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
     J = np.array([equations_and_gaps(loops, random_of_tree(tree, rng))[0] for _ in range(3)])
-    for one in loops.constraints:
-        if one.kind == 'distance' and np.abs(J[:, row]).max() <= RANK_TOLERANCE * np.abs(J).max():
+    for one, rows in equation_rows(loops.constraints):
+        if one.kind == 'distance' and np.abs(J[:, rows]).max() <= RANK_TOLERANCE * np.abs(J).max():
             raise ModelError(f"constraint '{one.name}' holds points at a distance that no joint "
                              'changes: remove it, or check its links and placements')
-        row += one.equations
 
 
 def _closed_configuration(tree: Model, loops: Loops) -> np.ndarray:

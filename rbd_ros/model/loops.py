@@ -54,6 +54,12 @@ class Constraint:
         return EQUATIONS[self.kind]
 
 
+def equation_rows(constraints: Sequence[Constraint]) -> list[tuple[Constraint, slice]]:
+    """Return each constraint with the rows of its equations."""
+    ends = np.cumsum([one.equations for one in constraints]).tolist()
+    return [(one, slice(end - one.equations, end)) for one, end in zip(constraints, ends)]
+
+
 def check_constraint(constraint: Constraint, links: Mapping[str, int]) -> Constraint:
     """Return a constraint with arrays of its own; a ModelError names what is wrong."""
     where = f"constraint '{constraint.name}'"
@@ -167,8 +173,8 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
     require_unique('constraint', [one.name for one in constraints])
     bodies = tree.robot[:, PARENT].astype(int)
     robot, slots = pack(tree.robot)
-    table, first = np.zeros((len(constraints), arrays.ROW_LENGTH)), 0
-    for row, one in zip(table, constraints):
+    table = np.zeros((len(constraints), arrays.ROW_LENGTH))
+    for row, (one, equations) in zip(table, equation_rows(constraints)):
         body_a, body_b = (tree.link_body[links[link]] for link in (one.link_a, one.link_b))
         if body_a == body_b:
             raise ModelError(f"constraint '{one.name}' joins links that are fixed to each other, "
@@ -182,12 +188,11 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
             row[column] = slots[tree.link_body[k]]
             row[column + 1:column + 13] = (*T[:3, :3].T.ravel(), *T[:3, 3])
         row[arrays.CARRIER] = slots[max(_path(bodies, body_a) & _path(bodies, body_b))]
-        row[arrays.LENGTH_M], row[arrays.FIRST] = one.length or 0.0, first
+        row[arrays.LENGTH_M], row[arrays.FIRST] = one.length or 0.0, equations.start
         row[arrays.LIMIT] = inf
-        first += one.equations
     n = int(tree.robot[0, VELOCITY])
-    return Loops(tuple(constraints), first, robot, tree.screws, table, np.arange(n), n,
-                 ((), (), ()), np.zeros(0))
+    return Loops(tuple(constraints), sum(one.equations for one in constraints), robot, tree.screws,
+                 table, np.arange(n), n, ((), (), ()), np.zeros(0))
 
 
 def _path(bodies: np.ndarray, body: int) -> set[int]:

@@ -10,7 +10,7 @@ of G in any direction is P dJ G. See `rbd_ros.kernels.loops.closed_loops`.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from rbd_ros.errors import SingularError
 from rbd_ros.kernels.loops import arrays, changes, closed_loops
 from rbd_ros.kernels.tree.columns import VELOCITY
 from rbd_ros.model.arguments import Wrenches
+from rbd_ros.model.loops import equation_rows
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import equations_and_gaps, open_loops
 from rbd_ros.workspace.base import WorkspaceBase
@@ -25,13 +26,6 @@ from rbd_ros.workspace.coupled import CoupledMethods
 
 # Share of a joint in a singular motion from which it is named.
 NAMED = 0.1
-
-
-class Changes(NamedTuple):
-    """Derivatives of G and dG/dt along the directions of all independent velocities."""
-
-    of_G: np.ndarray        # (nv, velocities of the tree, nv), the direction first
-    of_rate: np.ndarray     # of dG/dt, with v held
 
 
 class JointMotion(CoupledMethods):
@@ -48,9 +42,7 @@ class JointMotion(CoupledMethods):
         self._held = np.concatenate([
             np.arange(one.equations) + int(first) for one, first in zip(
                 loops.constraints, parts.table[:, arrays.FIRST])])
-        self._V, self._A, self._gamma = (
-            self._found[k, :n] for k in (arrays.V, arrays.A,
-                                         arrays.GAMMA))
+        self._V, self._A, self._gamma = self._found[arrays.V:arrays.GAMMA + 1, :n]
         self._G = self._found[arrays.G:, :n].T
         m = loops.rows
         self._zeros_of_tree = np.zeros(n)
@@ -74,8 +66,7 @@ class JointMotion(CoupledMethods):
 
     def _move(self, q: ArrayLike, v: ArrayLike, *a: ArrayLike) -> None:
         """Find G, V, A, where a is zero unless it is given, and gamma."""
-        if not closed_loops.loop_motion(*self._table, q, v,
-                                        *(a or (self._zeros,))):
+        if not closed_loops.loop_motion(*self._table, q, v, *(a or (self._zeros,))):
             self._explain(**dict(zip(('q', 'v', 'a'), (q, v, *a))))
 
     def _in_tree(self, q: ArrayLike, **vectors: ArrayLike) -> list[ArrayLike]:
@@ -119,11 +110,8 @@ class JointMotion(CoupledMethods):
         J = equations_and_gaps(loops, q)[0]
         motion = np.linalg.svd(J[:, dependent])[2][-1]
         moving = dependent[np.abs(motion) > NAMED]
-        named, first = [], 0
-        for one in loops.constraints:
-            if J[first:first + one.equations, moving].any():
-                named.append(f"'{one.name}'")
-            first += one.equations
+        named = [f"'{one.name}'" for one, rows in equation_rows(loops.constraints)
+                 if J[rows, moving].any()]
         raise SingularError(
             f"the loop of {' and '.join(named)} is singular here: its independent joints do not "
             f"determine {', '.join(repr(names[k]) for k in moving)}; keep away from this "
@@ -161,9 +149,9 @@ class JointMotion(CoupledMethods):
         """Return the derivatives of G along independent velocities, the direction first."""
         return np.array([self._rate_of_G(q, u) for u in self._G.T])
 
-    def _changes(self, q: ArrayLike, v: np.ndarray) -> tuple[np.ndarray, Changes]:
-        """Return dG/dt and its derivatives."""
+    def _changes(self, q: ArrayLike, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return dG/dt, and the derivatives of G and of it, with v held, the direction first."""
         of_G = self._changes_of_G(q)
         of_rate = [self._derivatives_of_G(q, self._V, u, dG @ v)[2]
                    for u, dG in zip(self._G.T, of_G)]
-        return np.tensordot(v, of_G, 1), Changes(of_G, np.array(of_rate))
+        return np.tensordot(v, of_G, 1), of_G, np.array(of_rate)

@@ -20,7 +20,7 @@ import numpy as np
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import form_doc
 from rbd_ros.workspace.memory.lanes import Outputs, States, Task
-from rbd_ros.workspace.memory.maps import Map
+from rbd_ros.workspace.memory.maps import Map, MotionMap
 from rbd_ros.workspace.workspace import workspace_of
 
 P = ParamSpec('P')
@@ -34,7 +34,7 @@ class Quantity(NamedTuple):
 
     method: Callable[..., Any]      # of `Workspace`, for trees
     doc: str                        # of the declaration, as it is written
-    maps: Sequence[Map]
+    maps: Sequence[Map | MotionMap]
     part: int | None
     kept: bool
     states: States | None
@@ -45,16 +45,17 @@ class Quantity(NamedTuple):
 QUANTITIES: dict[str, Quantity] = {}    # by name; those of imported modules
 
 
-def quantity(*maps: Map, part: int | None = None, returns: str | None = None, kept: bool = False,
-             states: States | None = None, check: Check = MappingProxyType({})
-             ) -> Callable[[Declared], Declared]:
+def quantity(*maps: Map | MotionMap, part: int | None = None, returns: str | None = None,
+             kept: bool = False, states: States | None = None,
+             check: Check = MappingProxyType({})) -> Callable[[Declared], Declared]:
     """
     Declare a quantity by decorating its method of `Workspace`, for trees.
 
     Parameters
     ----------
     *maps
-        One for each result of the method, or none if it is composed of other methods.
+        One for each result of the method or a `MotionMap` of all, or none if it is composed of
+        other methods.
     part, returns : int, str
         If the method returns more than the plain function: which of its results that returns, and
         what the documentation of the method says of its results.

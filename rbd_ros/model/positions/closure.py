@@ -17,7 +17,7 @@ from rbd_ros.errors import StateError
 from rbd_ros.kernels.loops import arrays
 from rbd_ros.kernels.loops.arrays import (
     ACCEPTED, ACCURACY, CLOSED, ITERATIONS, LONGEST_STEP, SINGULAR, STALLED)
-from rbd_ros.model.loops import Loops
+from rbd_ros.model.loops import equation_rows, Loops
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import (
     moved, quaternion_joints, random_of_tree, step_between, with_unit_quaternions)
@@ -59,10 +59,9 @@ def regular_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
 
 def gap_in_words(loops: Loops, q: np.ndarray) -> str:
     """Return which constraint is open most, and by how much."""
-    e, first, texts = equations_and_gaps(loops, q)[1], 0, []
-    for one in loops.constraints:
-        part = e[first:first + one.equations]
-        first += one.equations
+    e, texts = equations_and_gaps(loops, q)[1], []
+    for one, rows in equation_rows(loops.constraints):
+        part = e[rows]
         turns = {'weld': 3, 'revolute': 2}.get(one.kind, 0)
         shift, turn = np.linalg.norm(part[turns:]), np.linalg.norm(part[:turns])
         # Less than `ACCEPTED` is rounding.

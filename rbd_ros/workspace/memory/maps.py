@@ -138,7 +138,7 @@ def rates_by_coordinates(formula: Callable[..., Any],
     def run(w: Any, found: Sequence[np.ndarray],
             given: Mapping[str, Any]) -> Sequence[np.ndarray]:
         v, = w.check(v=given['v'])
-        G, (G_dot, changes), (by_q, by_v) = w._G, w._changes(given['q'], v), found
+        G, (G_dot, *changes), (by_q, by_v) = w._G, w._changes(given['q'], v), found
         x, y, x_by_q = terms(w._tree, {**given, 'v': w._V}, found)
         of_q, of_v = [], []
         for u, dG, dG_dot in zip(G.T, *changes):
