@@ -18,7 +18,7 @@ from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.loops.arrays import (
     BLOCK_OF, BODY_A, BODY_B, G, GAMMA, KIND, STEP, V)
 from rbd_ros.kernels.loops.closed_loops import (
-    add_equations, change_of_motion, column_of_G, dependent_of, DISTANCE, equations_of, frame,
+    add_equations, change_of_motion, dependent_of, DISTANCE, equations_of, frame,
     involved_of, parts, point_change, point_velocity, reflect_all, relative, solve_block, turned,
     unit, write_map, ZERO6)
 from rbd_ros.kernels.tree.layout import load3, load6, parent, slot, store6
@@ -161,7 +161,7 @@ def write_rate(robot, screws, p):
     for block in range(len(p.blocks)):
         write_block_motions(robot, screws, p, block, found[V], T_)
         for e in involved_of(p, block):
-            write_changes(robot, screws, p, block, column_of_G(p, e), None, T_, X_, Y_)
+            write_changes(robot, screws, p, block, p.found[G + p.involved[e, 0]], None, T_, X_, Y_)
             solve_change(robot, p, block, False, T_, X_, Y_)
             for k in dependent_of(p, block):
                 p.rate[k, e] = found[STEP, order[k]]
@@ -175,9 +175,9 @@ def write_block_changes(robot, screws, p, block, v, a, of_G):
         for e in involved_of(p, block):
             p.rate[k, e] = 0.0
     for c in involved_of(p, block):
-        write_block_motions(robot, screws, p, block, column_of_G(p, c), U_)
+        write_block_motions(robot, screws, p, block, p.found[G + p.involved[c, 0]], U_)
         for e in involved_of(p, block):
-            write_changes(robot, screws, p, block, column_of_G(p, e), None, U_, X_, Y_)
+            write_changes(robot, screws, p, block, p.found[G + p.involved[e, 0]], None, U_, X_, Y_)
             solve_change(robot, p, block, False, U_, X_, Y_)
             for k in dependent_of(p, block):
                 of_G[c, k, e] = found[STEP, order[k]]

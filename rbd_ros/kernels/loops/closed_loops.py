@@ -68,12 +68,6 @@ def involved_of(p, block):
     return range(p.blocks[block, INVOLVED], p.blocks[block, INVOLVED + 1])
 
 
-@helper
-def column_of_G(p, e):
-    """Return the column of G of the velocity in a row of ``involved``."""
-    return p.found[G + p.involved[e, 0]]
-
-
 # -- Positions. ---------------------------------------------------------------------------------
 @helper
 def frame(robot, table, k, of_body):
@@ -279,7 +273,7 @@ def write_map(robot, p):
             status = wrong
         solve_block(p, block, p.J, len(p.order) + 1, p.found[STEP])
         for e in involved_of(p, block):
-            solve_block(p, block, p.J, p.involved[e, 1], column_of_G(p, e))
+            solve_block(p, block, p.J, p.involved[e, 1], p.found[G + p.involved[e, 0]])
     report(p.found, gap, status)
     return is_closed(gap) and status == 0
 

@@ -20,10 +20,10 @@ from rbd_ros.kernels.composite_bodies import composite_bodies, write_mass_matrix
 from rbd_ros.kernels.coupled_dynamics import complete, F_, store_force
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.loops.arrays import (
-    A, BIAS, FOUND_A, GAMMA, NOT_SOLVED, TAU, TORQUES, V)
+    A, BIAS, FOUND_A, G, GAMMA, NOT_SOLVED, TAU, TORQUES, V)
 from rbd_ros.kernels.loops.changes import write_rate
 from rbd_ros.kernels.loops.closed_loops import (
-    column_of_G, dependent_of, find_motion, involved_of, parts, report, write_acceleration)
+    dependent_of, find_motion, involved_of, parts, report, write_acceleration)
 from rbd_ros.kernels.tree.coordinates import coordinate
 from rbd_ros.kernels.tree.layout import (
     ARMATURE, BLOCK, constant, count, end, LANES, load6, rows_of_terms, slot)
@@ -39,7 +39,7 @@ def map_columns(X, first, rows, p):
     for i in range(rows):
         for block in range(len(p.blocks)):
             for e in involved_of(p, block):
-                j, g = first + p.involved[e, 1], column_of_G(p, e)
+                j, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
                 x = X[i, j]
                 for k in dependent_of(p, block):
                     x += g[p.order[k]] * X[i, first + p.order[k]]
@@ -51,7 +51,7 @@ def map_rows(X, first, columns, p):
     """Replace X, from row ``first``, by G^T X, in the rows of independent velocities."""
     for block in range(len(p.blocks)):
         for e in involved_of(p, block):
-            i, g = first + p.involved[e, 1], column_of_G(p, e)
+            i, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
             for k in dependent_of(p, block):
                 d = p.order[k]
                 for j in range(columns):
@@ -67,7 +67,7 @@ def write_torques(p, tau):
     for block in range(len(p.blocks)):
         for e in involved_of(p, block):
             for k in dependent_of(p, block):
-                tau[p.involved[e, 0]] += column_of_G(p, e)[p.order[k]] * x[p.order[k]]
+                tau[p.involved[e, 0]] += p.found[G + p.involved[e, 0]][p.order[k]] * x[p.order[k]]
 
 
 @helper
@@ -129,7 +129,7 @@ def write_own_matrix(p, tree_M):
     write_independent(tree_M, 0, p, own, 0, 0)
     for block in range(len(p.blocks)):
         for e in involved_of(p, block):
-            j, g = p.involved[e, 1], column_of_G(p, e)
+            j, g = p.involved[e, 1], p.found[G + p.involved[e, 0]]
             for i in range(len(order)):
                 GtM[e, i] = tree_M[j, i]
             for k in dependent_of(p, block):
@@ -144,7 +144,7 @@ def write_own_matrix(p, tree_M):
             own[p.involved[e, 0], i] = GtM[e, p.own[i]]
     for block in range(len(p.blocks)):
         for f in involved_of(p, block):
-            i, g = p.involved[f, 0], column_of_G(p, f)
+            i, g = p.involved[f, 0], p.found[G + p.involved[f, 0]]
             for e in range(len(p.involved)):
                 x = 0.0
                 for k in dependent_of(p, block):
