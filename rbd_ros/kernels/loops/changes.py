@@ -147,6 +147,13 @@ def solve_change(robot, p, block, rate, U, X, Y):
 
 
 @helper
+def change_along(robot, screws, p, block, x, U):
+    """Write to the row STEP the change along U of a column x of G."""
+    write_changes(robot, screws, p, block, x, None, U, X_, Y_)
+    solve_change(robot, p, block, False, U, X_, Y_)
+
+
+@helper
 def clear_step(p):
     """Clear the row STEP, whose entries of independent velocities are read."""
     for j in range(len(p.order)):
@@ -161,8 +168,7 @@ def write_rate(robot, screws, p):
     for block in range(len(p.blocks)):
         write_block_motions(robot, screws, p, block, found[V], T_)
         for e in involved_of(p, block):
-            write_changes(robot, screws, p, block, p.found[G + p.involved[e, 0]], None, T_, X_, Y_)
-            solve_change(robot, p, block, False, T_, X_, Y_)
+            change_along(robot, screws, p, block, found[G + p.involved[e, 0]], T_)
             for k in dependent_of(p, block):
                 p.rate[k, e] = found[STEP, order[k]]
 
@@ -175,10 +181,9 @@ def write_block_changes(robot, screws, p, block, v, a, of_G):
         for e in involved_of(p, block):
             p.rate[k, e] = 0.0
     for c in involved_of(p, block):
-        write_block_motions(robot, screws, p, block, p.found[G + p.involved[c, 0]], U_)
+        write_block_motions(robot, screws, p, block, found[G + involved[c, 0]], U_)
         for e in involved_of(p, block):
-            write_changes(robot, screws, p, block, p.found[G + p.involved[e, 0]], None, U_, X_, Y_)
-            solve_change(robot, p, block, False, U_, X_, Y_)
+            change_along(robot, screws, p, block, found[G + involved[e, 0]], U_)
             for k in dependent_of(p, block):
                 of_G[c, k, e] = found[STEP, order[k]]
         for k in dependent_of(p, block):
@@ -230,11 +235,9 @@ def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
         for e in involved_of(p, block):
             i = involved[e, 0]
             x, x_t, x_u = found[G + i], of_t[i], of_u[i]
-            write_changes(robot, screws, p, block, x, None, T_, X_, Y_)
-            solve_change(robot, p, block, False, T_, X_, Y_)
+            change_along(robot, screws, p, block, x, T_)
             take_step(p, block, x_t)
-            write_changes(robot, screws, p, block, x, None, U_, X_, Y_)
-            solve_change(robot, p, block, False, U_, X_, Y_)
+            change_along(robot, screws, p, block, x, U_)
             take_step(p, block, x_u)
             write_changes(robot, screws, p, block, x, x_u, U_, X_, Y_)
             write_rates(robot, screws, p, block, x, x_t, x_u)
