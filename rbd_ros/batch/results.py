@@ -40,11 +40,18 @@ def results_of(model: Model, outputs: Outputs, states: Mapping[str, np.ndarray],
     if whole is not None:
         _check_apart(whole, states)
         return Results(arrays, whole)
-    wanted = [part.shape for part in outputs.cut(*(np.empty((0, *shape)) for shape in shapes))]
+    parts = outputs.cut(*(np.empty((0, *shape)) for shape in shapes))
+    return Results(checked_out(out, [(count, *part.shape[1:]) for part in parts], states), None)
+
+
+def checked_out(out: object, wanted: Sequence[tuple[int, ...]],
+                states: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """Return the arrays that a user gives for results of these shapes, or raise StateError."""
+    arrays: list[Any] = list(out) if isinstance(out, tuple) else [out]
     if len(arrays) != len(wanted):
         raise StateError(f'out must be {_expected_out(wanted)}, got {shown(out)}')
     for k, (array, shape) in enumerate(zip(arrays, wanted)):
-        label, shape = f'out[{k}]' if len(arrays) > 1 else 'out', (count, *shape[1:])
+        label = f'out[{k}]' if len(arrays) > 1 else 'out'
         if not isinstance(array, np.ndarray) or array.dtype.char not in 'df':
             raise StateError(f'{label} must be an array of float64 or float32, got {shown(array)}')
         if array.shape != shape:
@@ -52,7 +59,7 @@ def results_of(model: Model, outputs: Outputs, states: Mapping[str, np.ndarray],
         if not array.flags.writeable:
             raise StateError(f'{label} cannot be written to')
     _check_apart(arrays, states)
-    return Results(arrays, None)
+    return arrays
 
 
 def ready_made(out: object, count: int, outputs: Outputs, shapes: Sequence[tuple[int, ...]],

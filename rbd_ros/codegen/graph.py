@@ -108,6 +108,7 @@ class Tape:
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
+        self.margins: list[Value] = []      # negative where a kernel reports an error
         self._symbols: list[Symbol] = []
         self._known: dict[Operation, Symbol] = {}
 

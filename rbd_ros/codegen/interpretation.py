@@ -6,7 +6,7 @@ Runs the source of the kernels on symbols, which record the operations.
 A kernel gets the robot as for several states, as `(constants, work)` (`rbd_ros.kernels.lanes`),
 with a symbol in place of each lane. Checks of values pass: that a state is finite, and that no
 joint moves an inertia of zero. Results are then not finite, or of no meaning, where the library
-raises an error.
+raises an error; the tape keeps the margins by which the checks pass.
 
 """
 
@@ -22,7 +22,8 @@ from rbd_ros.codegen.parameters import add_payload, replaced
 from rbd_ros.kernels.lanes import lanes, sines
 from rbd_ros.kernels.loops import arrays, closed_loops
 from rbd_ros.kernels.task_space import singular_values
-from rbd_ros.kernels.tree.layout import LANES, PRESCRIBED, ROTATION, torques, VELOCITY
+from rbd_ros.kernels.tree.layout import (
+    LANES, PRESCRIBED, ROTATION, torques, VELOCITY, work_offset, WRENCH)
 from rbd_ros.model.body_table import pack
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.workspace import workspace_of
@@ -67,7 +68,26 @@ def _passes(*values: Value) -> bool:
 
 
 def _exceeds(x: Value, y: Value) -> bool:
-    return isinstance(x, Symbol) or isinstance(y, Symbol) or x > y
+    return _holds(x - y) if isinstance(x, Symbol) or isinstance(y, Symbol) else x > y
+
+
+def _holds(margin: Value) -> bool:
+    """Record a margin; where it is zero, results are not finite."""
+    if isinstance(margin, Symbol):
+        margin.tape.margins.append(margin)
+    return True
+
+
+def _is_regular(size: Value, square: Value) -> bool:
+    return _holds(size - closed_loops.SINGULAR ** 2 * square)
+
+
+def _is_consistent(left: Value, square: Value) -> bool:
+    return _holds(closed_loops.CONSISTENT ** 2 * square - left)
+
+
+def _is_closed(gap: Value) -> bool:
+    return _holds(closed_loops.CLOSED - gap)
 
 
 def _same(x: Any) -> Any:
@@ -112,8 +132,9 @@ def _unbounded(x: np.ndarray, bound: float) -> np.ndarray:
 _LEAVES = {sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: square_root,
            lanes.reciprocal: _reciprocal, lanes.finite: _passes, lanes.exceeds: _exceeds,
            source(singular_values): _equal_singular_values,
-           **{source(check): _passes for check in (
-               closed_loops.is_regular, closed_loops.is_consistent, closed_loops.is_closed)},
+           source(closed_loops.is_regular): _is_regular,
+           source(closed_loops.is_consistent): _is_consistent,
+           source(closed_loops.is_closed): _is_closed,
            source(closed_loops.rotation_gap): _rotation_gap, arrays.cut: _same}
 _MATH = SimpleNamespace(sqrt=square_root, isfinite=_passes, copysign=_copysign, inf=math.inf)
 _NUMPY = SimpleNamespace(**{**vars(np), 'exp': np.frompyfunc(_exp, 1, 1), 'minimum': _unbounded})
@@ -152,6 +173,7 @@ class SymbolicRobot:
         if parameters:
             self._constants = replaced(model, self._constants, self._places, parameters)
         self.screws, self.workspace = model.tree.screws, workspace_of(model)
+        self.wrenches: np.ndarray | None = None     # (bodies, 6), external ones in their frames
         if model.loops is not None:
             parts = arrays.cut(model.loops.array(damped=False))
             self.loops = parts._replace(**{name: getattr(parts, name).astype(object)
@@ -169,6 +191,10 @@ class SymbolicRobot:
         """Run a kernel of the tree; return the torques behind the bodies."""
         work = np.zeros(len(self._constants), object)
         work[:] = 0.0
+        if self.wrenches is not None:
+            for slot, wrench in zip(self._places, self.wrenches):
+                at = interpreted(work_offset)((self._constants, work), slot, WRENCH)
+                work[at:at + np.uint64(len(wrench))] = wrench
         interpreted(kernel)((self._constants.copy(), work), self.screws, *arguments)
         return work[slice(*interpreted(torques)((self._constants, work)))]
 

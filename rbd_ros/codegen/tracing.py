@@ -15,7 +15,7 @@ from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 
 
-def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
+def trace(model: Model, function: str, *, parameters: Sequence[str] = (), margins: bool = False,
           **options: Any) -> Graph:
     """
     Return the operations that compute a function of a robot.
@@ -36,6 +36,9 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
         Parameters that become further inputs, in place of the robot's own: ``'pi'``, those of
         `rbd_ros.model.inertial_parameters`; ``'positions'`` of the joints (3 * moving joints,) in
         the frames of their parent links, m; and ``'gravity'`` (3,), m/s^2.
+    margins : bool
+        Whether a last output, ``margins``, has numbers one of which is negative where the library
+        raises an error although results are finite.
     options
         Of some functions: ``link``, the name of a link, and ``prescribed``, a mask (nv,).
 
@@ -75,4 +78,7 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
     values = found.run(robot, **dict(zip(names, symbols)), **options)
     outputs = tuple(Array(name, np.shape(x), meaning)
                     for (name, meaning), x in zip(found.outputs, values))
+    if margins and tape.margins:
+        values = [*values, np.array(list(dict.fromkeys(tape.margins)), object)]
+        outputs += Array('margins', values[-1].shape, 'negative where results have no meaning'),
     return tape.graph(function, model.name, (*inputs, *further), outputs, values)

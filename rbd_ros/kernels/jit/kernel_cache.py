@@ -41,18 +41,28 @@ def cache_directory() -> Path | None:
     """
     Return the directory of this version's compiled kernels, which need not exist.
 
-    It is below ``$NUMBA_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache`` (None without a home).
     Its name has a digest of all sources, because a kernel depends on helpers in other files.
 
     """
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parents[1].rglob('*.py')):
         digest.update(source.read_bytes())
+    root = cache_root()
+    return None if root is None else root / digest.hexdigest()[:16]
+
+
+def cache_root() -> Path | None:
+    """
+    Return the directory of all machine code, which need not exist; None without a home.
+
+    It is below ``$NUMBA_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache``.
+
+    """
     root = (numba.config.CACHE_DIR if COMPILES else '') or os.environ.get('XDG_CACHE_HOME', '')
     if not os.path.isabs(root):
         # Without an account for the user id, the home directory remains '~'.
         root = os.path.join(os.path.expanduser('~'), '.cache')
-    return Path(root, 'rbd_ros', digest.hexdigest()[:16]) if os.path.isabs(root) else None
+    return Path(root, 'rbd_ros') if os.path.isabs(root) else None
 
 
 class KernelCache:

@@ -1,0 +1,460 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Functions of one robot as machine code, compiled from the same C as generated packages have.
+
+Code computes what it can and reports states that it cannot vouch for: numbers that are not finite,
+and margins of the kernels' checks that are negative. The library then computes these states, or
+raises its errors.
+
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+import ctypes
+from inspect import Parameter, Signature, signature
+from math import prod
+import os
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import rbd_ros
+from rbd_ros import analysis, batch
+from rbd_ros.batch.results import checked_out
+from rbd_ros.batch.wrenches import batch_wrenches
+from rbd_ros.codegen.c import Style
+from rbd_ros.codegen.functions import FUNCTIONS, SHORT, torques_of
+from rbd_ros.codegen.graph import Array, Graph, Tape
+from rbd_ros.codegen.interpretation import SymbolicRobot
+from rbd_ros.codegen.machine_code import (
+    Code, code_directory, Compiler, find_compiler, headers, loaded, MODULE)
+from rbd_ros.codegen.package import header, Package, source
+from rbd_ros.codegen.package_texts import filled
+from rbd_ros.codegen.tracing import trace
+from rbd_ros.errors import ModelError, RbdError
+from rbd_ros.kernels.jit.numba_backend import COMPILES
+from rbd_ros.model.arguments import (
+    check_model, finite_array, finite_vector, mask, rows, wrenches)
+from rbd_ros.model.changes.modifications import with_gravity
+from rbd_ros.model.model import Model
+from rbd_ros.workspace.memory.results import Derivatives, DynamicsTerms
+from rbd_ros.workspace.workspace import workspace_of
+
+LONG_NAMES = {short: name for name, short in SHORT.items()}     # in the library
+LONGEST = 6000      # operations from which kernels are faster, where numba compiles them
+STYLE = 'robot'     # prefix of names in the code
+NOT_IN_CODE = {'task_space_dynamics': 'the condition number takes an iteration'}
+RESULTS: Mapping[str, Callable[..., Any]] = {
+    'all_terms': DynamicsTerms._make, 'inverse_dynamics_derivatives': Derivatives._make,
+    'forward_dynamics_derivatives': Derivatives._make}
+# Where the torques that balance external wrenches are subtracted, and added to a result.
+BALANCED = {'inverse_dynamics': (None, 0), 'bias_torques': (None, 0),
+            'forward_dynamics': ('tau', None), 'hybrid_dynamics': ('tau', 1)}
+
+
+class Report(NamedTuple):
+    """How a loaded function computes."""
+
+    way: str            # 'C, extension', 'C, ctypes', 'kernels' or 'interpreted'
+    operations: int     # of the code; 0 without
+    seconds: float      # that the compiler took; 0 if machine code was kept
+    reason: str = ''    # why it is not C
+
+
+class Loaded:
+    """
+    Functions of one robot as machine code, with the names and arguments of `rbd_ros`.
+
+    Arrays have one state, (nq,) and (nv,), or many, (N, nq) and (N, nv). Results of one state are
+    kept and overwritten by the next call of the same function; ``out`` takes an array of the
+    caller, or a tuple of them. An object serves one thread.
+
+    """
+
+    def __init__(self, model: Model, functions: Mapping[str, Any],
+                 reports: Mapping[str, Report]) -> None:
+        self.model, self._reports = model, dict(reports)
+        vars(self).update(functions)
+
+    def report(self) -> dict[str, Report]:
+        """Return how each function computes, by name."""
+        return dict(self._reports)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'{name}' is not loaded: pass it to load, which has "
+                             + ', '.join(LONG_NAMES.get(name, name) for name in FUNCTIONS))
+
+
+def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Sequence[str] = (),
+         single: bool = False, directory: str | os.PathLike[str] | None = None,
+         **options: Any) -> Loaded:
+    """
+    Return functions of a robot as machine code, made by the system's C compiler.
+
+    The compiler is the command in the environment variable ``CC``, else ``cc``. Its code is kept
+    on disk, and compiled again for another robot, compiler or processor. Where the library is
+    faster or has more (`Loaded.report`), and in states that code cannot vouch for, the library
+    computes.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    functions : sequence of str, optional
+        Names of `FUNCTIONS`; default: all whose options are given.
+    parameters : sequence of str, optional
+        As for `trace`: further arguments of all functions, arrays (n,) behind the others, such
+        as ``'pi'`` for a payload that changes.
+    single : bool
+        Whether to compute with float32.
+    directory : path, optional
+        Where machine code is kept; default: beside that of the kernels.
+    options
+        As for `trace`: ``link`` and ``prescribed``. For others, functions leave to the library.
+
+    Returns
+    -------
+    Loaded
+        An object with the functions as attributes.
+
+    Raises
+    ------
+    RbdError
+        If there is no compiler, or it fails, or its code cannot run here.
+    ModelError
+        As `trace`.
+
+    """
+    check_model(model)
+    names = [name for name, one in FUNCTIONS.items() if all(x in options for x in one.options)
+             and not (parameters and name in NOT_IN_CODE)
+             ] if functions is None else [SHORT.get(name, name) for name in functions]
+    style, compiler, kept = Style(STYLE, single), find_compiler(), code_directory(directory)
+    made: dict[str, LoadedFunction] = {}
+    pending: list[tuple[LoadedFunction | None, Graph, Future[Code]]] = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        def compiled(function: LoadedFunction | None, graph: Graph) -> None:
+            # Each in its own file: code is shared by whatever else is loaded with it.
+            pending.append((function, graph, pool.submit(
+                compile_graph, model, style, graph, function, compiler, kept)))
+        for name in dict.fromkeys(names):
+            own = {x: options[x] for x in FUNCTIONS[name].options if x in options
+                   } if name in FUNCTIONS else {}
+            function = LoadedFunction(model, name, own, parameters, single)
+            made[function.name] = function
+            if function.reason:
+                continue
+            try:
+                graph = trace(model, name, parameters=parameters, margins=True, **own)
+            except ModelError as error:
+                if functions is not None:
+                    raise
+                function.reason = str(error)
+                continue
+            function.set_graph(graph)
+            if not function.reason:
+                compiled(function, graph)
+        if any(name in BALANCED for name in made) and not parameters and pending:
+            compiled(None, balance_of_wrenches(model))
+    balance = None
+    for one, graph, code in pending:
+        if one is None:
+            balance = Runner(code.result(), graph, style)
+        else:
+            one.set_code(code.result(), style)
+    for one in made.values():
+        one.balance = balance
+    return Loaded(model, {name: one.callable() for name, one in made.items()},
+                  {name: one.report() for name, one in made.items()})
+
+
+def balance_of_wrenches(model: Model) -> Graph:
+    """Return the function of torques that balance wrenches on the bodies of the kernels' table."""
+    tape = Tape()
+    q, forces = tape.inputs(0, (model.nq,)), tape.inputs(1, (len(model.tree.robot), 6))
+    robot = SymbolicRobot(with_gravity(model, (0.0, 0.0, 0.0)), {})
+    robot.wrenches = forces
+    arrays = Array('q', q.shape, 'configuration'), Array('forces', (forces.size,), 'wrenches')
+    return tape.graph('balance_of_wrenches', model.name, arrays,
+                      (Array('tau', (model.nv,), 'torques'),), [torques_of(robot, q)])
+
+
+def compile_graph(model: Model, style: Style, graph: Graph, function: 'LoadedFunction | None',
+                  compiler: Compiler, directory: Any) -> Code:
+    """Return the machine code of a function, with a form for Python unless there is none."""
+    package, outputs = Package(model, style, [graph], {}, {}), outputs_of(graph)
+    margins = len(outputs) < len(graph.outputs)
+    words = {
+        'package': package.name, 'prefix': style.prefix, 'function': graph.name,
+        'real': style.real, 'fabs': style.call('fabs'), 'zero': style.number(0.0),
+        'largest': 'FLT_MAX' if style.single else 'DBL_MAX',
+        'inputs': len(graph.inputs), 'outputs': len(outputs),
+        'margins': graph.outputs[-1].shape[0] if margins else 0,
+        'input_sizes': ', '.join(str(prod(x.shape)) for x in graph.inputs),
+        'output_sizes': ', '.join(str(prod(x.shape)) for x in outputs),
+        'arguments': ', '.join([*(f'in[{k}] + state * steps[{k}]' for k in range(len(graph.inputs))),
+                                *(f'out[{k}] + state * output_sizes[{k}]'
+                                  for k in range(len(outputs))), *['margins'] * margins])}
+    sources = {f'{package.name}.h': header(package), f'{package.name}.c': source(package),
+               'states.c': filled('states.c', **words)}
+    include = headers() if function is not None and function.is_positional else None
+    if include is None or function is None:
+        return loaded(compiler, sources, 'states.c', [], directory)
+    sources['extension.c'] = filled(
+        'extension.c', function=graph.name, name=function.name, module=MODULE,
+        real=style.real, state=len(function.state), options=len(function.fixed),
+        numpy_type='NPY_FLOAT' if style.single else 'NPY_DOUBLE')
+    return loaded(compiler, sources, 'extension.c', include, directory)
+
+
+def outputs_of(graph: Graph) -> list[Array]:
+    """Return the outputs without margins."""
+    return [array for array in graph.outputs if array.name != 'margins']
+
+
+class Runner:
+    """Machine code of a graph, for arrays that are checked."""
+
+    def __init__(self, code: Code, graph: Graph, style: Style) -> None:
+        self.shapes = [array.shape for array in outputs_of(graph)]
+        self.sizes = [prod(array.shape) for array in graph.inputs]
+        self.real = np.dtype(np.float32 if style.single else np.float64)
+        self._run = code.library.run
+        self._run.restype = ctypes.c_long
+        pointers = ctypes.c_void_p * len(self.sizes)
+        self._types = ctypes.c_long, pointers, ctypes.c_long * len(self.sizes), (
+            ctypes.c_void_p * len(self.shapes))
+
+    def arguments(self, count: int, inputs: Sequence[np.ndarray],
+                  outputs: Sequence[np.ndarray]) -> list[Any]:
+        """Return the arguments of the code for contiguous arrays; one-dimensional: all states."""
+        types = self._types
+        return [types[0](count), types[1](*(x.ctypes.data for x in inputs)),
+                types[2](*(x.size // count if x.ndim > 1 else 0 for x in inputs)),
+                types[3](*(x.ctypes.data for x in outputs))]
+
+    def run(self, count: int, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> int:
+        """Compute states; return the first that the code cannot vouch for, or -1."""
+        return self._run(*self.arguments(count, inputs, outputs)) if count else -1
+
+    def new(self, *count: int) -> list[np.ndarray]:
+        """Return arrays for results."""
+        return [np.empty((*count, *shape), self.real) for shape in self.shapes]
+
+
+class LoadedFunction:
+    """A function of one robot: checks arguments, and runs code or the library."""
+
+    def __init__(self, model: Model, name: str, fixed: Mapping[str, Any],
+                 parameters: Sequence[str], single: bool) -> None:
+        self.model, self.name, self.parameters = model, LONG_NAMES.get(name, name), parameters
+        self.plain = getattr(rbd_ros, self.name, None) or getattr(analysis, self.name, None)
+        self.runner: Runner | None = None
+        self.balance: Runner | None = None
+        self.module: Any = None
+        self.operations, self.seconds, self.reason = 0, 0.0, NOT_IN_CODE.get(name, '')
+        if not model.nv:
+            self.reason = 'no joint moves'
+        elif model.loops is not None and model.loops.condition_limit < np.inf:
+            self.reason = 'velocities of closed loops are damped'
+        self.fixed = {key: mask(model, key, x) if key == 'prescribed' else x
+                      for key, x in fixed.items()}
+        self.result = RESULTS.get(self.name, tuple)
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        if self.plain is not None:
+            self._set_form()
+
+    def _set_form(self) -> None:
+        """Set the signature: that of the library's function, parameters, and ``out``."""
+        given = list(signature(self.plain).parameters.values())[1:]
+        first = [x for x in given if x.kind is x.POSITIONAL_OR_KEYWORD]
+        self.form = Signature([
+            *first, *(Parameter(x, Parameter.POSITIONAL_OR_KEYWORD) for x in self.parameters),
+            *given[len(first):], Parameter('out', Parameter.KEYWORD_ONLY, default=None)])
+        # Arguments for which there is code.
+        self.defaults = {x.name: x.default for x in given if x.default is not x.empty}
+        self.state = [x.name for x in first if x.name not in FUNCTIONS[
+            SHORT.get(self.name, self.name)].options]
+
+    def set_graph(self, graph: Graph) -> None:
+        """Set what the function computes."""
+        self.graph, self.operations = graph, len(graph.operations)
+        if COMPILES and not self.parameters and self.operations > LONGEST:
+            self.reason = f'kernels are faster than {self.operations} operations'
+        self.inputs = [x.name for x in graph.inputs if x.name not in self.parameters]
+        # Keywords are left to Python.
+        self.is_positional = self.inputs == self.state
+
+    def set_code(self, code: Code, style: Style) -> None:
+        """Set the code."""
+        self.runner, self.seconds = Runner(code, self.graph, style), code.seconds
+        self.module = code.module
+        # One array, so that one comparison shows whether an argument lies in it.
+        sizes = [prod(shape) for shape in self.runner.shapes]
+        self.memory = np.zeros(sum(sizes), self.runner.real)
+        parts = np.split(self.memory, np.cumsum(sizes)[:-1])
+        self.kept = [x.reshape(shape) for x, shape in zip(parts, self.runner.shapes)]
+
+    def callable(self) -> Callable[..., Any]:
+        """Return what users call."""
+        if self.runner is None:
+            return self if self.parameters else by_kernels(self)
+        kept = self.finished(self.kept)
+        if self.module is not None:
+            return self.module.bind(self, kept, self.memory, *self.fixed.values())
+        return by_pointers(self, kept) if self.is_positional and not self.fixed else self
+
+    def report(self) -> Report:
+        """Return how the function computes."""
+        if self.runner is None:
+            return Report('kernels' if COMPILES else 'interpreted', self.operations, 0.0,
+                          self.reason)
+        return Report('C, extension' if self.module is not None else 'C, ctypes',
+                      self.operations, self.seconds)
+
+    def finished(self, arrays: Sequence[np.ndarray]) -> Any:
+        """Return results in the form of the library."""
+        return arrays[0] if len(arrays) == 1 else self.result(arrays)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        bound = self.form.bind(*arguments, **named)
+        given = {**self.defaults, **bound.arguments}
+        out = given.pop('out', None)
+        first = given[self.state[0]]
+        many = hasattr(first, 'columns') or np.ndim(first) == 2
+        if self.runner is None or not self._has_code(given):
+            return self._by_library(given, many, out)
+        inputs: list[np.ndarray] = []
+        for name in self.inputs:
+            if many:
+                inputs.append(rows(self.model, name, given[name], len(inputs[0]) if inputs else None,
+                                   positions=name == 'q'))
+            else:
+                inputs.append(finite_vector(self.model, name, given[name], positions=name == 'q'))
+        count = len(inputs[0]) if many else 1
+        states = dict(zip(self.inputs, inputs))
+        inputs += [finite_array(name, given[name], (size,)) for name, size in zip(
+            self.parameters, self.runner.sizes[len(inputs):])]
+        inputs = [np.ascontiguousarray(x, self.dtype) for x in inputs]
+        axis = (count,) if many else ()
+        if out is not None:
+            taken = checked_out(out, [(*axis, *x) for x in self.runner.shapes], states)
+        arrays = self.kept if not many and out is None else self.runner.new(*axis)
+        balance = None
+        if given.get('external_wrenches') is not None:
+            if not many:
+                wrenches(self.model, given['external_wrenches'])    # its message is for one state
+            balance = self._balance(given['external_wrenches'], inputs[0], count)
+            if balance is None:
+                return self._by_library(given, many, out)
+            where, part = BALANCED[self.name]
+            if where is not None:
+                k = self.inputs.index(where)
+                inputs[k] = inputs[k] - balance
+        bad = self.runner.run(count, inputs, arrays)
+        if bad >= 0:
+            if self.parameters:
+                self._explain(inputs, bad if many else None)
+            return self._by_library(given, many, out)
+        if balance is not None and part is not None:
+            arrays[part] += balance
+        if out is None:
+            return self.finished(arrays)
+        for x, array in zip(taken, arrays):
+            x[...] = array
+        return out
+
+    def _has_code(self, given: Mapping[str, Any]) -> bool:
+        """Return whether options are those that were compiled."""
+        for name, x in given.items():
+            if name in self.fixed:
+                same = np.array_equal(x, self.fixed[name])
+            else:
+                same = name in (*self.inputs, *self.parameters, 'external_wrenches') or (
+                    x is self.defaults[name] or x == self.defaults[name])
+            if not same:
+                return False
+        return True
+
+    def _balance(self, external_wrenches: Any, q: np.ndarray, count: int) -> np.ndarray | None:
+        """Return the torques that balance wrenches, in the shape of velocities, or None."""
+        if self.balance is None or self.name not in BALANCED:
+            return None
+        given = batch_wrenches(self.model, external_wrenches, count)
+        slots = workspace_of(self.model.unconstrained)._places
+        forces = np.zeros((count, len(slots), 6), self.dtype)
+        forces[:, np.searchsorted(slots, given.places)] = given.forces.swapaxes(0, 1)
+        tau, = self.balance.new(count)
+        bad = self.balance.run(count, [np.atleast_2d(q), forces], [tau])
+        return None if bad >= 0 else tau if q.ndim == 2 else tau[0]
+
+    def _by_library(self, given: Mapping[str, Any], many: bool, out: Any) -> Any:
+        """Return what the library computes, or raise its error."""
+        if self.parameters:
+            raise ModelError(f'{self.name} was not loaded for these options: with parameters, '
+                             'other options need another call of load')
+        function = getattr(batch, self.name, self.plain) if many else self.plain
+        first = [given[x.name] for x in self.form.parameters.values()
+                 if x.kind is x.POSITIONAL_OR_KEYWORD]
+        more = {name: x for name, x in given.items() if name in self.defaults
+                and x is not self.defaults[name]}
+        found = function(self.model, *first, **more)
+        arrays = list(found) if isinstance(found, tuple) else [found]
+        if out is None:
+            if self.dtype != np.float64:
+                arrays = [np.asarray(x, self.dtype) for x in arrays]
+                return type(found)._make(arrays) if hasattr(found, '_make') else (
+                    tuple(arrays) if isinstance(found, tuple) else arrays[0])
+            return found
+        taken = checked_out(out, [np.shape(x) for x in arrays], {})
+        for x, array in zip(taken, arrays):
+            x[...] = array
+        return out
+
+    def _explain(self, inputs: Sequence[np.ndarray], state: int | None) -> NoReturn:
+        """Raise the error for a state that code with parameters cannot compute."""
+        values = {name: x if state is None else x[state] for name, x in zip(self.inputs, inputs)}
+        try:
+            workspace_of(self.model)._explain(**values)
+        except RbdError as error:
+            if state is None:
+                raise
+            raise type(error)(f'state {state}: {error}') from None
+
+
+def by_pointers(function: LoadedFunction, kept: Any) -> Callable[..., Any]:
+    """Return a function whose arrays are copied to kept ones, which code takes by ctypes."""
+    assert function.runner is not None
+    runner, real = function.runner, function.dtype
+    inputs = [np.zeros(size, real) for size in runner.sizes]
+    run, count = runner._run, len(inputs)
+    arguments = runner.arguments(1, inputs, function.kept)
+
+    def call(*values: Any, **named: Any) -> Any:
+        if len(values) == count and not named:
+            for x, value in zip(inputs, values):
+                if type(value) is not np.ndarray or value.shape != x.shape or (
+                        value.dtype is not real):
+                    break
+                x[:] = value
+            else:
+                if run(*arguments) < 0:
+                    return kept
+        return function(*values, **named)
+    return call
+
+
+def by_kernels(function: LoadedFunction) -> Callable[..., Any]:
+    """Return a function that passes arrays of one state to a workspace."""
+    method = getattr(rbd_ros.Workspace(function.model), function.name, None)
+    declared = rbd_ros.quantities.QUANTITIES.get(function.name)
+    if method is None or declared is None or function.dtype != np.float64:
+        return function
+    part, ndarray = declared.part, np.ndarray
+
+    def call(*values: Any, **named: Any) -> Any:
+        if not named and values and type(values[0]) is ndarray and values[0].ndim == 1:
+            found = method(*values)
+            return found if part is None else found[part]
+        return function(*values, **named)
+    return call
