@@ -148,9 +148,9 @@ def hybrid_dynamics(robot: SymbolicRobot, q: np.ndarray, v: np.ndarray, a: np.nd
     table, marks = robot.workspace._kept(scratch.elimination_table)
     table = table.copy()
     table[marks] = given
-    interpreted(coupled_dynamics.complete)(
+    robot.fails |= interpreted(coupled_dynamics.complete)(
         ((table, table), mass_matrix(robot, q)[0], torques_of(robot, q, v, all_a), L, L),
-        all_a, all_tau)
+        all_a, all_tau) != 0
     return [all_a, all_tau]
 
 

@@ -173,6 +173,7 @@ class SymbolicRobot:
         if parameters:
             self._constants = replaced(model, self._constants, self._places, parameters)
         self.screws, self.workspace = model.tree.screws, workspace_of(model)
+        self.fails = False      # whether a kernel reports an error, whatever the state
         self.wrenches: np.ndarray | None = None     # (bodies, 6), external ones in their frames
         if model.loops is not None:
             parts = arrays.cut(model.loops.array(damped=False))
@@ -195,7 +196,8 @@ class SymbolicRobot:
             for slot, wrench in zip(self._places, self.wrenches):
                 at = interpreted(work_offset)((self._constants, work), slot, WRENCH)
                 work[at:at + np.uint64(len(wrench))] = wrench
-        interpreted(kernel)((self._constants.copy(), work), self.screws, *arguments)
+        self.fails |= interpreted(kernel)((self._constants.copy(), work), self.screws,
+                                          *arguments) is False
         return work[slice(*interpreted(torques)((self._constants, work)))]
 
 

@@ -27,16 +27,18 @@ from rbd_ros.codegen.functions import FUNCTIONS, SHORT, torques_of
 from rbd_ros.codegen.graph import Array, Graph, Tape
 from rbd_ros.codegen.interpretation import SymbolicRobot
 from rbd_ros.codegen.machine_code import (
-    Code, code_directory, Compiler, find_compiler, headers, loaded, MODULE)
+    code_directory, Compiler, extension, find_compiler, loaded)
 from rbd_ros.codegen.package import header, Package, source
 from rbd_ros.codegen.package_texts import filled
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.errors import ModelError, RbdError
+from rbd_ros.kernels.jit.kernel_cache import Directory
 from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.model.arguments import (
     check_model, finite_array, finite_vector, mask, rows, wrenches)
 from rbd_ros.model.changes.modifications import with_gravity
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.documentation import ROWS
 from rbd_ros.workspace.memory.results import Derivatives, DynamicsTerms
 from rbd_ros.workspace.workspace import workspace_of
 
@@ -131,12 +133,14 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
              ] if functions is None else [SHORT.get(name, name) for name in functions]
     style, compiler, kept = Style(STYLE, single), find_compiler(), code_directory(directory)
     made: dict[str, LoadedFunction] = {}
-    pending: list[tuple[LoadedFunction | None, Graph, Future[Code]]] = []
+    pending: list[tuple[LoadedFunction | None, Graph, Future[Any]]] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
+        caller = pool.submit(extension, compiler, kept)
+
         def compiled(function: LoadedFunction | None, graph: Graph) -> None:
-            # Each in its own file: code is shared by whatever else is loaded with it.
+            # Each in its own file: code is kept whatever else is loaded with it.
             pending.append((function, graph, pool.submit(
-                compile_graph, model, style, graph, function, compiler, kept)))
+                compile_graph, model, style, graph, compiler, kept)))
         for name in dict.fromkeys(names):
             own = {x: options[x] for x in FUNCTIONS[name].options if x in options
                    } if name in FUNCTIONS else {}
@@ -159,9 +163,9 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
     balance = None
     for one, graph, code in pending:
         if one is None:
-            balance = Runner(code.result(), graph, style)
+            balance = Runner(code.result()[0], graph, style)
         else:
-            one.set_code(code.result(), style)
+            one.set_code(*code.result(), style, caller.result())
     for one in made.values():
         one.balance = balance
     return Loaded(model, {name: one.callable() for name, one in made.items()},
@@ -179,9 +183,9 @@ def balance_of_wrenches(model: Model) -> Graph:
                       (Array('tau', (model.nv,), 'torques'),), [torques_of(robot, q)])
 
 
-def compile_graph(model: Model, style: Style, graph: Graph, function: 'LoadedFunction | None',
-                  compiler: Compiler, directory: Any) -> Code:
-    """Return the machine code of a function, with a form for Python unless there is none."""
+def compile_graph(model: Model, style: Style, graph: Graph, compiler: Compiler,
+                  directory: Directory) -> tuple[ctypes.CDLL, float]:
+    """Return the machine code of a function, and the time to compile it, s."""
     package, outputs = Package(model, style, [graph], {}, {}), outputs_of(graph)
     margins = len(outputs) < len(graph.outputs)
     words = {
@@ -195,16 +199,9 @@ def compile_graph(model: Model, style: Style, graph: Graph, function: 'LoadedFun
         'arguments': ', '.join([*(f'in[{k}] + state * steps[{k}]' for k in range(len(graph.inputs))),
                                 *(f'out[{k}] + state * output_sizes[{k}]'
                                   for k in range(len(outputs))), *['margins'] * margins])}
-    sources = {f'{package.name}.h': header(package), f'{package.name}.c': source(package),
-               'states.c': filled('states.c', **words)}
-    include = headers() if function is not None and function.is_positional else None
-    if include is None or function is None:
-        return loaded(compiler, sources, 'states.c', [], directory)
-    sources['extension.c'] = filled(
-        'extension.c', function=graph.name, name=function.name, module=MODULE,
-        real=style.real, state=len(function.state), options=len(function.fixed),
-        numpy_type='NPY_FLOAT' if style.single else 'NPY_DOUBLE')
-    return loaded(compiler, sources, 'extension.c', include, directory)
+    return loaded(compiler, {
+        f'{package.name}.h': header(package), f'{package.name}.c': source(package),
+        'states.c': filled('states.c', **words)}, directory)
 
 
 def outputs_of(graph: Graph) -> list[Array]:
@@ -215,11 +212,11 @@ def outputs_of(graph: Graph) -> list[Array]:
 class Runner:
     """Machine code of a graph, for arrays that are checked."""
 
-    def __init__(self, code: Code, graph: Graph, style: Style) -> None:
+    def __init__(self, code: ctypes.CDLL, graph: Graph, style: Style) -> None:
         self.shapes = [array.shape for array in outputs_of(graph)]
         self.sizes = [prod(array.shape) for array in graph.inputs]
         self.real = np.dtype(np.float32 if style.single else np.float64)
-        self._run = code.library.run
+        self._run = code.run
         self._run.restype = ctypes.c_long
         pointers = ctypes.c_void_p * len(self.sizes)
         self._types = ctypes.c_long, pointers, ctypes.c_long * len(self.sizes), (
@@ -237,6 +234,10 @@ class Runner:
         """Compute states; return the first that the code cannot vouch for, or -1."""
         return self._run(*self.arguments(count, inputs, outputs)) if count else -1
 
+    def address(self) -> int:
+        """Return the address of the code."""
+        return ctypes.cast(self._run, ctypes.c_void_p).value or 0
+
     def new(self, *count: int) -> list[np.ndarray]:
         """Return arrays for results."""
         return [np.empty((*count, *shape), self.real) for shape in self.shapes]
@@ -251,7 +252,7 @@ class LoadedFunction:
         self.plain = getattr(rbd_ros, self.name, None) or getattr(analysis, self.name, None)
         self.runner: Runner | None = None
         self.balance: Runner | None = None
-        self.module: Any = None
+        self.caller: Any = None
         self.operations, self.seconds, self.reason = 0, 0.0, NOT_IN_CODE.get(name, '')
         if not model.nv:
             self.reason = 'no joint moves'
@@ -285,10 +286,9 @@ class LoadedFunction:
         # Keywords are left to Python.
         self.is_positional = self.inputs == self.state
 
-    def set_code(self, code: Code, style: Style) -> None:
-        """Set the code."""
-        self.runner, self.seconds = Runner(code, self.graph, style), code.seconds
-        self.module = code.module
+    def set_code(self, code: ctypes.CDLL, seconds: float, style: Style, caller: Any) -> None:
+        """Set the code, and the module that calls it."""
+        self.runner, self.seconds, self.caller = Runner(code, self.graph, style), seconds, caller
         # One array, so that one comparison shows whether an argument lies in it.
         sizes = [prod(shape) for shape in self.runner.shapes]
         self.memory = np.zeros(sum(sizes), self.runner.real)
@@ -300,17 +300,23 @@ class LoadedFunction:
         if self.runner is None:
             return self if self.parameters else by_kernels(self)
         kept = self.finished(self.kept)
-        if self.module is not None:
-            return self.module.bind(self, kept, self.memory, *self.fixed.values())
-        return by_pointers(self, kept) if self.is_positional and not self.fixed else self
+        if not self.is_positional:
+            return self
+        if self.caller is None:
+            return self if self.fixed else by_pointers(self, kept)
+        layout = np.array([
+            self.runner.address(), self.dtype.num, self.dtype.itemsize, len(self.state),
+            len(self.fixed), len(self.runner.sizes), len(self.runner.shapes),
+            *self.runner.sizes, *map(prod, self.runner.shapes)], np.int64)
+        return self.caller.bind(self, kept, self.memory, layout, *self.fixed.values())
 
     def report(self) -> Report:
         """Return how the function computes."""
         if self.runner is None:
             return Report('kernels' if COMPILES else 'interpreted', self.operations, 0.0,
                           self.reason)
-        return Report('C, extension' if self.module is not None else 'C, ctypes',
-                      self.operations, self.seconds)
+        return Report('C, ctypes' if self.caller is None else 'C, extension', self.operations,
+                      self.seconds)
 
     def finished(self, arrays: Sequence[np.ndarray]) -> Any:
         """Return results in the form of the library."""
@@ -326,19 +332,18 @@ class LoadedFunction:
             return self._by_library(given, many, out)
         inputs: list[np.ndarray] = []
         for name in self.inputs:
-            if many:
-                inputs.append(rows(self.model, name, given[name], len(inputs[0]) if inputs else None,
-                                   positions=name == 'q'))
-            else:
-                inputs.append(finite_vector(self.model, name, given[name], positions=name == 'q'))
+            x, positions = given[name], name == 'q'
+            inputs.append(rows(
+                self.model, ROWS[name], x, len(inputs[0]) if inputs else None, positions=positions,
+                finite=False) if many else finite_vector(self.model, name, x, positions=positions))
         count = len(inputs[0]) if many else 1
-        states = dict(zip(self.inputs, inputs))
         inputs += [finite_array(name, given[name], (size,)) for name, size in zip(
             self.parameters, self.runner.sizes[len(inputs):])]
         inputs = [np.ascontiguousarray(x, self.dtype) for x in inputs]
         axis = (count,) if many else ()
         if out is not None:
-            taken = checked_out(out, [(*axis, *x) for x in self.runner.shapes], states)
+            taken = checked_out(out, [(*axis, *x) for x in self.runner.shapes], {
+                name: x for name, x in given.items() if isinstance(x, np.ndarray)})
         arrays = self.kept if not many and out is None else self.runner.new(*axis)
         balance = None
         if given.get('external_wrenches') is not None:
@@ -371,7 +376,7 @@ class LoadedFunction:
                 same = np.array_equal(x, self.fixed[name])
             else:
                 same = name in (*self.inputs, *self.parameters, 'external_wrenches') or (
-                    x is self.defaults[name] or x == self.defaults[name])
+                    x is self.defaults[name] or np.ndim(x) == 0 and x == self.defaults[name])
             if not same:
                 return False
         return True

@@ -9,6 +9,7 @@ check of its digest and its use.
 
 """
 
+from collections.abc import Callable, Mapping, Sequence
 import ctypes
 from functools import cache
 import hashlib
@@ -25,6 +26,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from rbd_ros.codegen.package_texts import filled
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit.kernel_cache import cache_root, Directory
 
@@ -41,14 +43,6 @@ class Compiler(NamedTuple):
 
     words: tuple[str, ...]      # of its command
     description: str            # of its version and of the processor
-
-
-class Code(NamedTuple):
-    """Loaded machine code."""
-
-    library: ctypes.CDLL
-    module: Any         # for Python, or None
-    seconds: float      # that the compiler took; 0 if the code was kept
 
 
 def code_directory(directory: str | os.PathLike[str] | None) -> Directory:
@@ -102,12 +96,17 @@ def headers() -> list[str] | None:
     return None
 
 
-def loaded(compiler: Compiler, sources: dict[str, str], main: str, include: list[str],
-           directory: Directory) -> Code:
-    """Return the code of the source ``main``, with others that it includes."""
-    options, digest = [*OPTIONS, *include], hashlib.sha256()
-    for text in (*sources.values(), *compiler.words, compiler.description, *options,
-                 sysconfig.get_config_var('SOABI') or sys.version, np.__version__):
+def loaded(compiler: Compiler, sources: Mapping[str, str], directory: Directory,
+           open_code: Callable[[str], Any] = ctypes.CDLL,
+           include: Sequence[str] = ()) -> tuple[Any, float]:
+    """
+    Return what ``open_code`` makes of the code of the last source, and the time to compile it, s.
+
+    It may include the others. The time is 0 if machine code was kept.
+
+    """
+    options, digest, main = [*OPTIONS, *include], hashlib.sha256(), [*sources][-1]
+    for text in (*sources.values(), *compiler.words, compiler.description, *options):
         digest.update(text.encode() + b'\0')
     name, seconds = f'{digest.hexdigest()[:32]}.code', 0.0
     data = kept = directory.read(name)
@@ -124,8 +123,7 @@ def loaded(compiler: Compiler, sources: dict[str, str], main: str, include: list
         else:
             path.write_bytes(data)
         try:
-            library = ctypes.CDLL(str(path))
-            module = _module(path) if include else None
+            code = open_code(str(path))
         except (ImportError, OSError) as error:
             if kept is not None:
                 directory.remove(name, repr(error))
@@ -134,12 +132,25 @@ def loaded(compiler: Compiler, sources: dict[str, str], main: str, include: list
                            'from which programs may run') from None
     if kept is None:
         directory.write(name, data)
-    return Code(library, module, seconds)
+    return code, seconds
 
 
-def _module(path: Path) -> Any:
+def extension(compiler: Compiler, directory: Directory) -> Any:
+    """Return the module that calls code from Python; None if it cannot be compiled."""
+    include = headers()
+    if include is None:
+        return None
+    versions = f'{sysconfig.get_config_var("SOABI")} {np.__version__}'
+    text = filled('extension.c', module=MODULE, versions=versions)
+    try:
+        return loaded(compiler, {'extension.c': text}, directory, _module, include)[0]
+    except RbdError:
+        return None
+
+
+def _module(path: str) -> Any:
     """Return an extension module, which others do not see."""
-    spec = spec_from_file_location(MODULE, path, loader=ExtensionFileLoader(MODULE, str(path)))
+    spec = spec_from_file_location(MODULE, path, loader=ExtensionFileLoader(MODULE, path))
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -46,7 +46,7 @@ class Package(NamedTuple):
 
     @property
     def has_loops(self) -> bool:
-        return self.model.loops is not None
+        return any(graph.name in CLOSING for graph in self.graphs)
 
 
 def identifier(name: str) -> str:

@@ -78,7 +78,8 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (), margin
     values = found.run(robot, **dict(zip(names, symbols)), **options)
     outputs = tuple(Array(name, np.shape(x), meaning)
                     for (name, meaning), x in zip(found.outputs, values))
-    if margins and tape.margins:
-        values = [*values, np.array(list(dict.fromkeys(tape.margins)), object)]
+    if margins and (robot.fails or tape.margins):
+        values = [*values, np.array([*dict.fromkeys(tape.margins), *[-1.0] * robot.fails],
+                                    object)]
         outputs += Array('margins', values[-1].shape, 'negative where results have no meaning'),
     return tape.graph(function, model.name, (*inputs, *further), outputs, values)

@@ -1,0 +1,370 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loaded machine code: equal to the library, to Pinocchio and to closed forms; its errors, too."""
+
+from functools import partial
+from inspect import signature
+import warnings
+
+from closed_robots import closed_robot
+from generated_code import random_states
+import numpy as np
+import pinocchio
+import pytest
+import rbd_ros
+from rbd_ros import analysis, batch
+from rbd_ros.codegen import FUNCTIONS, load, loading, machine_code
+from rbd_ros.model import build_model, Constraint, inertial_parameters, with_constraints
+from rbd_ros.model.description import Link
+from rbd_ros.model.joints import Joint
+from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
+
+# Of the largest entry: rounding, which solutions amplify by the condition number of M.
+ROUNDING, SOLVED, SINGLE = 1e-12, 1e-10, 1e-4
+PENDULUM = """<robot name="pendulum"><link name="base"/><link name="rod"><inertial>
+<origin xyz="0.5 0 0"/><mass value="2"/><inertia ixx="0" iyy="0.1" izz="0.1" ixy="0" ixz="0"
+iyz="0"/></inertial></link><joint name="hinge" type="continuous"><parent link="base"/>
+<child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
+ROBOTS = {'arm': lambda: load_quietly('urdf/demo_arm.urdf'),
+          'mimics': lambda: with_mimics(random_tree(3, 5), 4),
+          'kinds': lambda: random_tree(8, 4, ('spherical', 'universal', 'free')),
+          'closed': lambda: closed_robot('four_bar').model}
+LONG_NAMES = {'jacobian': 'body_jacobian'}
+
+
+@pytest.fixture(scope='session')
+def folder(tmp_path_factory):
+    """Return the directory of machine code of these tests."""
+    return tmp_path_factory.mktemp('code')
+
+
+@pytest.fixture
+def quick_load(folder, monkeypatch):
+    """Return `load` with a directory of its own, and a compiler that does not optimize."""
+    monkeypatch.setattr(machine_code, 'OPTIONS', ('-O0', *machine_code.OPTIONS[1:]))
+    return partial(load, directory=folder)
+
+
+def library(name):
+    """Return the plain function of a name."""
+    return getattr(rbd_ros, name, None) or getattr(analysis, name)
+
+
+def states_of(name, count=5):
+    """Return a robot by name and states, by name of the argument; loops are closed."""
+    model = ROBOTS[name]()
+    states = random_states(model, count)
+    states |= {'link': model.link_names[-1], 'prescribed': np.arange(model.nv) % 2 == 0}
+    return model, states
+
+
+def arguments_of(function, states, k=slice(None)):
+    """Return the arguments of one state, or of all of them."""
+    return [states[x] if x in ('link', 'prescribed') else states[x][k]
+            for x in signature(function).parameters if x in states and not (
+                x == 'q' and function is rbd_ros.friction_torques)]
+
+
+def differences(found, expected):
+    """Return the largest relative error of results."""
+    found, expected = (x if isinstance(x, tuple) else (x,) for x in (found, expected))
+    assert len(found) == len(expected)
+    return max(relative_error(x, y) for x, y in zip(found, expected))
+
+
+def message_of(function, *arguments, **options):
+    """Return the type and the text of the error that a function raises."""
+    with pytest.raises(rbd_ros.errors.RbdError) as raised:
+        function(*arguments, **options)
+    return type(raised.value), str(raised.value)
+
+
+@pytest.mark.parametrize('way', ['extension', 'ctypes'])
+@pytest.mark.parametrize('name', ROBOTS)
+def test_all_functions_equal_the_library(name, way, quick_load, monkeypatch):
+    monkeypatch.setattr(loading, 'LONGEST', 10 ** 9)
+    if way == 'ctypes':
+        monkeypatch.setattr(machine_code, 'headers', lambda: None)
+    model, states = states_of(name)
+    code = quick_load(model, link=states['link'], prescribed=states['prescribed'])
+    loaded = {function: one for function, one in code.report().items() if one.way[0] == 'C'}
+    assert len(loaded) >= len(FUNCTIONS) - 2
+    assert {one.way for function, one in loaded.items() if function != 'friction_torques'} == {
+        f'C, {way}'}
+    for function in loaded:
+        plain = library(function)
+        many = getattr(batch, function, plain)
+        for k in range(2):
+            one = arguments_of(plain, states, k)
+            more = {'q': states['q'][k]} if function == 'friction_torques' else {}
+            found = getattr(code, function)(*one, **more)
+            assert type(found) is type(plain(model, *one, **more)), function
+            assert differences(found, plain(model, *one, **more)) < SOLVED, function
+        more = {'q': states['q']} if function == 'friction_torques' else {}
+        found = getattr(code, function)(*arguments_of(plain, states), **more)
+        expected = many(model, *arguments_of(plain, states), **more)
+        assert type(found) is type(expected), function
+        assert differences(found, expected) < SOLVED, function
+
+
+def test_dynamics_equal_pinocchio(folder):
+    path = example_urdf('panda.urdf')
+    model, theirs = load_quietly(path), pinocchio.buildModelFromUrdf(str(path))
+    assert list(theirs.names)[1:][:7] == list(model.velocity_names)[:7]
+    model = rbd_ros.with_locked_joints(model, {
+        name: 0.0 for name in model.velocity_names[7:8]})
+    theirs = pinocchio.buildReducedModel(theirs, [8, 9], pinocchio.neutral(theirs))
+    data, states = theirs.createData(), random_states(model, 3)
+    names = ['inverse_dynamics', 'forward_dynamics', 'mass_matrix']
+    code = load(model, names, directory=folder)     # optimized
+    for q, v, a, tau in zip(*(states[x] for x in ('q', 'v', 'a', 'tau'))):
+        M = np.triu(pinocchio.crba(theirs, data, q))
+        for found, expected in (
+                (code.inverse_dynamics(q, v, a), pinocchio.rnea(theirs, data, q, v, a)),
+                (code.forward_dynamics(q, v, tau), pinocchio.aba(theirs, data, q, v, tau)),
+                (code.mass_matrix(q), M + np.triu(M, 1).T)):
+            assert relative_error(found, expected) < SOLVED
+
+
+def test_a_pendulum_has_its_closed_form(quick_load):
+    code = quick_load(rbd_ros.load_urdf_string(PENDULUM), ['inverse_dynamics'])
+    q, v, a = np.random.default_rng(1).normal(size=(3, 50, 1))
+    expected = (0.1 + 2.0 * 0.25) * a - 2.0 * 9.81 * 0.5 * np.cos(q)
+    assert np.allclose(code.inverse_dynamics(q, v, a), expected, rtol=0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize('name', ['arm', 'mimics', 'closed'])
+def test_wrenches_act_as_in_the_library(name, quick_load):
+    model, states = states_of(name)
+    names = ['inverse_dynamics', 'bias_torques', 'forward_dynamics', 'hybrid_dynamics',
+             'forward_dynamics_derivatives']
+    code = quick_load(model, names, prescribed=states['prescribed'])
+    rng = np.random.default_rng(2)
+    same = {link: rng.normal(size=6) for link in (*model.link_names[-2:], model.link_names[0])}
+    others = {**same, model.link_names[-1]: rng.normal(size=(5, 6))}
+    for function in names:
+        plain = library(function)
+        one = arguments_of(plain, states, 1)
+        found = getattr(code, function)(*one, external_wrenches=same)
+        assert differences(found, plain(model, *one, external_wrenches=same)) < SOLVED
+        many = arguments_of(plain, states)
+        found = getattr(code, function)(*many, external_wrenches=others)
+        assert differences(found, getattr(batch, function)(
+            model, *many, external_wrenches=others)) < SOLVED
+        # Nothing is left of them.
+        assert differences(getattr(code, function)(*one), plain(model, *one)) < SOLVED
+
+
+@pytest.mark.parametrize('arguments', [
+    ([0.0] * 6, np.zeros(7), np.zeros(7)), (np.zeros(7), np.full(7, np.nan), np.zeros(7)),
+    (np.zeros(7), np.zeros(7), [0.0] * 6 + [np.inf]), (None, None, None),
+    ('abcdefg', np.zeros(7), np.zeros(7)), (np.zeros(7), np.zeros((2, 7)), np.zeros(7)),
+    (np.full(7, 1e200), np.full(7, 1e200), np.zeros(7)),
+    (np.ma.masked_array(np.zeros(7), [True] + [False] * 6), np.zeros(7), np.zeros(7))])
+def test_wrong_states_get_the_errors_of_the_library(arguments, quick_load):
+    model = ROBOTS['arm']()
+    code = quick_load(model, ['inverse_dynamics'])
+    assert message_of(code.inverse_dynamics, *arguments) == message_of(
+        rbd_ros.inverse_dynamics, model, *arguments)
+
+
+def test_wrong_states_among_many_get_the_errors_of_the_library(quick_load):
+    model, states = states_of('arm')
+    code, q = quick_load(model, ['gravity_torques', 'inverse_dynamics']), states['q'].copy()
+    q[3, 2] = np.nan
+    for wrong in (q, states['q'][:, :4], [[None] * 7]):
+        assert message_of(code.gravity_torques, wrong) == message_of(
+            batch.gravity_torques, model, wrong)
+    assert message_of(code.inverse_dynamics, states['q'], states['v'][:2], states['a']) == (
+        message_of(batch.inverse_dynamics, model, states['q'], states['v'][:2], states['a']))
+    for wrenches in ({'nothing': np.zeros(6)}, {'base_link': np.zeros(5)}, 3):
+        one = states['q'][0], states['v'][0], states['a'][0]
+        assert message_of(code.inverse_dynamics, *one, external_wrenches=wrenches) == message_of(
+            rbd_ros.inverse_dynamics, model, *one, external_wrenches=wrenches)
+    with pytest.raises(TypeError, match="missing a required argument: 'a'"):
+        code.inverse_dynamics(*one[:2])
+
+
+def test_joints_without_inertia_are_named(quick_load):
+    links = [Link(name, mass, np.zeros(3), np.zeros((3, 3))) for name, mass in (
+        ('base', 1.0), ('arm', 1.0), ('hand', 1.0))]
+    light = build_model('light', links, [
+        Joint('slide', 'prismatic', 'base', 'arm', np.eye(4), axis=np.array([1.0, 2.0, 3.0])),
+        Joint('hinge', 'revolute', 'arm', 'hand', np.eye(4), axis=np.array([3.0, 1.0, 2.0]))])
+    code = quick_load(light, ['forward_dynamics'])
+    state = np.zeros(2), np.zeros(2), np.ones(2)
+    assert message_of(code.forward_dynamics, *state) == message_of(
+        rbd_ros.forward_dynamics, light, *state)
+
+
+def test_open_loops_are_refused(quick_load):
+    model, states = states_of('closed')
+    code, q = quick_load(model, ['gravity_torques']), states['q'][0].copy()
+    assert relative_error(code.gravity_torques(q), rbd_ros.gravity_torques(model, q)) < ROUNDING
+    q += 1e-3
+    assert message_of(code.gravity_torques, q) == message_of(rbd_ros.gravity_torques, model, q)
+
+
+def test_robots_with_damped_loops_are_left_to_the_library(quick_load):
+    tree = load_quietly('urdf/demo_arm.urdf')
+    rod = Constraint('rod', 'distance', tree.link_names[0], tree.link_names[-1], length=0.5)
+    model = with_constraints(tree, [rod], condition_limit=100.0)
+    report = quick_load(model, ['gravity_torques']).report()['gravity_torques']
+    assert report.way == 'kernels'
+    assert 'damped' in report.reason
+
+
+def test_results_are_kept_or_written_where_the_caller_wants_them(quick_load):
+    model, states = states_of('arm')
+    code = quick_load(model, ['inverse_dynamics', 'all_terms'])
+    one = [states[x][0] for x in ('q', 'v', 'a')]
+    expected = rbd_ros.inverse_dynamics(model, *one)
+    kept = code.inverse_dynamics(*one)
+    assert code.inverse_dynamics(*(x + 1.0 for x in one)) is kept
+    for dtype in (float, np.float32):
+        out = np.full(2 * model.nv, np.nan, dtype)[::2]
+        assert code.inverse_dynamics(*one, out=out) is out
+        assert relative_error(out, expected) < (ROUNDING if dtype is float else SINGLE)
+    assert not np.allclose(kept, expected)
+    many = [states[x] for x in ('q', 'v')]
+    out = tuple(np.empty((5, *x.shape)) for x in rbd_ros.all_terms(model, *one[:2]))
+    assert code.all_terms(*many, out=out) is out
+    assert differences(out, tuple(batch.all_terms(model, *many))) < ROUNDING
+    # In one state as in many.
+    for wrong, text in ((np.zeros(6), r'out has the shape \(6,\); it must be \(7,\)'),
+                        (one[0], 'out shares memory with q'), (3, 'out must be an array'),
+                        (np.broadcast_to(0.0, 7), 'out cannot be written to')):
+        with pytest.raises(rbd_ros.StateError, match=text):
+            code.inverse_dynamics(*one, out=wrong)
+
+
+def test_results_may_be_arguments(quick_load):
+    model, states = states_of('arm')
+    code = quick_load(model, ['forward_dynamics', 'all_terms'])
+    q, v = states['q'][0], states['v'][0]
+    first = rbd_ros.forward_dynamics(model, q, v, v)
+    expected = rbd_ros.forward_dynamics(model, q, v, first)
+    assert relative_error(code.forward_dynamics(q, v, code.forward_dynamics(q, v, v)),
+                          expected) < SOLVED
+    g = rbd_ros.all_terms(model, q, v).g
+    expected = rbd_ros.all_terms(model, q, g)
+    assert differences(code.all_terms(q, code.all_terms(q, v).g), expected) < ROUNDING
+
+
+def test_anything_but_plain_arrays_is_converted(quick_load):
+    model, states = states_of('arm')
+    code = quick_load(model, ['gravity_torques'])
+    q = states['q'][0]
+    expected = rbd_ros.gravity_torques(model, q)
+    strided, swapped = np.repeat(q, 2)[::2], q.astype('>f8')
+    for x in (q.tolist(), tuple(q), strided, swapped, np.asfortranarray(q),
+              np.ma.masked_array(q)):
+        assert relative_error(code.gravity_torques(x), expected) < ROUNDING
+    assert relative_error(code.gravity_torques(q=q), expected) < ROUNDING
+    assert relative_error(code.gravity_torques(states['q'].tolist())[0], expected) < ROUNDING
+    assert code.gravity_torques(np.zeros((0, 7))).shape == (0, 7)
+
+
+def test_other_options_are_left_to_the_library(quick_load):
+    model, states = states_of('arm')
+    code = quick_load(model, ['jacobian', 'hybrid_dynamics', 'coriolis_matrix',
+                              'friction_torques'],
+                      link=states['link'], prescribed=states['prescribed'])
+    q, v, a, tau = (states[x][0] for x in ('q', 'v', 'a', 'tau'))
+    other = model.link_names[3]
+    for link in (states['link'], other):
+        assert relative_error(code.body_jacobian(q, link),
+                              rbd_ros.body_jacobian(model, q, link)) < ROUNDING
+    for mask in (states['prescribed'], ~states['prescribed'],
+                 states['prescribed'].tolist(), states['prescribed'].astype(int)):
+        assert differences(code.hybrid_dynamics(q, v, a, tau, mask),
+                           rbd_ros.hybrid_dynamics(model, q, v, a, tau, mask)) < SOLVED
+    assert relative_error(code.coriolis_matrix(q, v, factorization='body'),
+                          rbd_ros.coriolis_matrix(model, q, v, factorization='body')) < ROUNDING
+    assert relative_error(code.friction_torques(v, smooth=0.5),
+                          rbd_ros.friction_torques(model, v, smooth=0.5)) < ROUNDING
+
+
+def test_parameters_are_arguments(quick_load):
+    model, states = states_of('arm')
+    code = quick_load(model, ['inverse_dynamics', 'forward_dynamics'],
+                      parameters=('pi', 'gravity'))
+    payload = rbd_ros.with_payload(model, model.link_names[-1], 2.0, (0.1, 0.2, 0.3))
+    other = rbd_ros.with_gravity(payload, (1.0, 2.0, 3.0))
+    parameters = inertial_parameters(other), np.array([1.0, 2.0, 3.0])
+    q, v, a, tau = (states[x] for x in ('q', 'v', 'a', 'tau'))
+    for function, last in (('inverse_dynamics', a), ('forward_dynamics', tau)):
+        expected = getattr(batch, function)(other, q, v, last)
+        call = getattr(code, function)
+        assert relative_error(call(q[0], v[0], last[0], *parameters), expected[0]) < SOLVED
+        assert relative_error(call(q[0], v[0], last[0], gravity=parameters[1],
+                                   pi=parameters[0]), expected[0]) < SOLVED
+        assert relative_error(call(q, v, last, *parameters), expected) < SOLVED
+        with pytest.raises(rbd_ros.StateError, match='pi must be finite'):
+            call(q[0], v[0], last[0], parameters[0] * np.nan, parameters[1])
+        with pytest.raises(rbd_ros.StateError, match=r'pi has the shape \(3,\)'):
+            call(q[0], v[0], last[0], np.zeros(3), parameters[1])
+    with pytest.raises(rbd_ros.StateError, match='state 0: the dynamics of robot .* not finite'):
+        code.forward_dynamics(q, v, tau, np.zeros(len(parameters[0])), parameters[1])
+    with pytest.raises(rbd_ros.ModelError, match="no parameter 'mass'"):
+        quick_load(model, ['inverse_dynamics'], parameters=('mass',))
+
+
+def test_code_in_float(quick_load):
+    model, states = states_of('arm')
+    code = quick_load(model, ['inverse_dynamics', 'all_terms'], single=True)
+    rounded = [states[x].astype(np.float32) for x in ('q', 'v', 'a')]
+    expected = batch.inverse_dynamics(model, *rounded)
+    found = code.inverse_dynamics(*rounded)
+    assert found.dtype == np.float32
+    assert relative_error(found, expected) < SINGLE
+    one = [x[1] for x in rounded]
+    assert code.inverse_dynamics(*one) is code.inverse_dynamics(*(x.astype(float) for x in one))
+    assert relative_error(code.inverse_dynamics(*one), expected[1]) < SINGLE
+    assert {x.dtype for x in code.all_terms(*one[:2])} == {np.dtype(np.float32)}
+
+
+def test_long_functions_are_left_to_kernels(quick_load, monkeypatch):
+    monkeypatch.setattr(loading, 'LONGEST', 500)
+    model, states = states_of('arm')
+    code = quick_load(model, ['gravity_torques', 'all_terms', 'jacobian', 'torque_regressor'],
+                      link=states['link'])
+    report = code.report()
+    assert report['gravity_torques'].way == 'C, extension'
+    assert report['all_terms'].way == 'kernels'
+    assert 'operations' in report['all_terms'].reason
+    for function in ('all_terms', 'torque_regressor'):
+        plain = library(function)
+        for k in (0, slice(None)):
+            given = arguments_of(plain, states, k)
+            expected = (plain if k == 0 else getattr(batch, function))(model, *given)
+            assert differences(getattr(code, function)(*given), expected) < ROUNDING
+
+
+def test_what_is_not_loaded_is_said(quick_load):
+    model = ROBOTS['arm']()
+    code = quick_load(model, ['gravity_torques'])
+    with pytest.raises(AttributeError, match="'mass_matrix' is not loaded: pass it to load"):
+        code.mass_matrix
+    with pytest.raises(rbd_ros.ModelError, match="no code for a function 'gravity'"):
+        quick_load(model, ['gravity'])
+    with pytest.raises(rbd_ros.StateError):
+        quick_load('robot.urdf')
+
+
+def test_task_space_dynamics_is_that_of_the_library(quick_load):
+    model, states = states_of('arm')
+    code = quick_load(model, ['task_space_dynamics'], link=states['link'])
+    state = states['q'][0], states['v'][0], states['link']
+    assert code.report()['task_space_dynamics'].way == 'kernels'
+    assert code.task_space_dynamics(*state).condition == (
+        rbd_ros.task_space_dynamics(model, *state).condition)
+
+
+def test_a_robot_that_does_not_move_is_left_to_the_library(quick_load):
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        model = rbd_ros.load_urdf_string('<robot name="x"><link name="a"/></robot>')
+    code = quick_load(model, ['gravity_torques'])
+    assert code.gravity_torques(np.zeros(0)).shape == (0,)
+    assert code.report()['gravity_torques'].reason == 'no joint moves'
