@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities derived from dynamics: Jacobians, momentum, task space, regressors, simulation."""
+"""What follows from dynamics: Jacobians, momentum, contacts, regressors, derivatives, motions."""
 
 from rbd_ros._internal.lazy_exports import export
 
