@@ -20,11 +20,10 @@ from rbd_ros.control.generated_controller import controller_files
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(__file__).with_name('controller_timing.cpp')
 STEPS = 200_000     # per mode
-OPTIONS = ['-std=c++17', '-O2', '-DPACKAGE=arm_controller']
+OPTIONS = ['-std=c++17', '-O3', '-DPACKAGE=arm_controller']
 # Added to the package's CMakeLists.txt.
 TARGET = f"""
 add_executable(benchmark {PROGRAM} arm_dynamics.c)
-target_compile_options(benchmark PRIVATE -O2)
 target_compile_definitions(benchmark PRIVATE PACKAGE=arm_controller)
 target_include_directories(benchmark PRIVATE .)
 target_link_libraries(benchmark PRIVATE controller_interface::controller_interface
@@ -44,7 +43,7 @@ def build(folder: Path, real: bool) -> Path:
                       ['--build', 'build', '--target', 'benchmark']):
             subprocess.run(['cmake', *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         return folder / 'build/benchmark'
-    subprocess.run(['gcc', '-std=c99', '-O2', '-c', 'arm_dynamics.c'], cwd=folder, check=True)
+    subprocess.run(['gcc', '-std=c99', '-O3', '-c', 'arm_dynamics.c'], cwd=folder, check=True)
     subprocess.run(['g++', *OPTIONS, '-DROS2_CONTROL=5', '-I.', '-I',
                     ROOT / 'test/control/ros2_control', PROGRAM, 'arm_dynamics.o', '-ldl', '-o',
                     'benchmark'], cwd=folder, check=True)
