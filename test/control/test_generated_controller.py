@@ -323,6 +323,7 @@ def test_a_payload_of_the_parameters_acts_from_the_start(rig):
     assert rig.start(q, v, chained=True, payload__mass=2.0, payload__center=[0.1, 0.0, 0.2], **LAW)
     rig.refer(*r)
     model = with_payload(rig.model, TOOL, 2.0, (0.1, 0.0, 0.2))
+    assert relative_error(rig.command, gravity_torques(model, q)) < TOLERANCE
     assert relative_error(rig.step(q, v), law_torques(model, 'computed_torque', q, v, r)
                           ) < TOLERANCE
 
