@@ -6,6 +6,7 @@
 #include "controller_interface/chainable_controller_interface.hpp"
 
 using namespace controller_interface;
+using rclcpp_lifecycle::State;
 ChainableControllerInterface *make_plugin();
 
 namespace
@@ -109,7 +110,7 @@ void destroy() { controller.reset(); node.reset(); overrides.clear(); }
 
 int configure()
 {
-    if (!code(controller->on_configure(rclcpp_lifecycle::State())))
+    if (!code(controller->on_configure(State())))
         return 0;
     references = controller->export_reference_interfaces();
     results = controller->export_state_interfaces();
@@ -123,10 +124,10 @@ int activate(int chained)
     controller->assign_interfaces(
         loaned<LoanedCommandInterface>(commands, controller->command_interface_configuration()),
         loaned<LoanedStateInterface>(states, controller->state_interface_configuration()));
-    return controller->set_chained_mode(chained != 0) && code(controller->on_activate(rclcpp_lifecycle::State()));
+    return controller->set_chained_mode(chained != 0) && code(controller->on_activate(State()));
 }
 
-int deactivate() { return code(controller->on_deactivate(rclcpp_lifecycle::State())); }
+int deactivate() { return code(controller->on_deactivate(State())); }
 void write_states(const double *values) { write(states, values); }
 void write_references(const double *values) { write(references, values); }
 void read_references(double *values) { read(references, values); }
