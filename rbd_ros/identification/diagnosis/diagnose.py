@@ -214,7 +214,8 @@ def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
     motion = motion_of(model, samples, delay=delay, payload_link=payload_link)
     size, described = (np.mean(x ** 2, axis=0) for x in (motion.tau, motion.described))
     factor = np.ones(model.nv)
-    if (ratio := np.sqrt(np.median(size / np.maximum(described, np.finfo(float).tiny)))) < SMALL:
+    tiny = np.finfo(float).tiny
+    if (ratio := np.sqrt(np.median(size / np.maximum(described, size + tiny)))) < SMALL:
         factor = np.full(model.nv, max(ratio, ROUNDING))
         motion = replace(motion, factor=factor)
     for _ in range(LINEARISATIONS):
