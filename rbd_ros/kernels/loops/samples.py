@@ -43,17 +43,18 @@ def close_samples(robot, screws, loops, first, stride, samples):
 
     """
     p = parts(loops)
-    dependent = p.order[:len(p.order) - len(p.own)]
+    order, dependent = p.order, len(p.order) - len(p.own)
     for row in range(first, len(samples)):
         x, before = samples[row], samples[row - 1]
-        for j in p.own:
-            if not abs(x[j] - before[j]) <= stride:
+        for k in range(dependent, len(order)):
+            if not abs(x[order[k]] - before[order[k]]) <= stride:
                 return row
-        for i in dependent:
+        for k in range(dependent):
+            i = order[k]
             x[i] = before[i]
             if row > first:
-                for k in range(len(p.own)):
-                    x[i] += p.found[G + k, i] * (x[p.own[k]] - before[p.own[k]])
+                for m in range(len(p.own)):
+                    x[i] += p.found[G + m, i] * (x[p.own[m]] - before[p.own[m]])
         if not close_by_newton(robot, screws, p, x):
             return row
     return len(samples)

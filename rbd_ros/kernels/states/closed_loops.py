@@ -25,7 +25,8 @@ def closed_inverse_states(robot, screws, loops, Q, V, A, Tau):
     for k in range(len(Q)):
         if not closed_inverse_dynamics(robot, screws, loops, Q[k], V[k], A[k]):
             return k
-        Tau[k] = found[TAU, :Tau.shape[1]]
+        for i in range(Tau.shape[1]):
+            Tau[k, i] = found[TAU, i]
     return DONE
 
 
@@ -37,7 +38,8 @@ def closed_forward_states(robot, screws, loops, table, L, L_lanes, Q, V, Tau, A)
         if not closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, Q[k], V[k],
                                        Tau[k]):
             return k
-        A[k] = found[FOUND_A, :A.shape[1]]
+        for i in range(A.shape[1]):
+            A[k, i] = found[FOUND_A, i]
     return DONE
 
 
@@ -70,5 +72,7 @@ def closed_forward_derivatives_states(robot, screws, loops, table, L, L_lanes, D
                 robot, screws, loops, table, L, L_lanes, D, of_G, derivatives, path, Q[k], V[k],
                 zero, Tau[k], none, a, tau, X, X_lanes):
             return k
-        Solved[k] = X[:, :Solved.shape[2]]
+        for i in range(Solved.shape[1]):
+            for j in range(Solved.shape[2]):
+                Solved[k, i, j] = X[i, j]
     return DONE
