@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'casadi_code': ['casadi_function'],
     'functions': ['FUNCTIONS'],
     'graph': ['Array', 'Graph', 'Operation'],
-    'loading': ['load', 'Loaded'],
+    'machine_code.loading': ['load', 'Loaded'],
     'numpy_code': ['numpy_source'],
     'package': ['package_files'],
     'sympy_code': ['sympy_expressions'],

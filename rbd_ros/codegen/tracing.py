@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces the functions of a robot: their graphs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 
 
-def trace(model: Model, function: str, *, parameters: Sequence[str] = (), margins: bool = False,
+def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
           **options: Any) -> Graph:
     """
     Return the operations that compute a function of a robot.
@@ -36,9 +36,6 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (), margin
         Parameters that become further inputs, in place of the robot's own: ``'pi'``, those of
         `rbd_ros.model.inertial_parameters`; ``'positions'`` of the joints (3 * moving joints,) in
         the frames of their parent links, m; and ``'gravity'`` (3,), m/s^2.
-    margins : bool
-        Whether a last output, ``margins``, has numbers one of which is negative where the library
-        raises an error although results are finite.
     options
         Of some functions: ``link``, the name of a link, and ``prescribed``, a mask (nv,).
 
@@ -56,6 +53,23 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (), margin
         If ``model`` is no robot, or the mask has another length.
 
     """
+    return _traced(model, function, parameters, options, False)
+
+
+def trace_with_margins(model: Model, function: str, parameters: Sequence[str],
+                       options: Mapping[str, Any]) -> Graph:
+    """
+    Return the graph of `trace` with the margins of the kernels' checks, if there are any.
+
+    One of the last output, ``margins``, is negative where the library raises an error although
+    results are finite.
+
+    """
+    return _traced(model, function, parameters, options, True)
+
+
+def _traced(model: Model, function: str, parameters: Sequence[str], options: Mapping[str, Any],
+            margins: bool) -> Graph:
     check_model(model)
     known = FUNCTIONS if model.loops is None else {**FUNCTIONS, **CLOSING}
     function = SHORT.get(function, function)

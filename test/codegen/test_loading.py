@@ -13,7 +13,8 @@ import pinocchio
 import pytest
 import rbd_ros
 from rbd_ros import analysis, batch
-from rbd_ros.codegen import FUNCTIONS, load, loading, machine_code
+from rbd_ros.codegen import FUNCTIONS, load
+from rbd_ros.codegen.machine_code import calls, compiler
 from rbd_ros.model import build_model, Constraint, inertial_parameters, with_constraints
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
@@ -40,7 +41,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def quick_load(folder, monkeypatch):
     """Return `load` with a directory of its own, and a compiler that does not optimize."""
-    monkeypatch.setattr(machine_code, 'OPTIONS', ('-O0', *machine_code.OPTIONS[1:]))
+    monkeypatch.setattr(compiler, 'OPTIONS', ('-O0', *compiler.OPTIONS[1:]))
     return partial(load, directory=folder)
 
 
@@ -86,14 +87,14 @@ def message_of(function, *arguments, **options):
 @pytest.mark.parametrize('way', ['extension', 'ctypes'])
 @pytest.mark.parametrize('name', ROBOTS)
 def test_all_functions_equal_the_library(name, way, quick_load, monkeypatch):
-    monkeypatch.setattr(loading, 'LONGEST', 10 ** 9)
+    monkeypatch.setattr(calls, 'LONGEST', 10 ** 9)
     if way == 'ctypes':
-        monkeypatch.setattr(machine_code, 'headers', lambda: None)
+        monkeypatch.setattr(compiler, 'headers', lambda: None)
     model, states = states_of(name)
     code = quick_load(model, link=states['link'], prescribed=states['prescribed'])
     loaded = {function: one for function, one in code.report().items() if one.way[0] == 'C'}
     # The code itself must compute them.
-    monkeypatch.setattr(loading.LoadedFunction, '_by_library', None)
+    monkeypatch.setattr(calls.LoadedFunction, '_by_library', None)
     assert len(loaded) >= len(FUNCTIONS) - 2
     assert {one.way for one in loaded.values()} == {f'C, {way}'}
     for function in loaded:
@@ -116,8 +117,7 @@ def test_dynamics_equal_pinocchio(folder):
     path = example_urdf('panda.urdf')
     model, theirs = load_quietly(path), pinocchio.buildModelFromUrdf(str(path))
     assert list(theirs.names)[1:][:7] == list(model.velocity_names)[:7]
-    model = rbd_ros.with_locked_joints(model, {
-        name: 0.0 for name in model.velocity_names[7:8]})
+    model = rbd_ros.with_locked_joints(model, dict.fromkeys(model.velocity_names[7:8], 0.0))
     theirs = pinocchio.buildReducedModel(theirs, [8, 9], pinocchio.neutral(theirs))
     data, states = theirs.createData(), random_states(model, 3)
     names = ['inverse_dynamics', 'forward_dynamics', 'mass_matrix']
@@ -330,7 +330,7 @@ def test_code_in_float(quick_load):
 
 
 def test_long_functions_are_left_to_kernels(quick_load, monkeypatch):
-    monkeypatch.setattr(loading, 'LONGEST', 500)
+    monkeypatch.setattr(calls, 'LONGEST', 500)
     model, states = states_of('arm')
     code = quick_load(model, ['gravity_torques', 'all_terms', 'jacobian', 'torque_regressor'],
                       link=states['link'])
@@ -353,6 +353,8 @@ def test_what_is_not_loaded_is_said(quick_load):
         code.mass_matrix
     with pytest.raises(rbd_ros.ModelError, match="no code for a function 'gravity'"):
         quick_load(model, ['gravity'])
+    with pytest.raises(rbd_ros.ModelError, match='jacobian needs the option link'):
+        quick_load(model, ['body_jacobian'])
     with pytest.raises(rbd_ros.StateError):
         quick_load('robot.urdf')
 

@@ -12,7 +12,8 @@ import sys
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.codegen import load, machine_code
+from rbd_ros.codegen import load
+from rbd_ros.codegen.machine_code import compiler as machine_code
 from rbd_ros.kernels.jit import kernel_cache
 
 ARM = str(Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf')
@@ -132,7 +133,7 @@ def test_without_a_compiler_the_error_says_so_and_the_library_goes_on(arm, folde
     for missing in ('no-such-compiler', 'no-such-compiler -O1'):
         monkeypatch.setenv('CC', missing)
         with pytest.raises(rbd_ros.errors.RbdError, match='there is no C compiler: '
-                           'no-such-compiler: No such file or directory. Install one'):
+                           'no-such-compiler: No such file or directory'):
             load(arm, ONE, directory=folder)
     assert np.all(np.isfinite(rbd_ros.gravity_torques(arm, np.ones(arm.nq))))
     assert not folder.exists()
@@ -157,8 +158,8 @@ def test_code_for_another_machine_is_refused_and_not_kept(arm, folder, tmp_path,
     monkeypatch.setenv('CC', compiler(
         tmp_path, f'{CC} "$@" || exit 1\nwhile [ "$1" != "-o" ]; do [ $# = 0 ] && exit; shift; '
         'done\nprintf "\\267\\000" | dd of="$2" bs=1 seek=18 conv=notrunc 2>/dev/null'))
-    with pytest.raises(rbd_ros.errors.RbdError, match='cannot be loaded: .*; set CC to a compiler '
-                       'for this machine'):
+    with pytest.raises(rbd_ros.errors.RbdError, match=r'cannot be loaded: .*; set CC to a '
+                       'compiler for this machine'):
         load(arm, ONE, directory=folder)
     assert not folder.exists()
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Functions of one robot as machine code, compiled from the same C as generated packages have.
+Calls of machine code: checks of arguments, and what is left to the library.
 
 Code computes what it can and reports states that it cannot vouch for: numbers that are not finite,
 and margins of the kernels' checks that are negative. The library then computes these states, or
@@ -10,11 +10,9 @@ raises its errors.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 import ctypes
 from inspect import Parameter, Signature, signature
 from math import prod
-import os
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -22,21 +20,11 @@ import rbd_ros
 from rbd_ros import analysis, batch
 from rbd_ros.batch.results import checked_out
 from rbd_ros.batch.wrenches import batch_wrenches
-from rbd_ros.codegen.c import Style
-from rbd_ros.codegen.functions import FUNCTIONS, SHORT, torques_of
-from rbd_ros.codegen.graph import Array, Graph, Tape
-from rbd_ros.codegen.interpretation import SymbolicRobot
-from rbd_ros.codegen.machine_code import (
-    code_directory, Compiler, extension, find_compiler, loaded)
-from rbd_ros.codegen.package import header, Package, source
-from rbd_ros.codegen.package_texts import filled
-from rbd_ros.codegen.tracing import trace
+from rbd_ros.codegen.functions import FUNCTIONS, SHORT
+from rbd_ros.codegen.graph import Array, Graph
 from rbd_ros.errors import ModelError, RbdError
-from rbd_ros.kernels.jit.kernel_cache import Directory
 from rbd_ros.kernels.jit.numba_backend import COMPILES
-from rbd_ros.model.arguments import (
-    check_model, finite_array, finite_vector, mask, rows, wrenches)
-from rbd_ros.model.changes.modifications import with_gravity
+from rbd_ros.model.arguments import finite_array, finite_vector, mask, rows, wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import ROWS
 from rbd_ros.workspace.memory.results import Derivatives, DynamicsTerms
@@ -44,7 +32,6 @@ from rbd_ros.workspace.workspace import workspace_of
 
 LONG_NAMES = {short: name for name, short in SHORT.items()}     # in the library
 LONGEST = 6000      # operations from which kernels are faster, where numba compiles them
-STYLE = 'robot'     # prefix of names in the code
 NOT_IN_CODE = {'task_space_dynamics': 'the condition number takes an iteration'}
 RESULTS: Mapping[str, Callable[..., Any]] = {
     'all_terms': DynamicsTerms._make, 'inverse_dynamics_derivatives': Derivatives._make,
@@ -63,147 +50,6 @@ class Report(NamedTuple):
     reason: str = ''    # why it is not C
 
 
-class Loaded:
-    """
-    Functions of one robot as machine code, with the names and arguments of `rbd_ros`.
-
-    Arrays have one state, (nq,) and (nv,), or many, (N, nq) and (N, nv). Results of one state are
-    kept and overwritten by the next call of the same function; ``out`` takes an array of the
-    caller, or a tuple of them. An object serves one thread.
-
-    """
-
-    def __init__(self, model: Model, functions: Mapping[str, Any],
-                 reports: Mapping[str, Report]) -> None:
-        self.model, self._reports = model, dict(reports)
-        vars(self).update(functions)
-
-    def report(self) -> dict[str, Report]:
-        """Return how each function computes, by name."""
-        return dict(self._reports)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"'{name}' is not loaded: pass it to load, which has "
-                             + ', '.join(LONG_NAMES.get(name, name) for name in FUNCTIONS))
-
-
-def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Sequence[str] = (),
-         single: bool = False, directory: str | os.PathLike[str] | None = None,
-         **options: Any) -> Loaded:
-    """
-    Return functions of a robot as machine code, made by the system's C compiler.
-
-    The compiler is the command in the environment variable ``CC``, else ``cc``. Its code is kept
-    on disk, and compiled again for another robot, compiler or processor. Where the library is
-    faster or has more (`Loaded.report`), and in states that code cannot vouch for, the library
-    computes.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    functions : sequence of str, optional
-        Names of `FUNCTIONS`; default: all whose options are given.
-    parameters : sequence of str, optional
-        As for `trace`: further arguments of all functions, arrays (n,) behind the others, such
-        as ``'pi'`` for a payload that changes.
-    single : bool
-        Whether to compute with float32.
-    directory : path, optional
-        Where machine code is kept; default: beside that of the kernels.
-    options
-        As for `trace`: ``link`` and ``prescribed``. For others, functions leave to the library.
-
-    Returns
-    -------
-    Loaded
-        An object with the functions as attributes.
-
-    Raises
-    ------
-    RbdError
-        If there is no compiler, or it fails, or its code cannot run here.
-    ModelError
-        As `trace`.
-
-    """
-    check_model(model)
-    names = [name for name, one in FUNCTIONS.items() if all(x in options for x in one.options)
-             and not (parameters and name in NOT_IN_CODE)
-             ] if functions is None else [SHORT.get(name, name) for name in functions]
-    style, compiler, kept = Style(STYLE, single), find_compiler(), code_directory(directory)
-    made: dict[str, LoadedFunction] = {}
-    pending: list[tuple[LoadedFunction | None, Graph, Future[Any]]] = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        caller = pool.submit(extension, compiler, kept)
-
-        def compiled(function: LoadedFunction | None, graph: Graph) -> None:
-            # Each in its own file: code is kept whatever else is loaded with it.
-            pending.append((function, graph, pool.submit(
-                compile_graph, model, style, graph, compiler, kept)))
-        for name in dict.fromkeys(names):
-            own = {x: options[x] for x in FUNCTIONS[name].options if x in options
-                   } if name in FUNCTIONS else {}
-            function = LoadedFunction(model, name, own, parameters, single)
-            made[function.name] = function
-            if function.reason:
-                continue
-            try:
-                graph = trace(model, name, parameters=parameters, margins=True, **own)
-            except ModelError as error:
-                if functions is not None:
-                    raise
-                function.reason = str(error)
-                continue
-            function.set_graph(graph)
-            if not function.reason:
-                compiled(function, graph)
-        if any(name in BALANCED for name in made) and not parameters and pending:
-            compiled(None, balance_of_wrenches(model))
-    balance = None
-    for one, graph, code in pending:
-        if one is None:
-            balance = Runner(code.result()[0], graph, style)
-        else:
-            one.set_code(*code.result(), style, caller.result())
-    for one in made.values():
-        one.balance = balance
-    return Loaded(model, {name: one.callable() for name, one in made.items()},
-                  {name: one.report() for name, one in made.items()})
-
-
-def balance_of_wrenches(model: Model) -> Graph:
-    """Return the function of torques that balance wrenches on the bodies of the kernels' table."""
-    tape = Tape()
-    q, forces = tape.inputs(0, (model.nq,)), tape.inputs(1, (len(model.tree.robot), 6))
-    robot = SymbolicRobot(with_gravity(model, (0.0, 0.0, 0.0)), {})
-    robot.wrenches = forces
-    arrays = Array('q', q.shape, 'configuration'), Array('forces', (forces.size,), 'wrenches')
-    return tape.graph('balance_of_wrenches', model.name, arrays,
-                      (Array('tau', (model.nv,), 'torques'),), [torques_of(robot, q)])
-
-
-def compile_graph(model: Model, style: Style, graph: Graph, compiler: Compiler,
-                  directory: Directory) -> tuple[ctypes.CDLL, float]:
-    """Return the machine code of a function, and the time to compile it, s."""
-    package, outputs = Package(model, style, [graph], {}, {}), outputs_of(graph)
-    margins = len(outputs) < len(graph.outputs)
-    words = {
-        'package': package.name, 'prefix': style.prefix, 'function': graph.name,
-        'real': style.real, 'fabs': style.call('fabs'), 'zero': style.number(0.0),
-        'largest': 'FLT_MAX' if style.single else 'DBL_MAX',
-        'inputs': len(graph.inputs), 'outputs': len(outputs),
-        'margins': graph.outputs[-1].shape[0] if margins else 0,
-        'input_sizes': ', '.join(str(prod(x.shape)) for x in graph.inputs),
-        'output_sizes': ', '.join(str(prod(x.shape)) for x in outputs),
-        'arguments': ', '.join([*(f'in[{k}] + state * steps[{k}]' for k in range(len(graph.inputs))),
-                                *(f'out[{k}] + state * output_sizes[{k}]'
-                                  for k in range(len(outputs))), *['margins'] * margins])}
-    return loaded(compiler, {
-        f'{package.name}.h': header(package), f'{package.name}.c': source(package),
-        'states.c': filled('states.c', **words)}, directory)
-
-
 def outputs_of(graph: Graph) -> list[Array]:
     """Return the outputs without margins."""
     return [array for array in graph.outputs if array.name != 'margins']
@@ -212,10 +58,10 @@ def outputs_of(graph: Graph) -> list[Array]:
 class Runner:
     """Machine code of a graph, for arrays that are checked."""
 
-    def __init__(self, code: ctypes.CDLL, graph: Graph, style: Style) -> None:
+    def __init__(self, code: ctypes.CDLL, graph: Graph, real: np.dtype[Any]) -> None:
         self.shapes = [array.shape for array in outputs_of(graph)]
         self.sizes = [prod(array.shape) for array in graph.inputs]
-        self.real = np.dtype(np.float32 if style.single else np.float64)
+        self.real = real
         self._run = code.run
         self._run.restype = ctypes.c_long
         pointers = ctypes.c_void_p * len(self.sizes)
@@ -249,7 +95,7 @@ class LoadedFunction:
     def __init__(self, model: Model, name: str, fixed: Mapping[str, Any],
                  parameters: Sequence[str], single: bool) -> None:
         self.model, self.name, self.parameters = model, LONG_NAMES.get(name, name), parameters
-        self.plain = getattr(rbd_ros, self.name, None) or getattr(analysis, self.name, None)
+        self.plain: Any = getattr(rbd_ros, self.name, None) or getattr(analysis, self.name, None)
         self.runner: Runner | None = None
         self.balance: Runner | None = None
         self.caller: Any = None
@@ -286,9 +132,10 @@ class LoadedFunction:
         # Keywords are left to Python.
         self.is_positional = self.inputs == self.state
 
-    def set_code(self, code: ctypes.CDLL, seconds: float, style: Style, caller: Any) -> None:
-        """Set the code, and the module that calls it."""
-        self.runner, self.seconds, self.caller = Runner(code, self.graph, style), seconds, caller
+    def set_code(self, code: tuple[ctypes.CDLL, float], caller: Any) -> None:
+        """Set the code, the time that its compiler took, s, and the module that calls it."""
+        self.runner, self.seconds = Runner(code[0], self.graph, self.dtype), code[1]
+        self.caller = caller
         # One array, so that one comparison shows whether an argument lies in it.
         sizes = [prod(shape) for shape in self.runner.shapes]
         self.memory = np.zeros(sum(sizes), self.runner.real)
@@ -376,7 +223,7 @@ class LoadedFunction:
                 same = np.array_equal(x, self.fixed[name])
             else:
                 same = name in (*self.inputs, *self.parameters, 'external_wrenches') or (
-                    x is self.defaults[name] or np.ndim(x) == 0 and x == self.defaults[name])
+                    x is self.defaults[name] or (np.ndim(x) == 0 and x == self.defaults[name]))
             if not same:
                 return False
         return True
