@@ -204,6 +204,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
            for name, function in ((name, getattr(casadi, name)) for name in casadi.__all__)},
 
         'codegen.casadi_function': made(codegen.casadi_function, graph),
+        'codegen.load': made(codegen.load, model, ['inverse_dynamics'], directory=folder),
         'codegen.numpy_source': made(codegen.numpy_source, graph),
         'codegen.package_files': made(codegen.package_files, model, ['inverse_dynamics']),
         'codegen.sympy_expressions': made(codegen.sympy_expressions, graph),

@@ -305,7 +305,7 @@ def main():
     sections = {'library': library, 'single_calls': single_calls, 'functions': functions,
                 'growth': growth, 'closed_loops': closed_loops, 'batch': batch,
                 'batch_sizes': batch_sizes, 'limit': limit,
-                'straight_line': report_code.straight_line,
+                'loaded': report_code.loaded,
                 'generated': report_code.generated, 'in_jax': report_code.in_jax,
                 'casadi': report_code.casadi, 'retiming': retiming, 'node': node,
                 'start': start, 'fleet': fleet, 'soak': soak}

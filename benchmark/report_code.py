@@ -8,6 +8,12 @@ from tables import spread, table, verdict
 GENERATED_NS = {'UR5': 120, 'Panda': 150, 'Talos': 900}
 GENERATED_RATIOS = {'inverse_dynamics': 0.4, 'forward_dynamics': 0.6,
                     'inverse_dynamics_derivatives': 1.0, 'forward_dynamics_derivatives': 1.0}
+# Loaded machine code: small robots, functions of others with a target, and largest ratios to
+# Pinocchio called from Python.
+SMALL, LARGE = ('UR5', 'Panda'), ('inverse_dynamics', 'gravity_torques', 'forward_dynamics')
+LOADED_PINOCCHIO = {'inverse_dynamics': 0.14, 'gravity_torques': 0.18, 'forward_dynamics': 0.2,
+                    'all_terms': 0.09, 'inverse_dynamics_derivatives': 0.28,
+                    'forward_dynamics_derivatives': 0.28}
 # In JAX: largest ratios, by name in `in_jax.py`, and how often automatic differentiation of a
 # recursion takes a gradient's time; from so many states on.
 JAX_RATIOS = {'jax to batch': 1.3, 'gradient to derivatives': 3.0}
@@ -24,6 +30,15 @@ def targets(found):
             limit = GENERATED_RATIOS[name]
             rows.append((f"generated {name}, {robot}, to Pinocchio's C++", f'{limit:.2f}',
                          f'{ours / theirs:.2f}', verdict(ours / theirs <= limit)))
+    for robot, one in found['loaded']['robots'].items() if 'loaded' in found else ():
+        for row in one['rows']:
+            small, name = robot in SMALL, row['function']
+            limits = {'Workspace': 0.5} if small else {'Workspace': 0.65} if name in LARGE else {}
+            if small and name in LOADED_PINOCCHIO:
+                limits['Pinocchio'] = LOADED_PINOCCHIO[name]
+            rows += [(f'loaded {name}, {robot}, to {other}', f'{limit:.2f}',
+                      f'{row["ratio"][other]:.2f}', verdict(row['ratio'][other] <= limit))
+                     for other, limit in limits.items()]
     mine = [row for row in found['in_jax']['rows']
             if row['states'] >= JAX_STATES] if 'in_jax' in found else ()
     for name, limit, best in (*((name, limit, max) for name, limit in JAX_RATIOS.items()),
@@ -58,33 +73,21 @@ def generated(results):
                     for robot, found in results['robots'].items()])]
 
 
-def straight_line(results):
-    """Return the tables of straight-line code in place of kernels."""
-    robots = results['robots']
-    head = [f'{name}, {found["joints"]} joints' for name, found in robots.items()]
-
-    def rows(key, names):
-        return [(words, *(f'{found[key][name]:,.0f}' for found in robots.values()))
-                for name, words in names.items()]
-    return ['## Straight-line code of a robot', '',
-            'What the library could gain if it compiled each robot: inverse dynamics traced to '
-            'straight-line code, in place of its kernels, which are compiled once for all robots '
-            '(`straight_line.py`). *In lanes*: states are already interleaved for the registers, '
-            'as in `limit.c`; *from arrays*: states are packed and unpacked by the code of '
-            '`rbd_ros.batch`, whose time alone is in the last line. One core, medians.', '',
-            *table(('ns a state of many', *head), rows('many', {
-                'rbd_ros': '`rbd_ros.batch`, to existing arrays',
-                'numba, of arrays': 'numba, from arrays', 'numba, in lanes': 'numba, in lanes',
-                'gcc, in lanes': 'gcc, in lanes',
-                'numba, one by one': 'numba, state by state',
-                'gcc, one by one': 'gcc, state by state',
-                'packing alone': 'packing and unpacking alone'})),
-            *table(('ns a call from Python', *head), rows('one', {
-                'rbd_ros': '`Workspace.inverse_dynamics`', 'numba': 'numba',
-                'gcc': "gcc, called by numba's dispatcher"})),
-            *table(('CPU s to compile one function', *head), [
-                (compiler, *(f'{found["compile"][compiler]:.1f}' for found in robots.values()))
-                for compiler in ('numba', 'gcc')])]
+def loaded(results):
+    """Return the table of functions that are loaded as machine code."""
+    return ['## Loaded machine code', '',
+            'Functions of `rbd_ros.codegen.load`, the methods of `Workspace` and Pinocchio, called '
+            'from Python for one state by turns, ns (`loaded.py`). *Way* is what `load` chooses; '
+            'the times are those of the code.', '',
+            *table(('robot', 'function', 'operations', 'way', 'compiled, s', 'loaded',
+                    'Workspace', 'Pinocchio', 'to Workspace', 'to Pinocchio'),
+                   [(f'{robot} ({found["joints"]})', f'`{row["function"]}`',
+                     f'{row["operations"]:,}', row['way'], f'{row["compile"]:.1f}',
+                     *(f'{row["ns"][name]:,.0f}' if name in row['ns'] else '-'
+                       for name in ('loaded', 'Workspace', 'Pinocchio')),
+                     *(f'{row["ratio"][name]:.2f}' if name in row['ratio'] else '-'
+                       for name in ('Workspace', 'Pinocchio')))
+                    for robot, found in results['robots'].items() for row in found['rows']])]
 
 
 def in_jax(results):

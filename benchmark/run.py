@@ -19,11 +19,11 @@ from timing import HERE, options
 
 # Scripts, in the order in which they run: first those that suffer most from a warm machine.
 PARTS = ('library', 'single_calls', 'functions', 'growth', 'closed_loops', 'batch', 'batch_sizes',
-         'limit', 'straight_line', 'generated', 'in_jax', 'with_casadi', 'retiming', 'node',
+         'limit', 'loaded', 'generated', 'in_jax', 'with_casadi', 'retiming', 'node',
          'start', 'fleet')
 OF_KERNELS = ('library', 'closed_loops', 'batch', 'limit')
 # Programs and packages without which a part is left out.
-PROGRAMS = {'limit': 'cc', 'straight_line': 'gcc', 'generated': 'gcc'}
+PROGRAMS = {'limit': 'cc', 'loaded': 'cc', 'generated': 'gcc'}
 PACKAGES = {'in_jax': 'jax', 'retiming': 'toppra'}
 # Plain Python processes: threads of BLAS would only get into each other's way.
 ENVIRONMENT = {**os.environ, 'OPENBLAS_NUM_THREADS': '1'}

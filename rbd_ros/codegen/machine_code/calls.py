@@ -31,7 +31,9 @@ from rbd_ros.workspace.memory.results import Derivatives, DynamicsTerms
 from rbd_ros.workspace.workspace import workspace_of
 
 LONG_NAMES = {short: name for name, short in SHORT.items()}     # in the library
-LONGEST = 6000      # operations from which kernels are faster, where numba compiles them
+# Operations, and numbers that a function returns, from which kernels are faster, if numba compiles
+# them: the code no longer fits into the processor's caches.
+LONGEST, LARGEST = 14_000, 500
 NOT_IN_CODE = {'task_space_dynamics': 'the condition number takes an iteration'}
 RESULTS: Mapping[str, Callable[..., Any]] = {
     'all_terms': DynamicsTerms._make, 'inverse_dynamics_derivatives': Derivatives._make,
@@ -126,7 +128,8 @@ class LoadedFunction:
     def set_graph(self, graph: Graph) -> None:
         """Set what the function computes."""
         self.graph, self.operations = graph, len(graph.operations)
-        if COMPILES and not self.parameters and self.operations > LONGEST:
+        size = sum(prod(array.shape) for array in outputs_of(graph))
+        if COMPILES and not self.parameters and (self.operations > LONGEST or size > LARGEST):
             self.reason = f'kernels are faster than {self.operations} operations'
         self.inputs = [x.name for x in graph.inputs if x.name not in self.parameters]
         # Keywords are left to Python.

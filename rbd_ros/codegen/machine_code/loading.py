@@ -160,18 +160,19 @@ def compile_graph(model: Model, style: Style, graph: Graph, compiler: Compiler,
     """Return the machine code of a function, and the time to compile it, s."""
     package, outputs = Package(model, style, [graph], {}, {}), outputs_of(graph)
     margins = len(outputs) < len(graph.outputs)
+    inputs = [f'in[{k}] + state * steps[{k}]' for k in range(len(graph.inputs))]
+    written = [f'out[{k}] + state * {prod(x.shape)}' for k, x in enumerate(outputs)]
+
+    def finite(places: Sequence[str], arrays: Sequence[Array]) -> str:
+        return ' && '.join(f'all_finite({place}, {prod(x.shape)})'
+                           for place, x in zip(places, arrays))
     words = {
         'package': package.name, 'prefix': style.prefix, 'function': graph.name,
         'real': style.real, 'fabs': style.call('fabs'), 'zero': style.number(0.0),
         'largest': 'FLT_MAX' if style.single else 'DBL_MAX',
-        'inputs': len(graph.inputs), 'outputs': len(outputs),
         'margins': graph.outputs[-1].shape[0] if margins else 0,
-        'input_sizes': ', '.join(str(prod(x.shape)) for x in graph.inputs),
-        'output_sizes': ', '.join(str(prod(x.shape)) for x in outputs),
-        'arguments': ', '.join([
-            *(f'in[{k}] + state * steps[{k}]' for k in range(len(graph.inputs))),
-            *(f'out[{k}] + state * output_sizes[{k}]' for k in range(len(outputs))),
-            *['margins'] * margins])}
+        'arguments': ', '.join([*inputs, *written, *['margins'] * margins]),
+        'inputs_finite': finite(inputs, graph.inputs), 'outputs_finite': finite(written, outputs)}
     return loaded(compiler, {
         f'{package.name}.h': header(package), f'{package.name}.c': source(package),
         'states.c': filled('states.c', **words)}, directory)

@@ -1,0 +1,77 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Time the functions of given robots as machine code, called from Python, by turns with others.
+
+That is `rbd_ros.codegen.load`, next to the methods of `Workspace` and to Pinocchio, for one state.
+All functions are timed as code, also those that are left to kernels by default.
+
+"""
+
+from functools import partial
+from inspect import signature
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import numpy as np
+import rbd_ros
+from rbd_ros import analysis
+from rbd_ros.codegen import load
+from rbd_ros.codegen.machine_code import calls
+from robots import robots
+from timing import one_core, options, save, take_turns
+import with_pinocchio
+
+LABELS = 'UR5', 'Panda', 'Talos'
+# Names in Pinocchio's part of the benchmark; None: it has no such function.
+FUNCTIONS = {
+    'inverse_dynamics': 'inverse dynamics', 'gravity_torques': 'gravity torques',
+    'forward_dynamics': 'forward dynamics', 'hybrid_dynamics': None, 'mass_matrix': None,
+    'all_terms': 'all terms', 'inverse_dynamics_derivatives': 'derivatives of inverse dynamics',
+    'forward_dynamics_derivatives': 'derivatives of forward dynamics',
+    'body_jacobian': 'body Jacobian', 'torque_regressor': 'torque regressor'}
+
+
+def measure(robot, folder, quick):
+    """Return times, ns, ratios in each round, and how each function was compiled."""
+    model, rows = robot.model, []
+    given = {'link': robot.tip, 'prescribed': np.arange(model.nv) % 2 == 0}
+    state = {**given, 'q': robot.q, 'v': robot.v, 'a': robot.a, 'tau': robot.tau}
+    chosen = load(model, list(FUNCTIONS), directory=folder, **given).report()
+    longest, calls.LONGEST = calls.LONGEST, np.inf
+    largest, calls.LARGEST = calls.LARGEST, np.inf
+    begin = perf_counter()
+    code = load(model, list(FUNCTIONS), directory=folder, **given)
+    seconds = perf_counter() - begin
+    calls.LONGEST, calls.LARGEST = longest, largest
+    workspace, theirs = rbd_ros.Workspace(model), with_pinocchio.functions(robot)
+    for name, label in FUNCTIONS.items():
+        plain = getattr(rbd_ros, name, None) or getattr(analysis, name)
+        arguments = [state[x] for x in signature(plain).parameters if x in state]
+        turns = {'loaded': partial(getattr(code, name), *arguments),
+                 'Workspace': partial(getattr(workspace, name), *arguments)}
+        if label is not None:
+            turns['Pinocchio'] = theirs[label][0]
+        times = take_turns(turns, quick=quick)
+        report = code.report()[name]
+        rows.append({
+            'function': name, 'operations': report.operations, 'way': chosen[name].way,
+            'compile': max(report.seconds, chosen[name].seconds),
+            'ns': {key: 1e9 * float(np.median(t)) for key, t in times.items()},
+            'ratio': {key: float(np.median(times['loaded'] / t)) for key, t in times.items()
+                      if key != 'loaded'}})
+        print(robot.label, rows[-1], flush=True)
+    return {'joints': model.nv, 'seconds': seconds, 'rows': rows}
+
+
+def main():
+    """Measure, print and save."""
+    quick = options(__doc__).parse_args().quick
+    with TemporaryDirectory() as folder, one_core():
+        found = {robot.label: measure(robot, folder, quick) for robot in robots()
+                 if robot.label in LABELS}
+    save('loaded', quick, {'robots': found})
+
+
+if __name__ == '__main__':
+    main()
