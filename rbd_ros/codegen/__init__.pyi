@@ -5,7 +5,7 @@
 from rbd_ros.codegen.casadi_code import casadi_function as casadi_function
 from rbd_ros.codegen.functions import FUNCTIONS as FUNCTIONS
 from rbd_ros.codegen.graph import Array as Array, Graph as Graph, Operation as Operation
-from rbd_ros.codegen.loading import load as load, Loaded as Loaded
+from rbd_ros.codegen.machine_code.loading import load as load, Loaded as Loaded
 from rbd_ros.codegen.numpy_code import numpy_source as numpy_source
 from rbd_ros.codegen.package import package_files as package_files
 from rbd_ros.codegen.sympy_code import sympy_expressions as sympy_expressions
