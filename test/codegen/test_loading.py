@@ -159,7 +159,7 @@ def test_wrenches_act_as_in_the_library(name, quick_load):
 
 
 @pytest.mark.parametrize('arguments', [
-    ([0.0] * 6, np.zeros(7), np.zeros(7)), (np.zeros(7), np.full(7, np.nan), np.zeros(7)),
+    ([0.0] * 6, np.zeros(7), np.zeros(7)), (np.zeros(7), np.zeros(7), np.zeros(8)), (np.zeros(7), np.full(7, np.nan), np.zeros(7)),
     (np.zeros(7), np.zeros(7), [0.0] * 6 + [np.inf]), (None, None, None),
     ('abcdefg', np.zeros(7), np.zeros(7)), (np.zeros(7), np.zeros((2, 7)), np.zeros(7)),
     (np.full(7, 1e200), np.full(7, 1e200), np.zeros(7)),
@@ -198,6 +198,17 @@ def test_joints_without_inertia_are_named(quick_load):
     state = np.zeros(2), np.zeros(2), np.ones(2)
     assert message_of(code.forward_dynamics, *state) == message_of(
         rbd_ros.forward_dynamics, light, *state)
+
+
+def test_numbers_that_a_result_does_not_need_must_be_finite(quick_load):
+    # Gravity torques of a cart are the same everywhere.
+    cart = build_model('cart', [Link(name, 1.0, np.zeros(3), np.zeros((3, 3)))
+                                for name in 'ab'], [
+        Joint('rail', 'prismatic', 'a', 'b', np.eye(4), axis=np.array([0.0, 0.6, 0.8]))])
+    code = quick_load(cart, ['gravity_torques'])
+    for q in (np.full(1, np.inf), np.full(1, np.nan)):
+        assert message_of(code.gravity_torques, q) == message_of(
+            rbd_ros.gravity_torques, cart, q)
 
 
 def test_open_loops_are_refused(quick_load):
@@ -241,7 +252,7 @@ def test_results_are_kept_or_written_where_the_caller_wants_them(quick_load):
             code.inverse_dynamics(*one, out=wrong)
 
 
-def test_results_may_be_arguments(quick_load):
+def test_results_may_be_arguments(quick_load, monkeypatch):
     model, states = states_of('arm')
     code = quick_load(model, ['forward_dynamics', 'all_terms'])
     q, v = states['q'][0], states['v'][0]
@@ -251,7 +262,13 @@ def test_results_may_be_arguments(quick_load):
                           expected) < SOLVED
     g = rbd_ros.all_terms(model, q, v).g
     expected = rbd_ros.all_terms(model, q, g)
-    assert differences(code.all_terms(q, code.all_terms(q, v).g), expected) < ROUNDING
+    kept = code.all_terms(q, v)
+    assert differences(code.all_terms(q, kept.g), expected) < ROUNDING
+    # They are copied before the code writes to them.
+    monkeypatch.setattr(calls.LoadedFunction, '__call__', lambda *_: 'copied')
+    assert code.all_terms(q, v) is kept
+    for part in (kept.M[0], kept.coriolis_torques, kept.C.ravel()[5:12]):
+        assert code.all_terms(q, part) == 'copied'
 
 
 def test_anything_but_plain_arrays_is_converted(quick_load):
