@@ -159,7 +159,8 @@ def test_wrenches_act_as_in_the_library(name, quick_load):
 
 
 @pytest.mark.parametrize('arguments', [
-    ([0.0] * 6, np.zeros(7), np.zeros(7)), (np.zeros(7), np.zeros(7), np.zeros(8)), (np.zeros(7), np.full(7, np.nan), np.zeros(7)),
+    ([0.0] * 6, np.zeros(7), np.zeros(7)), (np.zeros(7), np.zeros(7), np.zeros(8)),
+    (np.zeros(7), np.full(7, np.nan), np.zeros(7)),
     (np.zeros(7), np.zeros(7), [0.0] * 6 + [np.inf]), (None, None, None),
     ('abcdefg', np.zeros(7), np.zeros(7)), (np.zeros(7), np.zeros((2, 7)), np.zeros(7)),
     (np.full(7, 1e200), np.full(7, 1e200), np.zeros(7)),
@@ -324,7 +325,7 @@ def test_parameters_are_arguments(quick_load):
             call(q[0], v[0], last[0], parameters[0] * np.nan, parameters[1])
         with pytest.raises(rbd_ros.StateError, match=r'pi has the shape \(3,\)'):
             call(q[0], v[0], last[0], np.zeros(3), parameters[1])
-    with pytest.raises(rbd_ros.StateError, match='state 0: the dynamics of robot .* not finite'):
+    with pytest.raises(rbd_ros.StateError, match='state 0: the dynamics of robot'):
         code.forward_dynamics(q, v, tau, np.zeros(len(parameters[0])), parameters[1])
     with pytest.raises(rbd_ros.ModelError, match="no parameter 'mass'"):
         quick_load(model, ['inverse_dynamics'], parameters=('mass',))
@@ -365,7 +366,7 @@ def test_what_is_not_loaded_is_said(quick_load):
     model = ROBOTS['arm']()
     code = quick_load(model, ['gravity_torques'])
     with pytest.raises(AttributeError, match="'mass_matrix' is not loaded: pass it to load"):
-        code.mass_matrix
+        code.mass_matrix(np.zeros(model.nq))
     with pytest.raises(rbd_ros.ModelError, match="no code for a function 'gravity'"):
         quick_load(model, ['gravity'])
     with pytest.raises(rbd_ros.ModelError, match='jacobian needs the option link'):

@@ -145,7 +145,7 @@ class LoadedFunction:
         parts = np.split(self.memory, np.cumsum(sizes)[:-1])
         self.kept = [x.reshape(shape) for x, shape in zip(parts, self.runner.shapes)]
 
-    def callable(self) -> Callable[..., Any]:
+    def for_users(self) -> Callable[..., Any]:
         """Return what users call."""
         if self.runner is None:
             return self if self.parameters else by_kernels(self)

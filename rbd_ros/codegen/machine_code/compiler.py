@@ -33,8 +33,8 @@ from rbd_ros.kernels.jit.kernel_cache import cache_root, Directory
 MODULE = 'rbd_ros_code'     # name of the extension module
 # Sums are never reordered; NaN and infinity are those of IEEE 754. Pairs of operations in vectors
 # would cost more for arranging them than they save.
-OPTIONS = ('-O3', '-fno-tree-slp-vectorize', '-fPIC', '-shared', '-fvisibility=hidden', '-fno-math-errno',
-           '-fno-trapping-math', '-fno-signed-zeros',
+OPTIONS = ('-O3', '-fno-tree-slp-vectorize', '-fPIC', '-shared', '-fvisibility=hidden',
+           '-fno-math-errno', '-fno-trapping-math', '-fno-signed-zeros',
            *['-undefined', 'dynamic_lookup'] * (sys.platform == 'darwin'))
 NATIVE = '-march=native'
 

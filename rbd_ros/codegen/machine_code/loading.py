@@ -119,7 +119,7 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
         made[name].set_code(code.result(), caller.result())
         if balance is not None and balance_code is not None:
             made[name].balance = Runner(balance_code.result()[0], balance, made[name].dtype)
-    return Loaded(model, {name: one.callable() for name, one in made.items()},
+    return Loaded(model, {name: one.for_users() for name, one in made.items()},
                   {name: one.report() for name, one in made.items()})
 
 
