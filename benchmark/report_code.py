@@ -77,8 +77,8 @@ def loaded(results):
     """Return the table of functions that are loaded as machine code."""
     return ['## Loaded machine code', '',
             'Functions of `rbd_ros.codegen.load`, the methods of `Workspace` and Pinocchio, '
-            'called from Python for one state by turns, ns (`loaded.py`). *Way* is what `load` chooses; '
-            'the times are those of the code.', '',
+            'called from Python for one state by turns, ns (`loaded.py`). *Way* is what `load` '
+            'chooses; the times are those of the code.', '',
             *table(('robot', 'function', 'operations', 'way', 'compiled, s', 'loaded',
                     'Workspace', 'Pinocchio', 'to Workspace', 'to Pinocchio'),
                    [(f'{robot} ({found["joints"]})', f'`{row["function"]}`',

@@ -27,7 +27,8 @@ from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.model.arguments import finite_array, finite_vector, mask, rows, wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import ROWS
-from rbd_ros.workspace.memory.results import Derivatives, DynamicsTerms
+from rbd_ros.workspace.memory.results import (
+    Derivatives, DynamicsTerms, TaskSpaceDynamics)
 from rbd_ros.workspace.workspace import workspace_of
 
 LONG_NAMES = {short: name for name, short in SHORT.items()}     # in the library
@@ -37,7 +38,8 @@ LONGEST, LARGEST = 14_000, 500
 NOT_IN_CODE = {'task_space_dynamics': 'the condition number takes an iteration'}
 RESULTS: Mapping[str, Callable[..., Any]] = {
     'all_terms': DynamicsTerms._make, 'inverse_dynamics_derivatives': Derivatives._make,
-    'forward_dynamics_derivatives': Derivatives._make}
+    'forward_dynamics_derivatives': Derivatives._make,
+    'task_space_dynamics': TaskSpaceDynamics._make}
 # Where the torques that balance external wrenches are subtracted, and added to a result.
 BALANCED = {'inverse_dynamics': (None, 0), 'bias_torques': (None, 0),
             'forward_dynamics': ('tau', None), 'hybrid_dynamics': ('tau', 1)}
@@ -82,10 +84,6 @@ class Runner:
         """Compute states; return the first that the code cannot vouch for, or -1."""
         return self._run(*self.arguments(count, inputs, outputs)) if count else -1
 
-    def address(self) -> int:
-        """Return the address of the code."""
-        return ctypes.cast(self._run, ctypes.c_void_p).value or 0
-
     def new(self, *count: int) -> list[np.ndarray]:
         """Return arrays for results."""
         return [np.empty((*count, *shape), self.real) for shape in self.shapes]
@@ -110,8 +108,7 @@ class LoadedFunction:
                       for key, x in fixed.items()}
         self.result = RESULTS.get(self.name, tuple)
         self.dtype = np.dtype(np.float32 if single else np.float64)
-        if self.plain is not None:
-            self._set_form()
+        self._set_form()
 
     def _set_form(self) -> None:
         """Set the signature: that of the library's function, parameters, and ``out``."""
@@ -149,13 +146,13 @@ class LoadedFunction:
         """Return what users call."""
         if self.runner is None:
             return self if self.parameters else by_kernels(self)
-        kept = self.finished(self.kept)
+        kept = self.kept[0] if len(self.kept) == 1 else self.result(self.kept)
         if not self.is_positional:
             return self
         if self.caller is None:
             return self if self.fixed else by_pointers(self, kept)
         layout = np.array([
-            self.runner.address(), self.dtype.num, self.dtype.itemsize, len(self.state),
+            ctypes.cast(self.runner._run, ctypes.c_void_p).value, self.dtype.num, self.dtype.itemsize, len(self.state),
             len(self.fixed), len(self.runner.sizes), len(self.runner.shapes),
             *self.runner.sizes, *map(prod, self.runner.shapes)], np.int64)
         return self.caller.bind(self, kept, self.memory, layout, *self.fixed.values())
@@ -168,18 +165,25 @@ class LoadedFunction:
         return Report('C, ctypes' if self.caller is None else 'C, extension', self.operations,
                       self.seconds)
 
-    def finished(self, arrays: Sequence[np.ndarray]) -> Any:
-        """Return results in the form of the library."""
-        return arrays[0] if len(arrays) == 1 else self.result(arrays)
-
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        bound = self.form.bind(*arguments, **named)
-        given = {**self.defaults, **bound.arguments}
-        out = given.pop('out', None)
-        first = given[self.state[0]]
+        given = {**self.defaults, **self.form.bind(*arguments, **named).arguments}
+        out, first = given.pop('out', None), given[self.state[0]]
         many = hasattr(first, 'columns') or np.ndim(first) == 2
-        if self.runner is None or not self._has_code(given):
-            return self._by_library(given, many, out)
+        arrays = self._by_code(given, many, out is not None) if (
+            self.runner is not None and self._has_code(given)) else None
+        if arrays is None:
+            arrays = self._by_library(given, many)
+        if out is None:
+            return arrays[0] if len(arrays) == 1 else self.result(arrays)
+        users = {name: x for name, x in given.items() if isinstance(x, np.ndarray)}
+        for x, array in zip(checked_out(out, [np.shape(x) for x in arrays], users), arrays):
+            x[...] = array
+        return out
+
+    def _by_code(self, given: Mapping[str, Any], many: bool,
+                 fresh: bool) -> Sequence[np.ndarray] | None:
+        """Return the results of the code; None if they are left to the library."""
+        assert self.runner is not None
         inputs: list[np.ndarray] = []
         for name in self.inputs:
             x, positions = given[name], name == 'q'
@@ -190,46 +194,30 @@ class LoadedFunction:
         inputs += [finite_array(name, given[name], (size,)) for name, size in zip(
             self.parameters, self.runner.sizes[len(inputs):])]
         inputs = [np.ascontiguousarray(x, self.dtype) for x in inputs]
-        axis = (count,) if many else ()
-        if out is not None:
-            taken = checked_out(out, [(*axis, *x) for x in self.runner.shapes], {
-                name: x for name, x in given.items() if isinstance(x, np.ndarray)})
-        arrays = self.kept if not many and out is None else self.runner.new(*axis)
-        balance = None
+        arrays = self.runner.new(*[count] * many) if many or fresh else self.kept
+        balance, (where, part) = None, BALANCED.get(self.name, (None, None))
         if given.get('external_wrenches') is not None:
             if not many:
                 wrenches(self.model, given['external_wrenches'])    # its message is for one state
             balance = self._balance(given['external_wrenches'], inputs[0], count)
             if balance is None:
-                return self._by_library(given, many, out)
-            where, part = BALANCED[self.name]
+                return None
             if where is not None:
                 k = self.inputs.index(where)
                 inputs[k] = inputs[k] - balance
         bad = self.runner.run(count, inputs, arrays)
-        if bad >= 0:
-            if self.parameters:
-                self._explain(inputs, bad if many else None)
-            return self._by_library(given, many, out)
+        if bad >= 0 and self.parameters:
+            self._explain(inputs, bad if many else None)
         if balance is not None and part is not None:
             arrays[part] += balance
-        if out is None:
-            return self.finished(arrays)
-        for x, array in zip(taken, arrays):
-            x[...] = array
-        return out
+        return None if bad >= 0 else arrays
 
     def _has_code(self, given: Mapping[str, Any]) -> bool:
         """Return whether options are those that were compiled."""
-        for name, x in given.items():
-            if name in self.fixed:
-                same = np.array_equal(x, self.fixed[name])
-            else:
-                same = name in (*self.inputs, *self.parameters, 'external_wrenches') or (
-                    x is self.defaults[name] or (np.ndim(x) == 0 and x == self.defaults[name]))
-            if not same:
-                return False
-        return True
+        free = {*self.inputs, *self.parameters, 'external_wrenches'}
+        fixed = {**self.defaults, **self.fixed}
+        return all(x is fixed[name] or np.array_equal(x, fixed[name])
+                   for name, x in given.items() if name not in free)
 
     def _balance(self, external_wrenches: Any, q: np.ndarray, count: int) -> np.ndarray | None:
         """Return the torques that balance wrenches, in the shape of velocities, or None."""
@@ -243,7 +231,7 @@ class LoadedFunction:
         bad = self.balance.run(count, [np.atleast_2d(q), forces], [tau])
         return None if bad >= 0 else tau if q.ndim == 2 else tau[0]
 
-    def _by_library(self, given: Mapping[str, Any], many: bool, out: Any) -> Any:
+    def _by_library(self, given: Mapping[str, Any], many: bool) -> Sequence[Any]:
         """Return what the library computes, or raise its error."""
         if self.parameters:
             raise ModelError(f'{self.name} was not loaded for these options: with parameters, '
@@ -254,17 +242,8 @@ class LoadedFunction:
         more = {name: x for name, x in given.items() if name in self.defaults
                 and x is not self.defaults[name]}
         found = function(self.model, *first, **more)
-        arrays = list(found) if isinstance(found, tuple) else [found]
-        if out is None:
-            if self.dtype != np.float64:
-                arrays = [np.asarray(x, self.dtype) for x in arrays]
-                return type(found)._make(arrays) if hasattr(found, '_make') else (
-                    tuple(arrays) if isinstance(found, tuple) else arrays[0])
-            return found
-        taken = checked_out(out, [np.shape(x) for x in arrays], {})
-        for x, array in zip(taken, arrays):
-            x[...] = array
-        return out
+        arrays = found if isinstance(found, tuple) else [found]
+        return [np.asarray(x, self.dtype) if isinstance(x, np.ndarray) else x for x in arrays]
 
     def _explain(self, inputs: Sequence[np.ndarray], state: int | None) -> NoReturn:
         """Raise the error for a state that code with parameters cannot compute."""
