@@ -362,6 +362,20 @@ def test_long_functions_are_left_to_kernels(quick_load, monkeypatch):
             assert differences(getattr(code, function)(*given), expected) < ROUNDING
 
 
+@pytest.mark.long
+def test_a_hundred_joints_equal_the_library(quick_load, monkeypatch):
+    monkeypatch.setattr(calls, 'LONGEST', 10 ** 9)
+    model = random_tree(1, 100, ('revolute',))
+    states = random_states(model, 2)
+    code = quick_load(model, ['gravity_torques', 'inverse_dynamics'])
+    assert code.report()['inverse_dynamics'].way == 'C, extension'
+    state = [states[x] for x in ('q', 'v', 'a')]
+    assert relative_error(code.gravity_torques(state[0]),
+                          batch.gravity_torques(model, state[0])) < ROUNDING
+    assert relative_error(code.inverse_dynamics(*state),
+                          batch.inverse_dynamics(model, *state)) < ROUNDING
+
+
 def test_what_is_not_loaded_is_said(quick_load):
     model = ROBOTS['arm']()
     code = quick_load(model, ['gravity_torques'])

@@ -153,8 +153,8 @@ class LoadedFunction:
             return self if self.fixed else by_pointers(self, kept)
         layout = np.array([
             ctypes.cast(self.runner._run, ctypes.c_void_p).value, self.dtype.num,
-            self.dtype.itemsize, len(self.state), len(self.fixed), len(self.runner.sizes), len(self.runner.shapes),
-            *self.runner.sizes, *map(prod, self.runner.shapes)], np.int64)
+            self.dtype.itemsize, len(self.state), len(self.fixed), len(self.runner.sizes),
+            len(self.runner.shapes), *self.runner.sizes, *map(prod, self.runner.shapes)], np.int64)
         return self.caller.bind(self, kept, self.memory, layout, *self.fixed.values())
 
     def report(self) -> Report:
