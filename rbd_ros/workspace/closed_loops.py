@@ -75,6 +75,7 @@ class ClosedMethods(JointMotion):
         """Add a method that maps the results of a method of the tree."""
         arguments = signature(method)
         labels = [label for label in arguments.parameters if label in VECTORS]
+        each = [one for one in maps if not isinstance(one, MotionMap)]
 
         @wraps(method)
         def mapped(self: ClosedMethods, *given: Any, **options: Any) -> Any:
@@ -85,7 +86,7 @@ class ClosedMethods(JointMotion):
                 *self._in_tree(**{label: bound[label] for label in labels}), **others)
             results = (maps[0].run(self, found, bound) if isinstance(maps[0], MotionMap)
                        else [self._mapped(one, x) for one, x in zip(
-                           maps, found if len(maps) > 1 else [found])])
+                           each, found if len(each) > 1 else [found])])
             if not isinstance(found, tuple):
                 return results[0]
             return tuple(results) if type(found) is tuple else type(found)(*results)
