@@ -39,11 +39,10 @@ def measure(robot, folder, quick):
     state = {**given, 'q': robot.q, 'v': robot.v, 'a': robot.a, 'tau': robot.tau}
     chosen = load(model, list(FUNCTIONS), directory=folder, **given).report()
     longest, calls.LONGEST = calls.LONGEST, np.inf
-    largest, calls.LARGEST = calls.LARGEST, np.inf
     begin = perf_counter()
     code = load(model, list(FUNCTIONS), directory=folder, **given)
     seconds = perf_counter() - begin
-    calls.LONGEST, calls.LARGEST = longest, largest
+    calls.LONGEST = longest
     workspace, theirs = rbd_ros.Workspace(model), with_pinocchio.functions(robot)
     for name, label in FUNCTIONS.items():
         plain = getattr(rbd_ros, name, None) or getattr(analysis, name)

@@ -346,12 +346,13 @@ def test_code_in_float(quick_load):
 
 
 def test_long_functions_are_left_to_kernels(quick_load, monkeypatch):
-    monkeypatch.setattr(calls, 'LONGEST', 500)
+    monkeypatch.setattr(calls, 'LONGEST', 1000)
     model, states = states_of('arm')
     code = quick_load(model, ['gravity_torques', 'all_terms', 'jacobian', 'torque_regressor'],
                       link=states['link'])
     report = code.report()
     assert report['gravity_torques'].way == 'C, extension'
+    assert report['torque_regressor'].way == 'kernels'
     assert report['all_terms'].way == 'kernels'
     assert 'operations' in report['all_terms'].reason
     for function in ('all_terms', 'torque_regressor'):

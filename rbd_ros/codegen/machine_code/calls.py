@@ -32,9 +32,9 @@ from rbd_ros.workspace.memory.results import (
 from rbd_ros.workspace.workspace import workspace_of
 
 LONG_NAMES = {short: name for name, short in SHORT.items()}     # in the library
-# Operations, and numbers that a function returns, from which kernels are faster, if numba compiles
-# them: the code no longer fits into the processor's caches.
-LONGEST, LARGEST = 14_000, 500
+# Operations beyond which kernels, if numba compiles them, are faster than code that no longer fits
+# into the processor's caches; a result, which is stored and checked, counts as several.
+LONGEST, PER_RESULT = 14_000, 8
 NOT_IN_CODE = {'task_space_dynamics': 'the condition number takes an iteration'}
 RESULTS: Mapping[str, Callable[..., Any]] = {
     'all_terms': DynamicsTerms._make, 'inverse_dynamics_derivatives': Derivatives._make,
@@ -125,8 +125,9 @@ class LoadedFunction:
     def set_graph(self, graph: Graph) -> None:
         """Set what the function computes."""
         self.graph, self.operations = graph, len(graph.operations)
-        size = sum(prod(array.shape) for array in outputs_of(graph))
-        if COMPILES and not self.parameters and (self.operations > LONGEST or size > LARGEST):
+        results = sum(prod(array.shape) for array in outputs_of(graph))
+        if COMPILES and not self.parameters and (
+                self.operations + PER_RESULT * results > LONGEST):
             self.reason = f'kernels are faster than {self.operations} operations'
         self.inputs = [x.name for x in graph.inputs if x.name not in self.parameters]
         # Keywords are left to Python.
