@@ -22,6 +22,7 @@ MIN_BANDS, MAX_BANDS = 3.0, 10.0
 MAX_RATE_FRACTION = 0.2
 # Fraction of the power of the efforts that the filter must pass; number of candidate cut-offs.
 MIN_POWER_PASSED, CANDIDATES = 0.995, 200
+NOISE_DEVIATIONS = 2.0  # Standard errors by which the power of a joint must exceed its noise.
 # s, length of the segments of spectra, if the recording is long enough for several.
 SPECTRUM_SEGMENT = 8.0
 
@@ -121,23 +122,34 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
     return MotionCutoff(float(cutoff), float(band), np.sqrt(variance))
 
 
-def effort_cutoff(effort: np.ndarray, rate: float) -> float:
+def effort_cutoff(effort: np.ndarray, rate: float, most: float) -> float:
     """
-    Return the lowest cut-off, Hz, that passes 99.5 % of the power of the efforts of all joints.
+    Return the lowest cut-off, Hz, that passes 99.5 % of the power of the efforts.
 
-    A small fast motion, or a contact, is below the noise in the spectrum of the positions, but
-    visible in the uniformly sampled efforts (samples, joints). Power means variance, less that of
-    the noise, whose level is taken above the largest cut-off, a fifth of the rate.
+    That is of all joints together, and also of each joint as far as a cut-off of ``most``, Hz, can
+    do so. A small fast motion, or a contact, is below the noise in the spectrum of the positions,
+    but visible in the uniformly sampled efforts (samples, joints). Power means variance, less that
+    of the noise, whose level is taken above the largest cut-off, a fifth of the rate; what its
+    standard error explains counts as noise.
 
     """
     f, spectra = _spectra(effort, rate)
-    most = MAX_RATE_FRACTION * rate
-    power = np.sum(spectra, axis=1)
-    noise = np.mean(power[f >= most])
-    candidates = np.geomspace(f[1], most, CANDIDATES)
-    lost = (1.0 - _gain(f, candidates[:, None])) ** 2 @ np.where(f < most, power - noise, 0.0)
-    enough = np.flatnonzero(lost <= (1.0 - MIN_POWER_PASSED) * np.sum(power))
-    return float(candidates[enough[0]] if len(enough) else most)
+    largest = MAX_RATE_FRACTION * rate
+    noise = np.mean(spectra[f >= largest], axis=0)
+    candidates = np.geomspace(f[1], largest, CANDIDATES)
+    stopped = np.where(f < largest, (1.0 - _gain(f, candidates[:, None])) ** 2, 0.0)
+    lost, power = stopped @ (spectra - noise), np.sum(spectra, axis=0)
+    # Bins of a spectrum of noise deviate by their mean over the root of the segments' number.
+    error = (NOISE_DEVIATIONS * noise * np.sqrt(SPECTRUM_SEGMENT * rate / len(effort))
+             * np.linalg.norm(stopped, axis=1)[:, None])
+
+    def lowest(lost: np.ndarray, power: np.ndarray) -> float:
+        enough = np.flatnonzero(np.all(lost <= (1.0 - MIN_POWER_PASSED) * power, axis=1))
+        return float(candidates[enough[0]] if len(enough) else largest)
+
+    lost -= error
+    return max(lowest(np.sum(lost, axis=1, keepdims=True), np.sum(power)),
+               min(lowest(lost, power), most))
 
 
 def _gain(f: np.ndarray, cutoff: float | np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.recordings.delays import Delay, estimate_delay
 from rbd_ros.recordings.filters import (
-    effort_cutoff, low_pass, MIN_POWER_PASSED, motion_cutoff)
+    effort_cutoff, low_pass, MAX_BANDS, MIN_POWER_PASSED, motion_cutoff)
 from rbd_ros.recordings.recording import Recording
 from rbd_ros.recordings.resampling import resample, Segment
 from rbd_ros.recordings.samples import Samples
@@ -123,8 +123,9 @@ class _Signals:
                                             f'than {len(longest.time)} states', *notes]))
         measured = self._velocities_agree(longest, recording.joint_names)
         found = motion_cutoff(longest.position, longest.velocity if measured else None, rate)
-        self._cutoff = (max(found.cutoff, effort_cutoff(longest.effort, rate))
-                        if cutoff is None else cutoff)
+        # No motion explains efforts beyond MAX_BANDS times its band.
+        self._cutoff = max(found.cutoff, effort_cutoff(
+            longest.effort, rate, MAX_BANDS * found.band)) if cutoff is None else cutoff
         if not 0.0 < self._cutoff <= 0.5 * rate:
             raise StateError(f'cutoff must be in (0, {0.5 * rate:.6g}] Hz, up to half the rate '
                              f'of {recording.name}, got {self._cutoff:g}')

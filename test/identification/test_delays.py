@@ -37,7 +37,7 @@ def record(robot, delay=0.0, rate=125.0, seconds=20.0, seed=1, **options):
 
 
 @pytest.mark.parametrize('rate', [125.0, 1000.0])
-@pytest.mark.parametrize('samples', [0.0, 0.2, -3.0, 7.5])
+@pytest.mark.parametrize('samples', [0.0, 0.2, -7.0, 7.5])
 def test_delays_are_found_to_a_fraction_of_a_sample(arm, loaded, rate, samples):
     delay = samples / rate
     one = record(loaded, delay, rate, viscous=5.0, coulomb=3.0, offset=0.5, noise=0.02)
