@@ -6,8 +6,9 @@ External torques, the wrench that explains them, and contact, from the measured 
 Invariant, after any sequence of calls:
 
 1. Estimates come only from an observer of the current robot that, since its last reset, has
-   received complete, strictly increasing states with efforts and velocities, at most
-   `LONGEST_GAP` apart. States that are late by no more than that are ignored.
+   received complete, strictly increasing states with velocities and with efforts of the same
+   joints, at most `LONGEST_GAP` apart. States that are late by no more than that are ignored.
+   Joints without efforts have no estimate (NaN) and no contact; the others do not depend on them.
 2. Estimates are published only after `SETTLED` time constants of such states, and only for the
    state that was observed last.
 3. There is a contact only by thresholds that were given, or found by a requested and completed
@@ -18,7 +19,6 @@ The observer receives states only while a topic has subscribers, or during a cal
 """
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,6 @@ from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import BadRequest
-from rbd_ros.ros.state.joint_states import all_within
 
 MIN_THRESHOLD = 0.1    # N m or N, smallest threshold that a calibration finds
 NOT_IDENTIFIED = ('contact_thresholds is deviation, but the robot has no uncertainty: identify it '
@@ -77,6 +76,11 @@ class ForceSettings(NamedTuple):
         10.0, 'Duration of ~/calibrate_contact.', 's', 0.1, 600.0)]
 
 
+def _no_efforts(robot: Robot, joints: np.ndarray) -> str:
+    return ('joint states have no efforts of '
+            + listed(np.array(robot.model.velocity_names)[joints]))
+
+
 class ExternalForces(Part):
     """Observes external torques."""
 
@@ -87,6 +91,7 @@ class ExternalForces(Part):
         self._robot: Robot | None = None
         self._detector: ContactDetector | None = None
         self._torques = np.zeros(0)
+        self._unmeasured = np.zeros(0, bool)    # joints without efforts
         self._contact = False
         self._scale = np.zeros(0)     # Units of the thresholds: N m and N, or deviations
         self._origin: int | None = None
@@ -170,10 +175,15 @@ class ExternalForces(Part):
         torques = robot.measured_torques(v)
         if robot.base_joint is not None:
             torques[:robot.base_joint.nv] = 0.0
-        if not all_within(torques, np.inf):
-            self._leave_out(robot, 'joint states have no efforts of ' + listed(
-                name for name, x in zip(robot.model.velocity_names, torques) if not isfinite(x)))
-            return
+        unmeasured = ~np.isfinite(torques)
+        if unmeasured.all() or (self._time is not None
+                                and not np.array_equal(unmeasured, self._unmeasured)):
+            self._leave_out(robot, _no_efforts(robot, unmeasured) if unmeasured.any() else
+                            'the observer begins again with the efforts of all joints')
+            if unmeasured.all() or self._time is not None:
+                return
+            self._is_current = True
+        self._unmeasured, torques[unmeasured] = unmeasured, 0.0
         self._observe(self._seconds(robot.time_stamp), robot.states.q, v, torques)
 
     def _leave_out(self, robot: Robot, why_not: str) -> None:
@@ -198,6 +208,7 @@ class ExternalForces(Part):
             self._start_again('the observer begins again after a gap in the states')
             step = 0.0
         self._torques = self._observer.update(t, q, v, torques)
+        self._torques[self._unmeasured] = np.nan
         self._time, self._observed = t, self._observed + step
         if self._observed * self._slowest < SETTLED:
             self.why_not = self.why_not or SETTLING
@@ -208,7 +219,9 @@ class ExternalForces(Part):
             # Raises KernelNotReady while its kernels are compiled.
             self._scale = (contact_deviation(self._robot.model, q, v)
                            if self._by_deviation(self._robot) else np.ones(len(v)))
-            self._contact = self._detector.update(t, self._torques / self._scale)
+            self._contact = self._detector.update(t, np.where(
+                self._unmeasured, 0.0 if was_calibrated else NO_CONTACT,
+                self._torques / self._scale))
             if not was_calibrated and self._detector.threshold is not None:
                 self._log_thresholds(self._detector.threshold)
         self.why_not = ''
@@ -264,8 +277,11 @@ class ExternalForces(Part):
             return SETTLING
         values: dict[str, Any] = {'external_torques': self._torques}
         if topic == EXTERNAL_WRENCH:
+            if self._unmeasured.any() and (unknown := self._unmeasured & world_jacobian(
+                    robot.model, q, robot.task_link).any(axis=0)).any():
+                return _no_efforts(robot, unknown)
             values.update(convert.parts_of_wrench('external_wrench', external_wrench(
-                robot.model, q, self._torques, robot.task_link, frame='body')))
+                robot.model, q, np.nan_to_num(self._torques), robot.task_link, frame='body')))
         elif topic == CONTACT:
             if self._detector is None or self._detector.threshold is None:
                 return 'it is being calibrated: let the robot move, and touch nothing'
@@ -277,6 +293,8 @@ class ExternalForces(Part):
         if not (self.wanted or self.calibration_left()):
             return {'external torques': 'no subscribers'}
         facts = {'external torques': self.why_not or 'observed'}
+        if self._robot is not None and self._unmeasured.any() and not self.why_not:
+            facts['external torques'] += f'; {_no_efforts(self._robot, self._unmeasured)}'
         if self._detector is not None and not self.why_not:
             if self._detector.threshold is None:
                 facts['contact calibration left, s'] = f'{self.calibration_left():.1f}'

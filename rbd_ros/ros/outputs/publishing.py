@@ -243,7 +243,8 @@ class Publishing(Part):
         for message in robot.markers.update(
                 robot.stamp, robot.frame, poses, terms,
                 None if v is None else terms.coriolis_torques,
-                None if isinstance(external, str) else external['external_torques']):
+                None if isinstance(external, str)
+                else np.nan_to_num(external['external_torques'])):
             self._marker_publisher.publish(message)
 
     def facts(self) -> dict[str, str]:

@@ -64,14 +64,21 @@ class Motion:
         pushed = J.T @ np.roll(PUSH, 3) * (t >= self._push_after)
         return q, v, tau - pushed, pushed
 
-    def play(self, node, begin, end, *, effort=True, velocity=True, forget=None):
-        """Send the states from one time to another; return the torques of the push at the end."""
+    def play(self, node, begin, end, *, effort=True, velocity=True, without=None):
+        """
+        Send the states from one time to another; return the torques of the push at the end.
+
+        The joint `without` has no effort.
+
+        """
         pushed = np.zeros(6)
         order = np.random.default_rng(1).permutation(6)
         names = [NAMES[k] for k in order]
         counts = node.node.report.counts
         for t in np.arange(round(begin * RATE), round(end * RATE)) / RATE:
             q, v, tau, pushed = self.state(t)
+            if without is not None:
+                tau[without] = np.nan
             before = counts['joint states']
             node.send(names, q[order], v[order] if velocity else (),
                       tau[order] if effort else (),
@@ -156,14 +163,43 @@ def test_without_efforts_or_velocities_it_is_withheld_with_the_reason(harness, l
     assert len(node.heard['~/external_torques']) > count
 
 
-def test_joints_without_efforts_are_named(harness, state):
-    node, (names, q, v) = harness(), state
-    for k in (0, 2):
-        effort = np.where(np.arange(len(q)) == k, np.nan, 1.0)
-        for _ in range(3):
-            node.answer(names, q, v, effort)
-        assert node.diagnosis()[2]['external torques'] == (
-            f'joint states have no efforts of {names[k]}')
+def test_a_joint_without_efforts_takes_no_estimate_from_the_others(harness):
+    node, motion = harness(missing_velocity='zero'), Motion(push_after=0.5, speed=0.0)
+    lost = NAMES.index('wrist_3_joint')
+    motion.play(node, 0.0, 0.5, without=lost)
+    pushed = motion.play(node, 0.5, 0.75, without=lost)
+    message = node.heard['~/external_torques'][-1]
+    assert list(message.name) == NAMES
+    others = np.arange(6) != lost
+    assert np.isnan(message.effort[lost])
+    assert np.allclose(np.array(message.effort)[others], pushed[others],
+                       atol=FOUND * np.max(np.abs(pushed)))
+    # The wrench on the tool needs all joints that move it.
+    assert not node.heard['~/external_wrench']
+    assert node.diagnosis()[2]['external torques'] == (
+        'observed; joint states have no efforts of wrist_3_joint')
+    # Efforts that come back are used once the observer has settled again.
+    motion.play(node, 0.75, 1.5)
+    assert np.allclose(node.heard['~/external_torques'][-1].effort, pushed,
+                       atol=FOUND * np.max(np.abs(pushed)))
+    assert node.heard['~/external_wrench']
+
+
+def test_the_wrench_on_a_link_does_not_need_efforts_of_joints_beyond_it(harness):
+    node, motion = harness(task_link='forearm_link'), Motion(speed=0.0)
+    motion.play(node, 0.0, 0.3, without=NAMES.index('wrist_3_joint'))
+    assert np.max(np.abs(wrench_of(node.heard['~/external_wrench'][-1]))) < SILENT
+
+
+def test_contact_is_calibrated_and_found_by_the_joints_with_efforts(harness):
+    node, motion = harness(contact_calibration_time=0.2), Motion(push_after=0.9, speed=0.0)
+    assert node.call(Trigger, 'calibrate_contact').success
+    motion.play(node, 0.0, 0.8, without=0)
+    assert not node.heard['~/contact'][-1].contact
+    motion.play(node, 0.8, 1.1, without=0)
+    message = node.heard['~/contact'][-1]
+    assert message.contact
+    assert message.thresholds[0] > 1e11
 
 
 def test_the_observer_restarts_after_a_gap_a_jump_and_a_change_of_the_robot(harness):
