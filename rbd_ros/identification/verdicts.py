@@ -209,7 +209,7 @@ def position_doubts(model: Model, samples: Sequence[Samples]) -> list[str]:
     names = [name for name, x in zip(np.array(model.velocity_names)[limited], share)
              if x > MAX_OUT_OF_RANGE]
     return [f'positions of {listed(names)} lie beyond the limits of the URDF: check that they are '
-            'in radians, and that the joints have the right names'] if names else []
+            'in radians, and names and limits of the joints'] if names else []
 
 
 def _standing_joints(model: Model, part: Partial) -> list[str]:
