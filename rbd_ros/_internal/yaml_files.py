@@ -8,7 +8,7 @@ until the stack overflows, and a few nested aliases can expand beyond any memory
 
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,15 @@ def read_yaml(path: str | PathLike[str], error: type[Exception], *, first: bool 
     except (yaml.YAMLError, UnicodeError) as problem:
         raise error(f'{where}: this is not YAML: '
                     + printable(' '.join(str(problem).split()), 300)) from None
+
+
+def node_parameters(content: Any, name: str = '') -> Iterator[tuple[str, Any]]:
+    """Yield the full name, or pattern, and the parameters of each node in a parameter file."""
+    for key, value in content.items() if isinstance(content, dict) else ():
+        if key == 'ros__parameters':
+            yield name or '/**', value
+        else:
+            yield from node_parameters(value, f"{name}/{str(key).strip('/')}")
 
 
 def _check(events: Iterable[yaml.Event]) -> None:

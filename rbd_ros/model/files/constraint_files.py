@@ -13,6 +13,7 @@ A file without ``constraints`` names the independent joints of those in the desc
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from math import isfinite
 from os import PathLike
 from typing import Any
@@ -22,6 +23,7 @@ from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.constraints import with_constraints
+from rbd_ros.model.files.uncertainty_files import yaml_numbers
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_from_rpy
@@ -134,15 +136,10 @@ def _constraint(where: str, entry: Any) -> dict[str, Any]:
 
 
 def _numbers(label: str, values: Any, count: int) -> list[float]:
-    """Return finite numbers in a list; YAML reads 1e-3 as a string."""
-    try:
-        if not isinstance(values, list) or any(isinstance(x, bool) for x in values):
-            raise ValueError
-        numbers = [float(x) for x in values]
-        if len(numbers) != count or not all(map(isfinite, numbers)):
-            raise ValueError
-    except (TypeError, ValueError):
-        got = values[0] if count == 1 else values
-        raise ModelError(f'{label} must be {count} finite number{"s" if count > 1 else ""}, got '
-                         f'{shown(got)}') from None
-    return numbers
+    """Return finite numbers in a list."""
+    with suppress(ModelError):
+        numbers = yaml_numbers(label, values)
+        if len(numbers) == count and all(map(isfinite, numbers)):
+            return numbers
+    raise ModelError(f'{label} must be {count} finite number{"s" if count > 1 else ""}, got '
+                     + shown(values[0] if count == 1 else values))

@@ -16,7 +16,7 @@ If the robot was identified, ``uncertainty`` follows, see `uncertainty_files`.
 
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import json
 from os import PathLike
 from typing import Any
@@ -25,7 +25,7 @@ import warnings
 import numpy as np
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros._internal.text import did_you_mean, first_twice, listed, printable
-from rbd_ros._internal.yaml_files import read_yaml
+from rbd_ros._internal.yaml_files import node_parameters, read_yaml
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.changes.drives import with_drives
@@ -34,17 +34,22 @@ from rbd_ros.model.files.uncertainty_files import (uncertainty_lines, with_named
 from rbd_ros.model.joints import DRIVE, KINDS
 from rbd_ros.model.model import Model
 
-_MEANINGS = {
-    'damping': 'viscous friction, N m s/rad or N s/m',
-    'damping_asymmetry': 'added in the positive direction, subtracted in the negative one',
-    'friction': 'Coulomb friction, N m or N',
-    'friction_asymmetry': 'added in the positive direction, subtracted in the negative one',
-    'stribeck_friction': 'added near rest, N m or N',
-    'stribeck_velocity': 'speed at which it has fallen to 1/e, rad/s or m/s',
-    'effort_offset': 'effort at which the joint exerts no torque, N m or N',
-    'stiffness': 'of a spring, N m/rad or N/m',
-    'spring_reference': 'coordinate at which it exerts no torque, rad or m',
-    'armature': 'rotor inertia, reflected to the joint side, kg m^2 or kg'}
+# Meaning and unit of each coefficient.
+MEANINGS = {
+    'damping': ('Viscous friction', 'N m s/rad or N s/m'),
+    'damping_asymmetry': ('Added to drives.damping in the positive direction, subtracted in the '
+                          'negative one', 'N m s/rad or N s/m'),
+    'friction': ('Coulomb friction', 'N m or N'),
+    'friction_asymmetry': ('Added to drives.friction in the positive direction, subtracted in the '
+                           'negative one', 'N m or N'),
+    'stribeck_friction': ('Additional Coulomb friction near rest', 'N m or N'),
+    'stribeck_velocity': ('Speed at which 1/e of drives.stribeck_friction is left',
+                          'rad/s or m/s'),
+    'effort_offset': ('Effort of the drive at zero torque', 'N m or N'),
+    'stiffness': ('Stiffness of springs', 'N m/rad or N/m'),
+    'spring_reference': ('Coordinate at which a spring exerts no torque', 'rad or m'),
+    'armature': ('Rotor inertia, reflected to the joint side (times the squared gear ratio)',
+                 'kg m^2 or kg')}
 
 
 def save_drives(model: Model, path: str | PathLike[str]) -> None:
@@ -64,9 +69,9 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
     lines = [f"# The drives of '{name}': parameters of the dynamics node of rbd_ros.", '/**:',
              '  ros__parameters:', '    drives:',
              '      joints: ' + json.dumps([*_coordinates(model)], ensure_ascii=False)]
-    for label in DRIVE:
+    for label, meaning in MEANINGS.items():
         numbers = [yaml_number(x) for joint in model.joints for x in getattr(joint, label)]
-        lines += [f'      # {_MEANINGS[label]}', f'      {label}: [' + ', '.join(numbers) + ']']
+        lines += ['      # ' + ', '.join(meaning), f'      {label}: [' + ', '.join(numbers) + ']']
     if model.uncertainty is not None:
         lines += ['    uncertainty:', *(f'      {line}' for line in uncertainty_lines(model))]
     with whole_files(path) as (draft,):
@@ -120,24 +125,13 @@ def load_uncertainty(model: Model, path: str | PathLike[str]) -> Model:
 def _groups(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the drives and the uncertainty in a parameter file."""
     found = {node: (drives, _group(parameters, 'uncertainty'))
-             for node, parameters in _nodes(read_yaml(path, ModelError))
-             if (drives := _group(parameters, 'drives'))}
+             for node, parameters in node_parameters(read_yaml(path, ModelError))
+             if isinstance(parameters, dict) and (drives := _group(parameters, 'drives'))}
     if len(found) != 1:
         what = f'drives for {listed(found)}: keep those of one' if found else (
             'no drives: ros__parameters of a node with drives: {joints: [...]} are expected')
         raise ModelError(f'{path} has {what}')
     return next(iter(found.values()))
-
-
-def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the parameters of each node in a document, in any namespace."""
-    if isinstance(document, dict):
-        for key, value in document.items():
-            if key == 'ros__parameters':
-                if isinstance(value, dict):
-                    yield name or '/**', value
-            else:
-                yield from _nodes(value, f'{name}/{key}'.replace('//', '/'))
 
 
 def _group(parameters: dict[str, Any], group: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import shlex
 from typing import Any
 
 from rbd_ros._internal.text import listed
-from rbd_ros._internal.yaml_files import read_yaml
+from rbd_ros._internal.yaml_files import node_parameters, read_yaml
 from rbd_ros.errors import RbdError
 from rbd_ros.model.files.any_format import read_description
 from rbd_ros.model.files.xacro_files import SUFFIX
@@ -45,7 +45,7 @@ def existing_file(argument: str, path: str) -> Path:
 def check_parameters(path: Path, node: str) -> None:
     """Raise LaunchError if a parameter file has nothing for a node, given by its full name."""
     # ROS would not report it.
-    names = list(nodes_with_parameters(read_parameters(path)))
+    names = [name for name, _ in node_parameters(read_parameters(path))]
     if not names:
         raise LaunchError(f'params: {path} has no parameters: they belong below the name of the '
                           f'node, and below that ros__parameters, as in  {node}: '
@@ -73,24 +73,11 @@ def values_for(parameters: Iterable[Any], node: str) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for one in parameters:
         sections = [one] if isinstance(one, dict) else [
-            section for name, section in nodes_with_parameters(read_parameters(Path(one))).items()
+            section for name, section in node_parameters(read_parameters(Path(one)))
             if _matches(name, node) and isinstance(section, dict)]
         for section in sections:
             result.update(flat(section))
     return result
-
-
-def nodes_with_parameters(content: Mapping[str, Any], namespace: str = '') -> dict[str, Any]:
-    """Return the parameters in a file, by the full names or patterns of their nodes."""
-    found = {}
-    for key, section in content.items():
-        name = f"{namespace}/{str(key).strip('/')}"
-        if isinstance(section, dict):
-            if 'ros__parameters' in section:
-                found[name] = section['ros__parameters']
-            else:
-                found.update(nodes_with_parameters(section, name))
-    return found
 
 
 def read_parameters(path: Path) -> dict[str, Any]:

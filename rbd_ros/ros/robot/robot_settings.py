@@ -6,26 +6,9 @@ from typing import Annotated, Any, NamedTuple
 
 from rbd_ros._internal.setting import declared, Group, Setting
 from rbd_ros.control.effort_convention import EffortConvention
+from rbd_ros.model.files import drive_files
 from rbd_ros.model.files.uncertainty_files import MEANINGS
-from rbd_ros.model.joints import DRIVE
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-
-# Meaning and unit of each property of a drive.
-_DRIVES = {
-    'damping': ('Viscous friction.', 'N m s/rad or N s/m'),
-    'damping_asymmetry': ('Viscous friction is drives.damping plus this value in the positive '
-                          'direction, and minus it in the negative one.', 'N m s/rad or N s/m'),
-    'friction': ('Coulomb friction.', 'N m or N'),
-    'friction_asymmetry': ('Coulomb friction is drives.friction plus this value in the positive '
-                           'direction, and minus it in the negative one.', 'N m or N'),
-    'stribeck_friction': ('Additional Coulomb friction near rest.', 'N m or N'),
-    'stribeck_velocity': ('Speed at which 1/e of drives.stribeck_friction is left.',
-                          'rad/s or m/s'),
-    'effort_offset': ('Effort of the drive at zero torque.', 'N m or N'),
-    'stiffness': ('Stiffness of springs.', 'N m/rad or N/m'),
-    'spring_reference': ('Coordinate at which a spring exerts no torque.', 'rad or m'),
-    'armature': ('Rotor inertia, reflected to the joint side (times the squared gear ratio).',
-                 'kg m^2 or kg')}
 
 
 def _without_prefix(values: dict[str, Any]) -> dict[str, Any]:
@@ -35,8 +18,9 @@ def _without_prefix(values: dict[str, Any]) -> dict[str, Any]:
 _DRIVE_SETTINGS = Group({
     'drives.joints': Setting((), 'Joints of the other drives.* parameters, in order; mimic joints '
                              'may be among them.', entry=str, of_robot=True),
-    **{f'drives.{label}': Setting((), *_DRIVES[label], per='drives.joints', single=False,
-                                  of_robot=True) for label in DRIVE}}, _without_prefix)
+    **{f'drives.{label}': Setting((), f'{meaning}.', unit, per='drives.joints', single=False,
+                                  of_robot=True)
+       for label, (meaning, unit) in drive_files.MEANINGS.items()}}, _without_prefix)
 _UNCERTAINTY_SETTINGS = Group({
     f'uncertainty.{label}': Setting(
         (), f'{meaning} Written by rbd_ros identify.', of_robot=True,
