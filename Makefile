@@ -30,6 +30,8 @@ COUNTING = began=$$(date +%s); counter=; \
 # The environment is alone in the world: an installed ROS would get in its way.
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+# Python compiles what is imported; pip would compile all, tests included. (It takes `no` for yes.)
+export PIP_NO_COMPILE := no
 
 MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml \

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.control.momentum_observer import GAIN, MomentumObserver
-from rbd_ros.errors import ModelError, RecordingError, StateError
-from rbd_ros.model.arguments import check_model, finite_vector, number, shown
+from rbd_ros.errors import ModelError, RecordingError
+from rbd_ros.model.arguments import check_model, finite_vector, number, sizes
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import closed_along
@@ -162,20 +162,13 @@ class ContactDetector:
         self._model = model
         self._calibration_time = number('calibration_time', calibration_time, 0.0)
         self._margin = number('margin', margin, 1.0)
-        self._least = self._sizes('least', least)
+        self._least = sizes('least', least, model.nv)
         self._release = number('release', release, 0.0, 1.0)
         self._hold = number('hold', hold, 0.0)
         self._longest_gap = number('longest_gap', longest_gap, 0.0)
         self.calibrate()
         if threshold is not None:
-            self.threshold = self._sizes('threshold', threshold)
-
-    def _sizes(self, label: str, values: npt.ArrayLike) -> np.ndarray:
-        sizes = finite_vector(self._model, label, np.broadcast_to(values, (self._model.nv,))
-                              if np.ndim(values) == 0 else values)
-        if np.any(sizes < 0.0):
-            raise StateError(f'{label} must not be negative, got {shown(values)}')
-        return sizes
+            self.threshold = sizes('threshold', threshold, model.nv)
 
     def calibrate(self) -> None:
         """Start a calibration, during which the robot moves freely."""

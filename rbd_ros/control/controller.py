@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rbd_ros._internal.setting import Setting
 from rbd_ros.dynamics import spring_torques
 from rbd_ros.errors import StateError
-from rbd_ros.model.arguments import finite_array, number, shown
+from rbd_ros.model.arguments import number, shown, sizes
 from rbd_ros.model.changes.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import difference
@@ -181,15 +181,7 @@ class Controller(ABC):
         return spring_torques(self.model, q) if self.compensates_springs else 0.0
 
     def _gain(self, label: str, value: npt.ArrayLike) -> np.ndarray:
-        return gain_vector(label, value, self.model.nv)
-
-
-def gain_vector(label: str, value: npt.ArrayLike, count: int) -> np.ndarray:
-    """Return `count` non-negative gains from one number or all of them."""
-    array = finite_array(label, value, (), (count,))
-    if np.any(array < 0.0):
-        raise StateError(f'{label} must not be negative, got {shown(value)}')
-    return np.broadcast_to(array, (count,)).copy()
+        return sizes(label, value, self.model.nv)
 
 
 def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -> np.ndarray:

@@ -44,6 +44,14 @@ def _describe(shape: tuple[int | None, ...]) -> str:
         'any' if n is None else str(n) for n in shape) + (',)' if len(shape) == 1 else ')')
 
 
+def sizes(label: str, value: object, count: int) -> np.ndarray:
+    """Return finite numbers that are not negative, from one for all or one for each."""
+    array = finite_array(label, value, (), (count,))
+    if np.any(array < 0.0):
+        raise StateError(f'{label} must not be negative, got {shown(value)}')
+    return np.broadcast_to(array, (count,)).copy()
+
+
 def number(label: str, value: object, least: float = -np.inf, most: float = np.inf) -> float:
     """Return a finite real number between limits."""
     x = float(finite_array(label, value, ()))

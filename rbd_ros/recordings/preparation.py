@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, RecordingError, StateError
-from rbd_ros.model.arguments import check_model, finite_array, number, shown
+from rbd_ros.model.arguments import check_model, number, shown, sizes
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.recordings.delays import Delay, estimate_delay
@@ -141,7 +141,8 @@ class _Signals:
                          f'than the edges of the filter, {2 * edge / rate:.3g} s')
         self._segments = kept if measured else [one._replace(velocity=None) for one in kept]
         self._noise = found.noise
-        self._standstill = self._checked_standstill(standstill)
+        self._standstill = (None if standstill is None
+                            else sizes('standstill', standstill, model.nv))
         notes.append(self._filter_note(edge))
 
     def _filter_note(self, edge: int) -> str:
@@ -159,16 +160,6 @@ class _Signals:
                  else f'less than {100.0 * MIN_REPORTED_POWER:g} %')
         return (f'cut-off {self._cutoff:.3g} Hz: the filter removes {share} of the power of the '
                 'efforts about their means' + (f', but of {listed(joints)}' if joints else ''))
-
-    def _checked_standstill(self, standstill: float | np.ndarray | None) -> np.ndarray | None:
-        """Return validated standstill thresholds, or None."""
-        if standstill is None:
-            return None
-        nv = self._model.nv
-        given = finite_array('standstill', standstill, (), (nv,))
-        if np.any(given < 0.0):
-            raise StateError(f'standstill must not be negative, got {shown(standstill)}')
-        return np.broadcast_to(given, (nv,)).copy()
 
     def _velocities_agree(self, longest: Segment, names: tuple[str, ...]) -> bool:
         """Return whether velocities were measured and agree with the positions."""

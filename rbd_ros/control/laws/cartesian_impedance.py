@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.control.controller import (
-    Circumstances, Controller, critical_damping, FRICTION_SPEED, Gain, gain_vector, joint_gain,
+    Circumstances, Controller, critical_damping, FRICTION_SPEED, Gain, joint_gain,
     MAX_STIFFNESS, STIFFNESS)
-from rbd_ros.model.arguments import number
+from rbd_ros.model.arguments import number, sizes
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector, skew
 from rbd_ros.motions.references import JointReference, PoseReference
@@ -74,7 +74,7 @@ class CartesianImpedance(Controller):
                  damping_ratio: float = 1.0, condition_limit: float = 100.0,
                  friction_speed: float | None = FRICTION_SPEED) -> None:
         super().__init__(model, friction_speed=friction_speed)
-        self._stiffness = gain_vector('stiffness', stiffness, 6)
+        self._stiffness = sizes('stiffness', stiffness, 6)
         self._posture = JointReference(model, posture)
         self._posture_stiffness = self._gain('posture_stiffness', posture_stiffness)
         self._ratio = number('damping_ratio', damping_ratio, 0.0)

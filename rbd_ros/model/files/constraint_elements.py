@@ -127,13 +127,13 @@ def constraint_parts(constraint: Constraint) -> tuple[str, dict[str, Mapping[str
     for end, link, T in (('parent', constraint.link_a, constraint.placement_a),
                          ('child', constraint.link_b, constraint.placement_b)):
         parts[end] = {'link': link}
-        parts[f'{end}_origin'] = {'xyz': _words(T[:3, 3]),
-                                  'rpy': _words(rpy_from_rotation(T[:3, :3]))}
+        parts[f'{end}_origin'] = {'xyz': words(T[:3, 3]),
+                                  'rpy': words(rpy_from_rotation(T[:3, :3]))}
         parts[f'{end}_axis'] = axis
-    parts['length'] = None if constraint.length is None else {'value': _words([constraint.length])}
+    parts['length'] = None if constraint.length is None else {'value': words([constraint.length])}
     return kind, parts
 
 
-def _words(numbers: Any) -> str:
+def words(numbers: Any) -> str:
     """Return numbers as text, exact to the last bit."""
     return ' '.join(repr(float(x) + 0.0) for x in numbers)

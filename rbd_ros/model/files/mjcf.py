@@ -29,13 +29,12 @@ from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.equalities import read_equalities, with_closed_keyframes
 from rbd_ros.model.files.urdf import read_file
-from rbd_ros.model.files.xml_elements import decode
+from rbd_ros.model.files.xml_elements import decode, is_text
 from rbd_ros.model.joints import Joint, Mimic, quaternion_matrix
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_tree, fix, Model, warned
 from rbd_ros.model.plausibility import nothing_to_compute
-from rbd_ros.model.positions.steps import quaternion_of_matrix
-from rbd_ros.model.se3 import exp, pose
+from rbd_ros.model.se3 import exp, pose, rotation_vector
 
 # Kinds of elements that links and joints cannot express: the entries of `ignore`.
 IGNORABLE = ('actuator', 'equality', 'flex', 'fluid', 'free joint', 'muscle', 'nonlinear',
@@ -129,14 +128,13 @@ def is_mjcf(text: str | bytes) -> bool:
 def compile_mjcf(source: str | bytes | PathLike[str]) -> Any:
     """Return MuJoCo's model of a file or text; raise ModelError if MuJoCo refuses it."""
     mujoco = import_mujoco('reading MJCF')
-    is_text = isinstance(source, bytes) or (isinstance(source, str)
-                                            and source.lstrip('\ufeff \t\r\n').startswith('<'))
-    text: Any = source if is_text else read_file(source)    # type: ignore[arg-type]
+    given = is_text(source)
+    text: Any = source if given else read_file(source)    # type: ignore[arg-type]
     if not is_mjcf(text):
-        raise ModelError('the outermost element is not <mujoco>: this is not MJCF' if is_text
+        raise ModelError('the outermost element is not <mujoco>: this is not MJCF' if given
                          else f'{source!s} is not MJCF: its outermost element is not <mujoco>')
     try:
-        compiled = (mujoco.MjModel.from_xml_string(decode(text)) if is_text
+        compiled = (mujoco.MjModel.from_xml_string(decode(text)) if given
                     else mujoco.MjModel.from_xml_path(str(source)))
     except (ValueError, mujoco.FatalError) as error:
         raise ModelError(f'MuJoCo refuses the description: {error}') from None
@@ -244,7 +242,7 @@ def _joint(m: Any, j: int, names: Names, placement: np.ndarray, coupling: Mimic 
     if nq > 1:
         # MuJoCo's reference of ball joints is the unit quaternion.
         R = quaternion_matrix(reference[:4])
-        reference = (*_rotation_vector(R), *reference[4:])
+        reference = (*rotation_vector(R), *reference[4:])
     fields: dict[str, Any] = {
         'damping': tuple(damping.tolist()), 'friction': tuple(friction.tolist()),
         'armature': tuple(armature.tolist()), 'stiffness': (stiffness,) * nv,
@@ -272,13 +270,6 @@ def _position(kind: str, qpos: np.ndarray) -> tuple[float, ...]:
         *p, w, x, y, z = qpos.tolist()
         return (x, y, z, w, *p)
     return (float(qpos[0]),)
-
-
-def _rotation_vector(R: np.ndarray) -> np.ndarray:
-    """Return the rotation vector of a rotation matrix, at most pi long."""
-    x = quaternion_of_matrix(R)
-    sine = np.linalg.norm(x[:3])
-    return x[:3] * (2.0 * np.arctan2(sine, x[3]) / sine) if sine else np.zeros(3)
 
 
 def _actuators(m: Any, j: int) -> list[int]:

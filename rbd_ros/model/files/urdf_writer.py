@@ -23,10 +23,10 @@ from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
-from rbd_ros.model.files.constraint_elements import constraint_parts
+from rbd_ros.model.files.constraint_elements import constraint_parts, words
 from rbd_ros.model.files.urdf import model_of_document, read_file
-from rbd_ros.model.files.urdf_document import rotation, SINGLE, URDF_KINDS
-from rbd_ros.model.files.xml_elements import decode, Element, parse
+from rbd_ros.model.files.urdf_document import INERTIA, rotation, SINGLE, URDF_KINDS
+from rbd_ros.model.files.xml_elements import decode, Element, is_text, parse
 from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
@@ -169,10 +169,7 @@ def document(root: etree._Element) -> str:
 
 def _read(source: str | bytes | PathLike[str]) -> str | bytes:
     """Return a document given as text or by its path."""
-    if isinstance(source, bytes) or (isinstance(source, str)
-                                     and source.lstrip('\ufeff \t\r\n').startswith('<')):
-        return source
-    return read_file(source)
+    return source if is_text(source) else read_file(source)    # type: ignore[arg-type]
 
 
 def with_angles(root: etree._Element) -> None:
@@ -181,7 +178,7 @@ def with_angles(root: etree._Element) -> None:
         R = rotation(Element(origin, f'<{origin.getparent().tag}>'), [])[0]
         if R is not None:
             del origin.attrib['quat_xyzw']
-            origin.set('rpy', _words(rpy_from_rotation(R)))
+            origin.set('rpy', words(rpy_from_rotation(R)))
 
 
 # -- Links and joints. ----------------------------------------------------------------------------
@@ -197,10 +194,10 @@ def write_link(element: etree._Element, link: Link, before: Link | None = None) 
         return
     inertial = append(element, 'inertial') if old is None else old
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tolist()
-    set_child(inertial, 'origin', {'xyz': _words(link.com), 'rpy': '0 0 0'})
-    set_child(inertial, 'mass', {'value': _words([link.mass])})
-    set_child(inertial, 'inertia', {key: _words([value]) for key, value in zip(
-        ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), (xx, xy, xz, yy, yz, zz))})
+    set_child(inertial, 'origin', {'xyz': words(link.com), 'rpy': '0 0 0'})
+    set_child(inertial, 'mass', {'value': words([link.mass])})
+    set_child(inertial, 'inertia', {key: words([value]) for key, value in zip(
+        INERTIA, (xx, xy, xz, yy, yz, zz))})
 
 
 def write_joint(element: etree._Element, joint: Joint, before: Joint | None = None) -> None:
@@ -233,21 +230,21 @@ def _origin(joint: Joint) -> Attributes:
     T = joint.placement
     if np.array_equal(T, np.eye(4)):
         return None
-    return {'xyz': _words(T[:3, 3]), 'rpy': _words(rpy_from_rotation(T[:3, :3]))}
+    return {'xyz': words(T[:3, 3]), 'rpy': words(rpy_from_rotation(T[:3, :3]))}
 
 
 def _axis(joint: Joint) -> Attributes:
-    return {'xyz': _words(joint.axis)} if KINDS[joint.kind].axes else None
+    return {'xyz': words(joint.axis)} if KINDS[joint.kind].axes else None
 
 
 def _limit(joint: Joint) -> Attributes:
     bounded = [np.isfinite(x) for x in (*joint.lower, *joint.upper)]
-    limits = {name: _words(getattr(joint, name)) for name in ('effort', 'velocity', *NEW_LIMITS)
+    limits = {name: words(getattr(joint, name)) for name in ('effort', 'velocity', *NEW_LIMITS)
               if np.all(np.isfinite(getattr(joint, name))) and joint.nv}
     if 'acceleration' in limits and 'deceleration' not in limits:
         limits['deceleration'] = 'inf'      # else it would be read as that of the acceleration
     if joint.kind in ('revolute', 'prismatic') and all(bounded):
-        return {'lower': _words(joint.lower), 'upper': _words(joint.upper), **limits}
+        return {'lower': words(joint.lower), 'upper': words(joint.upper), **limits}
     if any(bounded) or (limits and joint.kind != 'continuous'):
         raise ModelError(f"joint '{joint.name}': URDF cannot hold the limits of this {joint.kind} "
                          f'joint, lower {joint.lower}, upper {joint.upper}, velocity '
@@ -260,15 +257,15 @@ def _dynamics(joint: Joint) -> Attributes:
     values = [getattr(joint, label) for label in _DYNAMICS]
     if joint.kind not in SINGLE or not np.any(values):
         return None
-    return {label: _words(value) for label, value in zip(_DYNAMICS, values)}
+    return {label: words(value) for label, value in zip(_DYNAMICS, values)}
 
 
 def _mimic(joint: Joint) -> Attributes:
     mimic = joint.mimic
     if mimic is None or joint.kind not in SINGLE:
         return None
-    return {'joint': mimic.joint, 'multiplier': _words([mimic.multiplier]),
-            'offset': _words([mimic.offset])}
+    return {'joint': mimic.joint, 'multiplier': words([mimic.multiplier]),
+            'offset': words([mimic.offset])}
 
 
 # How each child element is made, and the fields of a joint that it depends on.
@@ -280,11 +277,6 @@ _PARTS: dict[str, tuple[Callable[[Joint], Attributes], tuple[str, ...]]] = {
     'limit': (_limit, ('kind', 'lower', 'upper', 'velocity', 'effort', *NEW_LIMITS)),
     'dynamics': (_dynamics, ('kind', *_DYNAMICS)),
     'mimic': (_mimic, ('kind', 'mimic'))}
-
-
-def _words(numbers: np.ndarray | tuple[float, ...] | list[float]) -> str:
-    """Return numbers as text, exact to the last bit."""
-    return ' '.join(repr(float(x) + 0.0) for x in numbers)
 
 
 # -- XML. -----------------------------------------------------------------------------------------

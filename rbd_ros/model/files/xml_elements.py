@@ -31,6 +31,12 @@ _OTHER_FORMATS = {'sdf': ': this is SDF, not URDF',
                                    'rbd_ros.load_mjcf the file that includes it'}
 
 
+def is_text(source: object) -> bool:
+    """Return whether a source is a document, not the path of one."""
+    return isinstance(source, bytes) or (
+        isinstance(source, str) and source.lstrip('\ufeff \t\r\n').startswith('<'))
+
+
 def decode(text: str | bytes) -> str:
     """Return a document as text without XML declaration; reject what must not be parsed."""
     if not isinstance(text, (str, bytes)):
