@@ -12,7 +12,7 @@ from rbd_ros.identification import estimate_delay, prepare, Recording
 from robots import example_urdf, load_quietly
 
 # Of a sample: what noise of 2 % and the corners of Coulomb friction leave at 1 kHz.
-PRECISE = 0.2
+PRECISE = 0.25
 # Of a sample, without noise and corners: the steps of Gauss and Newton.
 EXACT = 1e-3
 

@@ -150,7 +150,8 @@ def test_a_replay_finds_no_push_where_nothing_pushes(replayed, robot, middle, jo
         r, second = external[moves, k], time[moves].astype(int)
         sums, counts = (np.bincount(second - second[0], x) for x in (r, np.ones(len(r))))
         error = np.sqrt(np.sum((sums - np.mean(r) * counts) ** 2)) / len(r)
-        assert abs(np.mean(r)) < 3.0 * error
+        # Six seconds say little about their own scatter.
+        assert abs(np.mean(r)) < max(3.0 * error, 0.01 * np.sqrt(np.mean(tau[:, k] ** 2)))
         assert abs(np.mean(r)) < 0.05 * np.sqrt(np.mean(tau[:, k] ** 2))
 
 

@@ -71,11 +71,10 @@ def test_panda_is_known_on_the_part_that_was_held_out():
 
 
 @needs_data
-@pytest.mark.parametrize('name, outside', [('UR10', 0), ('Panda', 1)])
-def test_intervals_of_90_percent_hold_torques_that_were_held_out(name, outside):
-    # In a third of the Panda's 20 s, its second joint differs more from its model than elsewhere.
+@pytest.mark.parametrize('name', ['UR10', 'Panda'])
+def test_intervals_of_90_percent_hold_torques_that_were_held_out(name):
     within = TRUST['coverage'](*TRUST['CASES'][name][0](DATA))
-    assert np.sum((within < 0.85) | (within > 0.95)) == outside and np.all(within > 0.7)
+    assert np.all((within >= 0.85) & (within <= 0.95))
 
 
 @needs_data
