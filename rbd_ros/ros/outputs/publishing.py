@@ -130,7 +130,7 @@ class Publishing(Part):
         # Commands first: they must continue even if the other timer cannot be created.
         self._timers.append(self._node.create_timer(
             LISTENERS_PERIOD if self._settings.on_stale == 'stop' else COMMAND_PERIOD,
-            self._repeat_command, clock=self._wall))
+            self._on_silence, clock=self._wall))
         if self._settings.publish_rate > 0.0:
             self._timers.append(self._node.create_timer(1.0 / self._settings.publish_rate,
                                                         self._on_timer, clock=self._wall))
@@ -426,6 +426,10 @@ class Publishing(Part):
         efforts = efforts / self._constants
         for topic in self._subscribed_commands:
             self._publishers[topic].publish(self._command_messages.message(topic, joints, efforts))
+
+    def _on_silence(self) -> None:
+        # rclpy gives a callback that takes an argument its timer's times.
+        self._repeat_command()
 
     @guarded
     def _repeat_command(self, later: float = 0.0) -> bool:
