@@ -102,7 +102,7 @@ CASES = {
         'pan 80', 'lift 110', 'elbow 130', 'wrist 200', 'look like currents',
         'rbd_ros gains', '--scale pan=0.0125 lift=0.00', 'exceed the effort limits'), ()),
     'small currents': (scaled(0.1 / GAINS), 2, ('they look like currents',), ()),
-    'a tiny factor': (scaled(1e-4), 2, ('efforts are 0.0001 times', 'for all joints'), ()),
+    'a hundredth': (scaled(0.01), 2, ('efforts are 0.01 times', 'for all joints'), ()),
     'without gravity': (without_gravity, 2, (
         'efforts are without gravity', 'effort_convention.states: without_gravity'), ()),
     'other sign': (scaled(-1.0), 2, (

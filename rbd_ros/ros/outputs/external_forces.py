@@ -182,7 +182,6 @@ class ExternalForces(Part):
                             'the observer begins again with the efforts of all joints')
             if unmeasured.all() or self._time is not None:
                 return
-            self._is_current = True
         self._unmeasured, torques[unmeasured] = unmeasured, 0.0
         self._observe(self._seconds(robot.time_stamp), robot.states.q, v, torques)
 
