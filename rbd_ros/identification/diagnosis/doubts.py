@@ -39,16 +39,10 @@ def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
         return doubts
     kinds = [kind for kind, one in HYPOTHESES.items()
              if one.compare or (one.changes and (not one.fitted or kind in RIVALS))]
-    found, size = diagnose_samples(model, [samples], kinds, (MASSES, *DRIVES)), 1.0
-    # Masses, which compete, can take any size, but not that of efforts so large or small.
-    usual, known = _size(found), np.median(np.abs(_factors(model, found)))
-    if abs(np.log(usual / known)) > np.log(MAX_WEAK_FACTOR) and all(
-            one.kind in FACTORS or HYPOTHESES[one.kind].fitted for one in found.findings):
-        found, size = diagnose_samples(model, [replace(samples, tau=samples.tau / usual)], kinds,
-                                       (MASSES, *DRIVES)), usual
+    found = diagnose_samples(model, [samples], kinds, (MASSES, *DRIVES))
     doubts |= {one.kind: one.advice for one in found.findings
                if one.kind not in FACTORS and not HYPOTHESES[one.kind].fitted}
-    factor = size * _factors(model, found)
+    factor = _factors(model, found)
     unknown = np.array([share > MAX_LEFT for share in found.residual.values()])
     strength, names = np.std(found.compared[3], axis=0), np.array(model.velocity_names)
     factor[unknown] = 1.0
@@ -71,13 +65,6 @@ def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
                 words['scale'] += f' (the factors of {listed(rest)} are not known)'
             doubts[kind] = HYPOTHESES[kind].text.format(**words)
     return doubts
-
-
-def _size(found: Diagnosis) -> float:
-    """Return the usual ratio of the efforts of a joint to those of the description."""
-    measured, described = (np.std(x, axis=0) for x in found.compared[2:4])
-    own = (measured > 0.0) & (described > 0.0)
-    return float(np.median(measured[own] / described[own])) if np.any(own) else 1.0
 
 
 def _are_large(factor: np.ndarray, most: np.ndarray) -> bool:
