@@ -3,6 +3,7 @@
 """Transitions of the life cycle while states stream, requests run and callbacks wait."""
 
 import contextlib
+from inspect import signature
 import re
 from time import monotonic
 
@@ -60,6 +61,14 @@ def test_callbacks_that_wait_while_the_node_is_cleaned_up_do_nothing(kind, state
     call._refuse(InverseDynamics.Request(), InverseDynamics.Response(), ValueError('too late'))
     assert node.report.counts['errors'] - before == 1
     assert 'too late' in node.report.last_error
+
+
+@KINDS
+def test_timers_call_functions_without_arguments(kind, harness):
+    # An argument would be filled with the timer's times, by rclpy's events executor alone.
+    timers = list(harness(kind=kind, publish_rate=10.0).node.timers)
+    assert len(timers) > 2
+    assert not any(signature(timer.callback).parameters for timer in timers)
 
 
 @KINDS
