@@ -58,16 +58,6 @@ def test_two_mistakes_are_both_among_the_first_three(number, kinds):
     assert found[0].explains >= found[1].explains
 
 
-@pytest.mark.parametrize('number, kind', [*enumerate(('sign', 'gain', 'sign', 'gain'))])
-def test_factors_of_a_joint_multiply_that_of_all(number, kind):
-    one = case((kind, 'common_gain'), number)
-    found = {x.kind: x for x in diagnose(one.described, one.recording()).findings}
-    assert {*found} == {kind, 'common_gain'}
-    for name, (place, value) in one.planted.items():
-        assert found[name].place == place
-        assert found[name].value == pytest.approx(value, abs=3.0 * (found[name].deviation or 0.0))
-
-
 @pytest.mark.parametrize('number', range(8))
 def test_nothing_is_found_in_clean_recordings(number):
     one = case((), number)

@@ -163,7 +163,7 @@ class Competition:
         """Return the signs (nv, columns) that columns have if efforts have the other sign."""
         flipped = self.factor([k for k in chosen if self.candidates[k].kind == 'sign']) < 0.0
         kept = np.zeros(len(self.scale), bool)
-        kept[[-1, *(c for one in self.candidates if one.kind == 'sign' for c in one.columns)]] = 1
+        kept[[-1, *(c for one in self.candidates if one.kind in FACTORS for c in one.columns)]] = 1
         return np.where(flipped[:, None] & ~kept, -1.0, 1.0)
 
     def products(self, chosen: tuple[int, ...], C: np.ndarray, G: np.ndarray) -> np.ndarray:

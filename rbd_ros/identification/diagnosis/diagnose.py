@@ -223,7 +223,7 @@ def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
         fitted = competition.search()
         about = {(one.kind, one.change.place): float(fitted.sizes[own][0])
                  for one, own in competition.own(fitted.chosen)
-                 if one.kind in ('delay', 'zero_offset', 'common_gain')}
+                 if one.kind in ('delay', 'zero_offset')}
         before, factor = factor, competition.factor(fitted.chosen, fitted.sizes,
                                                     ('gain', 'common_gain', 'current'))
         if not about and np.all(factor == before):

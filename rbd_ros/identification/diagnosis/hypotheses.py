@@ -252,8 +252,7 @@ HYPOTHESES = {
         _of_all(lambda one: one.described[:, :, None]), value=_factor, fitted=False),
     'gain': Hypothesis(
         MULTIPLES, NO_SCALE, 'a motion with a payload of known mass', _of_joints(
-            lambda one, j: one.described[:, j] * (1.0 + one.about.get(('common_gain', ''), 0.0))),
-        value=_factor, fitted=False),
+            lambda one, j: one.described[:, j]), value=_factor, fitted=False),
     'current': Hypothesis(
         MULTIPLES, NO_SCALE, 'a motion with a payload of known mass', _of_all(
             lambda one: one.described[:, :, None] * np.eye(one.model.nv)),
