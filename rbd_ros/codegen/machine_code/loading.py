@@ -107,11 +107,10 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
             return pool.submit(compile_graph, model, style, graph, compiler, kept)
         caller = pool.submit(extension, compiler, kept)
         for name in dict.fromkeys(names):
-            function, graph = prepared(model, name, parameters, single, options,
-                                       functions is None)
+            function = prepared(model, name, parameters, single, options, functions is None)
             made[function.name] = function
-            if graph is not None:
-                pending[function.name] = compiled(graph)
+            if not function.reason:
+                pending[function.name] = compiled(function.graph)
         if not parameters and not BALANCED.keys().isdisjoint(pending):
             balance = balance_of_wrenches(model)
             balance_code = compiled(balance)
@@ -124,24 +123,21 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
 
 
 def prepared(model: Model, name: str, parameters: Sequence[str], single: bool,
-             options: Mapping[str, Any], may_fail: bool) -> tuple[LoadedFunction, Graph | None]:
-    """Return a function and its graph; None if it is left to the library."""
+             options: Mapping[str, Any], may_fail: bool) -> LoadedFunction:
+    """Return a function with its graph, or with the reason why it is left to the library."""
     if name not in FUNCTIONS:
         raise ModelError(f"there is no code for a function '{name}': choose from "
                          + ', '.join(LONG_NAMES.get(one, one) for one in FUNCTIONS))
     own = own_options(name, options)
     function = LoadedFunction(model, name, own, parameters, single)
-    if function.reason:
-        return function, None
-    try:
-        graph = trace_with_margins(model, name, parameters, own)
-    except ModelError as error:
-        if not may_fail:
-            raise
-        function.reason = str(error)
-        return function, None
-    function.set_graph(graph)
-    return function, None if function.reason else graph
+    if not function.reason:
+        try:
+            function.set_graph(trace_with_margins(model, name, parameters, own))
+        except ModelError as error:
+            if not may_fail:
+                raise
+            function.reason = str(error)
+    return function
 
 
 def balance_of_wrenches(model: Model) -> Graph:
