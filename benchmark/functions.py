@@ -11,7 +11,6 @@ robot for functions that create or analyse one. Few rounds suffice, since nothin
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -22,7 +21,9 @@ import numpy as np
 import rbd_ros
 from rbd_ros import analysis, batch, casadi, codegen, control, identification
 from rbd_ros import model as models
+from rbd_ros.quantities import QUANTITIES
 from rbd_ros.simulation.mujoco_robot import mujoco_urdf
+from rbd_ros.workspace.quantity import VECTORS
 
 # Samples of a recording, and states of a batch
 SAMPLES, STATES = 200, 1024
@@ -41,6 +42,31 @@ class Call(NamedTuple):
     run: Callable[[], object]
 
 
+def of_quantities(model: Any, tip: str | None = None) -> dict[str, Call]:
+    """Return the calls of all forms of declared quantities, by the name below rbd_ros."""
+    rng = np.random.default_rng(2)
+    many = {name: rng.normal(size=(STATES, model.nv)) for name in VECTORS}
+    many['q'] = np.array([rbd_ros.random_configuration(model, rng) for _ in range(STATES)])
+    tip = model.link_names[-1] if tip is None else tip
+    others = {'link': tip, 'prescribed': np.arange(model.nv) % 2 == 0,
+              'variation': analysis.Variation(), 'contacts': [analysis.Contact(tip, 'surface')]}
+    one_state, found = {name: x[0] for name, x in many.items()} | others, {}
+    for name, one in QUANTITIES.items():
+        if one.function is not None:
+            place = name if name in rbd_ros.__all__ else f'analysis.{name}'
+            found[place] = Call('call', 1, partial(
+                one.function, model, *(one_state[x] for x in one.arguments)))
+        if one.method is not None and hasattr(batch, name):
+            found[f'batch.{name}'] = Call('state', STATES, partial(
+                getattr(batch, name), model, *((many | others)[x] for x in one.arguments),
+                threads=1))
+        if not one.untraced:
+            found[f'casadi.{name}'] = Call('robot', 1, partial(
+                getattr(casadi, name), model,
+                *(others[x] for x in (*one.options, *['link'] * one.by_link))))
+    return found
+
+
 def calls(robot: Any, folder: Path) -> dict[str, Call]:
     """
     Return the timed calls, by the name of the function below rbd_ros.
@@ -55,8 +81,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
 
     """
     model, q, v, a, tau, tip = robot.model, robot.q, robot.v, robot.a, robot.tau, robot.tip
-    prescribed, joint = np.arange(model.nv) % 2 == 0, model.moving_joints[-1][0].name
-    still, pi = analysis.Variation(), models.inertial_parameters(model)
+    joint, pi = model.moving_joints[-1][0].name, models.inertial_parameters(model)
     loaded = rbd_ros.with_payload(model, tip, 1.0)
     contact = analysis.Contact(tip, 'surface')
     # A rod between root and tip closes a loop.
@@ -107,82 +132,31 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     def batched(function: Callable, *states: Any) -> Call:
         return Call('state', STATES, partial(function, model, *states, threads=1))
 
-    besides = {'link': tip, 'prescribed': prescribed}
     return {
-        'all_terms': one(rbd_ros.all_terms, model, q, v),
-        'bias_torques': one(rbd_ros.bias_torques, model, q, v),
-        'body_jacobian': one(rbd_ros.body_jacobian, model, q, tip),
-        'center_of_mass': one(rbd_ros.center_of_mass, model, q),
-        'com_jacobian': one(rbd_ros.com_jacobian, model, q),
-        'coriolis_matrix': one(rbd_ros.coriolis_matrix, model, q, v),
+        **of_quantities(model, tip),
+        'casadi.configuration_rate': made(casadi.configuration_rate, model),
         'difference': one(rbd_ros.difference, model, q, q + 0.1),
-        'forward_dynamics': one(rbd_ros.forward_dynamics, model, q, v, tau),
-        'forward_dynamics_derivatives': one(rbd_ros.forward_dynamics_derivatives, model, q, v,
-                                            tau),
-        'forward_kinematics': one(rbd_ros.forward_kinematics, model, q),
         'constraint_forces': one(rbd_ros.constraint_forces, closed, rbd_ros.neutral(closed),
                                  v[:closed.nv], a[:closed.nv]),
-        'friction_torques': one(rbd_ros.friction_torques, model, v),
-        'gravity_torques': one(rbd_ros.gravity_torques, model, q),
-        'hybrid_dynamics': one(rbd_ros.hybrid_dynamics, model, q, v, a, tau, prescribed),
-        'hybrid_dynamics_derivatives': one(rbd_ros.hybrid_dynamics_derivatives, model, q, v, a,
-                                           tau, prescribed),
         'identify': made(rbd_ros.identify, model, Q, V, A, Tau),
         'integrate': one(rbd_ros.integrate, model, q, v, STEP),
-        'inverse_dynamics': one(rbd_ros.inverse_dynamics, model, q, v, a),
-        'inverse_dynamics_derivatives': one(rbd_ros.inverse_dynamics_derivatives, model, q, v, a),
-        'jacobian_dot': one(rbd_ros.jacobian_dot, model, q, v, tip),
-        'mass_matrix': one(rbd_ros.mass_matrix, model, q),
         'neutral': one(rbd_ros.neutral, model),
         'random_configuration': one(rbd_ros.random_configuration, model, rng),
         'simulate': Call('step', STEPS, partial(
             rbd_ros.simulate, model, q, v, lambda t, q, v: tau,
             np.linspace(0.0, STEPS * STEP, STEPS + 1))),
-        'spring_torques': one(rbd_ros.spring_torques, model, q),
-        'task_space_dynamics': one(rbd_ros.task_space_dynamics, model, q, v, tip),
-        'torque_regressor': one(rbd_ros.torque_regressor, model, q, v, a),
-        'world_jacobian': one(rbd_ros.world_jacobian, model, q, tip),
 
-        'analysis.acceleration_parameter_derivatives': one(
-            analysis.acceleration_parameter_derivatives, model, q, v, tau),
         'analysis.analytic_jacobian': one(analysis.analytic_jacobian, model, q, tip),
-        'analysis.centroidal_momentum_matrix': one(analysis.centroidal_momentum_matrix, model, q),
-        'analysis.centroidal_momentum_matrix_dot': one(
-            analysis.centroidal_momentum_matrix_dot, model, q, v),
-        'analysis.com_jacobian_dot': one(analysis.com_jacobian_dot, model, q, v),
         'analysis.check_contacts': one(analysis.check_contacts, model, q, [contact],
                                        np.ones((1, 6))),
-        'analysis.constrained_dynamics': one(analysis.constrained_dynamics, model, q, v, tau,
-                                             [contact]),
-        'analysis.constrained_inverse_dynamics': one(
-            analysis.constrained_inverse_dynamics, model, q, v, a, [contact]),
-        'analysis.coriolis_matrix_derivatives': one(
-            analysis.coriolis_matrix_derivatives, model, q, v),
         'analysis.effective_mass': one(analysis.effective_mass, model, q, tip, np.ones(3)),
         'analysis.energy': one(analysis.energy, model, q, v),
-        'analysis.energy_regressor': one(analysis.energy_regressor, model, q, v),
         'analysis.explicit_euler': one(analysis.explicit_euler, model, acceleration, 0.0, q, v,
                                        STEP),
-        'analysis.forward_dynamics_derivative': one(
-            analysis.forward_dynamics_derivative, model, q, v, tau, still),
         'analysis.friction_regressor': one(analysis.friction_regressor, model, v),
-        'analysis.gravity_torques_derivatives': one(
-            analysis.gravity_torques_derivatives, model, q),
-        'analysis.hybrid_dynamics_derivative': one(
-            analysis.hybrid_dynamics_derivative, model, q, v, a, tau, prescribed, still),
-        'analysis.inverse_dynamics_derivative': one(
-            analysis.inverse_dynamics_derivative, model, q, v, a, still),
-        'analysis.jacobian_ddot': one(analysis.jacobian_ddot, model, q, v, a, tip),
-        'analysis.jacobian_derivatives': one(analysis.jacobian_derivatives, model, q, tip),
-        'analysis.jacobian_dot_derivatives': one(
-            analysis.jacobian_dot_derivatives, model, q, v, tip),
         'analysis.kinetic_energy': one(analysis.kinetic_energy, model, q, v),
         'analysis.link_com_jacobian': one(analysis.link_com_jacobian, model, q, tip),
         'analysis.link_com_world_jacobian': one(analysis.link_com_world_jacobian, model, q, tip),
-        'analysis.mass_matrix_derivatives': one(analysis.mass_matrix_derivatives, model, q),
-        'analysis.matrices_dot': one(analysis.matrices_dot, model, q, v, a),
-        'analysis.momentum_regressor': one(analysis.momentum_regressor, model, q, v),
-        'analysis.parameter_derivatives': one(analysis.parameter_derivatives, model, q, v),
         'analysis.potential_energy': one(analysis.potential_energy, model, q),
         # 100 waypoints on a line, without gravity and friction, which some drives cannot overcome
         'analysis.retime': one(
@@ -193,15 +167,9 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
                                       STEP),
         'analysis.semi_implicit_euler': one(analysis.semi_implicit_euler, model, acceleration,
                                             0.0, q, v, STEP),
-        'analysis.slotine_li_regressor': one(analysis.slotine_li_regressor, model, q, v, v, a),
         'analysis.speed_limit': one(analysis.speed_limit, model, q, v, tip, 'chest'),
         'analysis.torque_deviation': sampled(analysis.torque_deviation, uncertain, Q, V, A),
         'analysis.trajectory_efforts': sampled(analysis.trajectory_efforts, model, time, Q, V),
-        'analysis.world_jacobian_dot': one(analysis.world_jacobian_dot, model, q, v, tip),
-
-        **{f'casadi.{name}': made(function, model, *(
-            besides[label] for label in list(signature(function).parameters)[1:]))
-           for name, function in ((name, getattr(casadi, name)) for name in casadi.__all__)},
 
         'codegen.casadi_function': made(codegen.casadi_function, graph),
         'codegen.load': made(codegen.load, model, ['inverse_dynamics'], directory=folder),
@@ -215,37 +183,13 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'control.with_contact_calibration': sampled(
             control.with_contact_calibration, uncertain, recording),
 
-        'batch.all_terms': batched(batch.all_terms, *many[:2]),
-        'batch.bias_torques': batched(batch.bias_torques, *many[:2]),
-        'batch.body_jacobian': batched(batch.body_jacobian, many[0], tip),
-        'batch.center_of_mass': batched(batch.center_of_mass, many[0]),
-        'batch.centroidal_momentum_matrix': batched(batch.centroidal_momentum_matrix, many[0]),
-        'batch.centroidal_momentum_matrix_dot': batched(batch.centroidal_momentum_matrix_dot,
-                                                        *many[:2]),
-        'batch.com_jacobian': batched(batch.com_jacobian, many[0]),
-        'batch.com_jacobian_dot': batched(batch.com_jacobian_dot, *many[:2]),
-        'batch.coriolis_matrix': batched(batch.coriolis_matrix, *many[:2]),
         'batch.difference': batched(batch.difference, many[0], many[0] + 0.1),
-        'batch.forward_dynamics': batched(batch.forward_dynamics, *many[:3]),
-        'batch.forward_dynamics_derivatives': batched(batch.forward_dynamics_derivatives,
-                                                      *many[:3]),
-        'batch.forward_kinematics': batched(batch.forward_kinematics, many[0]),
-        'batch.gravity_torques': batched(batch.gravity_torques, many[0]),
-        'batch.hybrid_dynamics': batched(batch.hybrid_dynamics, *many, prescribed),
         'batch.integrate': batched(batch.integrate, *many[:2], STEP),
-        'batch.mass_matrix': batched(batch.mass_matrix, many[0]),
-        'batch.inverse_dynamics': batched(batch.inverse_dynamics, *many[:3]),
-        'batch.inverse_dynamics_derivatives': batched(batch.inverse_dynamics_derivatives,
-                                                      *many[:3]),
-        'batch.jacobian_dot': batched(batch.jacobian_dot, *many[:2], tip),
         'batch.normal_equations': batched(batch.normal_equations, *many),
         'batch.regressor_factor': batched(batch.regressor_factor, *many),
-        'batch.torque_regressor': batched(batch.torque_regressor, *many[:3]),
         'batch.torque_regressor_product': batched(batch.torque_regressor_product, *many[:3], pi),
         'batch.torque_regressor_transposed_product': batched(
             batch.torque_regressor_transposed_product, *many),
-        'batch.world_jacobian': batched(batch.world_jacobian, many[0], tip),
-        'batch.world_jacobian_dot': batched(batch.world_jacobian_dot, *many[:2], tip),
 
         'identification.base_parameters': made(identification.base_parameters, model),
         'identification.diagnose': sampled(identification.diagnose, model, recording),

@@ -58,6 +58,35 @@ def main():
     (GENERATED / 'parameters.md').write_text(parameters_page(), encoding='utf-8')
     (GENERATED / 'messages.md').write_text(messages_page(), encoding='utf-8')
     (GENERATED / 'examples.md').write_text(examples_page(), encoding='utf-8')
+    (GENERATED / 'quantities.md').write_text(quantities_page(), encoding='utf-8')
+
+
+# -- Quantities. ---------------------------------------------------------------------------------
+
+def quantities_page():
+    """Return the page that says which quantity exists in which form, from the declarations."""
+    from rbd_ros import analysis, batch
+    from rbd_ros.quantities import QUANTITIES
+    lines = ['# Quantities and their forms', '',
+             'Each quantity is declared once; its forms have the same name, arguments and units. '
+             'A function of `rbd_ros.analysis` is marked by *a*, one for many states that is the '
+             'plain function itself by *rows*. Generated code is C (`rbd_ros generate`), source '
+             'for NumPy, expressions of SymPy, and functions of CasADi. Derivatives in JAX and '
+             'PyTorch are those of the library (*rule*), or of the operations.', '',
+             '| quantity | function | `Workspace` | `batch` | generated code | CasADi '
+             '| JAX, PyTorch | results |', '|---|---|---|---|---|---|---|---|']
+    for name, one in sorted(QUANTITIES.items()):
+        home = '' if one.function is None else '✓' if name in rbd_ros.__all__ else (
+            '✓ *a*' if name in analysis.__all__ else '✓')
+        many = '*rows*' if one.method is None else '✓' if hasattr(batch, name) else ''
+        traced, results = [f'no: {one.untraced}'] + 2 * [''], ''
+        if not one.untraced:
+            traced = ['✓' if one.in_code == name else f'`{one.in_code}`', '✓',
+                      '✓ *rule*' if one.derivatives else '✓']
+            results = '; '.join(f'`{x}`: {text}' for x, text in one.results.items())
+        lines.append(f"| `{name}` | {home} | {'✓' * bool(one.method)} | {many} | "
+                     + ' | '.join(traced) + f' | {results} |')
+    return '\n'.join([*lines, ''])
 
 
 # -- Examples. -----------------------------------------------------------------------------------

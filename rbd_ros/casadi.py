@@ -21,23 +21,22 @@ loops or a link that does not exist, and StateError for anything but a robot and
 """
 
 from collections.abc import Callable
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 from rbd_ros.codegen.casadi_code import casadi_expressions, casadi_function, import_casadi
-from rbd_ros.codegen.functions import FUNCTIONS, SHORT
 from rbd_ros.codegen.graph import Graph
 from rbd_ros.codegen.interpretation import interpreted
 from rbd_ros.codegen.tracing import trace
+from rbd_ros.differentiable import function_of_robots, names_of_functions
 from rbd_ros.kernels.tree.vectors import quaternion_rotation
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.quantity import robot_function
+from rbd_ros.quantities import QUANTITIES
 
 # CasADi takes the Jacobian below for more than 1.5 derivatives at once by its reverse mode, or 4.5
 # by its forward mode. Fewer take fewer operations by its own means, and so do Hessians.
 SEEDS = 1.5
-WITH_JACOBIAN = 'inverse_dynamics', 'forward_dynamics'
 
 
 def configuration_rate(model: Model) -> Any:
@@ -51,14 +50,17 @@ def configuration_rate(model: Model) -> Any:
 
 def _function(model: Model, name: str, *options: Any) -> Any:
     """Return a function; of one link only where the graph has the poses of all."""
-    if name in WITH_JACOBIAN:
-        return _with_jacobian(model, name)
-    if name == 'forward_kinematics':
+    declared = QUANTITIES[name]
+    rule = declared.derivatives
+    if isinstance(rule, str) and QUANTITIES[rule].inputs == declared.inputs:
+        return _with_jacobian(model, name, rule)
+    if declared.by_link:
         graph, k = _traced(model, name), model.link_index(*options)
         return casadi_function(graph._replace(
-            outputs=(graph.outputs[0]._replace(shape=(4, 4)),), results=(graph.results[0][k],)))
-    return casadi_function(_traced(model, name, **dict(zip(OPTIONS[name], options)))._replace(
-        name=name))
+            outputs=(graph.outputs[0]._replace(shape=graph.outputs[0].shape[1:]),),
+            results=(graph.results[0][k],)))
+    return casadi_function(_traced(
+        model, name, **dict(zip(declared.options, options)))._replace(name=name))
 
 
 def _traced(model: Model, function: str, **options: Any) -> Graph:
@@ -95,36 +97,24 @@ def _velocity_matrix(model: Model, q: Any) -> Any:
     return _rate_matrix(model, q).T @ casadi.diag(scale)
 
 
-def _with_jacobian(model: Model, name: str) -> Any:
-    """Return a function whose Jacobian is the library's."""
+def _with_jacobian(model: Model, name: str, derivatives: str) -> Any:
+    """Return a function whose Jacobian is the library's, given the quantity of these."""
     casadi = import_casadi()
     graph = _traced(model, name)
     inputs, outputs = casadi_expressions(graph)
     names, output = [array.name for array in graph.inputs], graph.outputs[0].name
-    states, blocks = casadi_expressions(_traced(model, f'{name}_derivatives'))
+    states, blocks = casadi_expressions(_traced(model, derivatives))
     blocks[0] = blocks[0] @ _velocity_matrix(model, states[0])
     # CasADi's form: it also passes the value of the function.
     jacobian = casadi.Function(
-        f'jac_{name}', [*states, casadi.SX(model.nv, 1)], blocks, [*names, f'out_{output}'],
+        f'jac_{name}', [*states, casadi.SX(*outputs[0].shape)], blocks, [*names, f'out_{output}'],
         [f'jac_{output}_{one}' for one in names])
     return casadi.Function(name, inputs, outputs, names, [output],
                            {'custom_jacobian': jacobian, 'jac_penalty': SEEDS / max(model.nv, 1)})
 
 
-LONG = {short: name for name, short in SHORT.items()}
-OPTIONS = {LONG.get(name, name): one.options for name, one in FUNCTIONS.items()} | {
-    'forward_kinematics': ['link']}
-__all__ = ['configuration_rate', *OPTIONS]
+__all__ = ['configuration_rate', *names_of_functions()]
 
 
-def _public(name: str) -> Callable[..., Any]:
-    inputs, outputs, *_ = FUNCTIONS[SHORT.get(name, name)]
-    function = robot_function(__name__, name, OPTIONS[name], _function)
-    function.__doc__ = (f"Return the function ({', '.join(inputs)}) -> "
-                        + '; '.join(f'{label}: {meaning}' for label, meaning in outputs) + '.')
-    return function
-
-
-globals().update({name: _public(name) for name in OPTIONS})
-if TYPE_CHECKING:
-    def __getattr__(name: str) -> Callable[..., Any]: ...
+def __getattr__(name: str) -> Callable[..., Any]:
+    return function_of_robots(__name__, name, _function)

@@ -16,7 +16,10 @@ class ClosedWorkspace(ClosedMethods, Workspace):
     """A workspace of a robot with closed loops."""
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
-        ClosedMethods.__init__(self, model, Workspace(model.unconstrained), fresh=fresh)
+        super().__init__(model, self._workspace_of_tree(model), fresh=fresh)
+
+    def _workspace_of_tree(self, model: Model) -> Workspace:
+        return Workspace(model.unconstrained)
 
 
 def map_all() -> None:

@@ -19,7 +19,8 @@ from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.lanes import Closed, lanes_of, States
 from rbd_ros.workspace.memory.maps import matrix
-from rbd_ros.workspace.memory.results import cut_derivatives, derivative_layout, Derivatives
+from rbd_ros.workspace.memory.results import (
+    ACCELERATIONS, by_state, cut_derivatives, derivative_layout, Derivatives, M, TORQUES)
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
 
@@ -36,7 +37,8 @@ class DerivativeMethods(RobotArrays):
               states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
                             [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make,
                             closed=Closed('closed_inverse_derivatives_states',
-                                          lambda w: (*w._table, *w._buffers.derivatives))))
+                                          lambda w: (*w._table, *w._buffers.derivatives))),
+              results={**by_state(TORQUES), **M})
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
         """
@@ -54,7 +56,7 @@ class DerivativeMethods(RobotArrays):
             self._explain(q=q, v=v, a=a)
         return derivatives
 
-    @quantity()
+    @quantity(results={**by_state(ACCELERATIONS), 'by_torque': 'inverse of the mass matrix'})
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
         """
@@ -74,7 +76,10 @@ class DerivativeMethods(RobotArrays):
                                         self._kept(scratch.none_prescribed))
         return derivatives
 
-    @quantity(part=0, returns="""\
+    @quantity(part=0, results={
+        **by_state('unknown torques and accelerations'),
+        'by_input': 'of unknown torques and accelerations, with respect to those given'
+    }, returns="""\
     derivatives : Derivatives
         Of the unknown torques and accelerations.
     a, tau : ndarray, shape (nv,)

@@ -1,9 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The functions that `rbd_ros.jax` and `rbd_ros.torch` differentiate, and their derivatives.
+What `rbd_ros.jax` and `rbd_ros.torch` have in common: derivatives by the rules of quantities.
 
-A function of a robot maps arrays (..., nq) and (..., nv) to one array. Its Jacobians, one for each
+Quantities without a rule are evaluated and differentiated operation by operation, as they are
+traced. The others map arrays (..., nq) and (..., nv) to one array. Its Jacobians, one for each
 argument, are (..., m, nq) or (..., m, nv), where m is the number of entries of the result. That
 with respect to q is J T: the derivatives J of the library are taken along velocities, and T maps
 dq/dt to the velocity. Functions are those of q with unit quaternions; hence a part of dq/dt along
@@ -14,9 +15,8 @@ The arrays are those of NumPy or of JAX, with ``xp`` the module numpy or jax.num
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from inspect import signature
 from math import prod
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
+from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.quantity import robot_function
 
 # Differences of the eighth order: offsets, in steps, and their weights.
@@ -56,14 +57,9 @@ def run_batch(model: Model, name: str, states: Sequence[np.ndarray],
                  for x in (found if isinstance(found, tuple) else (found,)))
 
 
-@cache
-def _takes_link(name: str) -> bool:
-    return 'link' in signature(getattr(batch, name)).parameters
-
-
 def link_of(name: str, link: str | None) -> list[str]:
     """Return the link, if a function of `rbd_ros.batch` takes one."""
-    return [link] if link is not None and _takes_link(name) else []
+    return [link] if link is not None and QUANTITIES[name].options else []
 
 
 class Robot(NamedTuple):
@@ -74,10 +70,11 @@ class Robot(NamedTuple):
     xp: Any
     # The function of `rbd_ros.batch` of a name, for arrays with the same leading axes.
     run: Callable[..., tuple[Array, ...]]
+    shape: Shape        # of the result
 
-    def velocities(self, q: Array, value: float = 0.0) -> Array:
-        """Return equal velocities for every configuration."""
-        return self.xp.full((*q.shape[:-1], self.model.nv), value, q.dtype)
+    def velocities(self, q: Array) -> Array:
+        """Return velocities of zero for every configuration."""
+        return self.xp.zeros((*q.shape[:-1], self.model.nv), q.dtype)
 
     def units(self, q: Array) -> tuple[Array, Array]:
         """Return nv copies of the configurations, along the first axis, and unit velocities."""
@@ -86,120 +83,40 @@ class Robot(NamedTuple):
         return (xp.broadcast_to(q, (n, *q.shape)),
                 xp.broadcast_to(unit, (n, *q.shape[:-1], n)))
 
-
-class Function(NamedTuple):
-    """A function that can be differentiated; ``derivatives`` and ``value`` take a `Robot`."""
-
-    arguments: tuple[str, ...]
-    result: str                                     # for its documentation
-    shape: Callable[[int], Shape]                   # of its result, by nv
-    derivatives: Callable[..., Sequence[Array]]     # (..., *shape, nv), one for each argument
-    value: Callable[..., Array] | None = None       # None: that of `rbd_ros.batch`
-    of_link: bool = False
+    def of_link(self, T: Array) -> Array:
+        """Return the pose of the link, given those of all."""
+        assert self.link is not None
+        return T[..., self.model.link_index(self.link), :, :]
 
 
-def _as_in_batch(name: str) -> Callable[..., Sequence[Array]]:
-    """Return the derivatives that a function of `rbd_ros.batch` computes."""
-    return lambda robot, *states: robot.run(name, *states)
+def names_of_functions() -> list[str]:
+    """Return the names of the quantities that run on symbols."""
+    return [one.name for one in QUANTITIES.values() if not one.untraced]
 
 
-def _gravity_derivatives(robot: Robot, q: Array) -> Sequence[Array]:
-    zeros = robot.velocities(q)
-    return robot.run('inverse_dynamics_derivatives', q, zeros, zeros)[:1]
-
-
-def _bias_torques(robot: Robot, q: Array, v: Array) -> Array:
-    return robot.run('inverse_dynamics', q, v, robot.velocities(q))[0]
-
-
-def _bias_derivatives(robot: Robot, q: Array, v: Array) -> Sequence[Array]:
-    return robot.run('inverse_dynamics_derivatives', q, v, robot.velocities(q))[:2]
-
-
-def _mass_matrix(robot: Robot, q: Array) -> Array:
-    zeros = robot.velocities(q)
-    return robot.run('inverse_dynamics_derivatives', q, zeros, zeros)[2]
-
-
-def _mass_matrix_derivatives(robot: Robot, q: Array) -> Sequence[Array]:
-    # Torques of unit accelerations at rest are the columns of M, apart from gravity.
-    Q, unit = robot.units(q)
-    of_columns = robot.run('inverse_dynamics_derivatives', Q, robot.velocities(Q), unit)[0]
-    return [robot.xp.moveaxis(of_columns - _gravity_derivatives(robot, q)[0], 0, -2)]
-
-
-def _of_rate(name: str) -> Callable[..., Sequence[Array]]:
-    """Return the derivatives of a Jacobian, its rates at unit velocities."""
-    return lambda robot, q: [robot.xp.moveaxis(robot.run(name, *robot.units(q))[0], 0, -1)]
-
-
-def _link_pose(robot: Robot, q: Array) -> Array:
-    assert robot.link is not None
-    return robot.run('forward_kinematics', q)[0][..., robot.model.link_index(robot.link), :, :]
-
-
-def _pose_derivatives(robot: Robot, q: Array) -> Sequence[Array]:
-    # The columns of R change by omega x R, the position by the linear velocity.
-    xp, T, J = robot.xp, _link_pose(robot, q), robot.run('world_jacobian', q)[0]
-    omega = J[..., None, :3, :]                                             # (..., 1, 3, nv)
-    columns = xp.moveaxis(T[..., :3, :3], -1, -2)[..., None]                # (..., 3, 3, 1)
-    turned = xp.stack([
-        omega[..., i, :] * columns[..., j, :] - omega[..., j, :] * columns[..., i, :]
-        for i, j in ((1, 2), (2, 0), (0, 1))], -3)                          # (..., 3, 3, nv)
-    upper = xp.concatenate([turned, J[..., 3:, None, :]], -2)               # (..., 3, 4, nv)
-    return [xp.concatenate([upper, xp.zeros_like(upper[..., :1, :, :])], -3)]
-
-
-FUNCTIONS = {
-    'inverse_dynamics': Function(
-        ('q', 'v', 'a'), 'tau (..., nv), the torques that produce a', lambda n: (n,),
-        _as_in_batch('inverse_dynamics_derivatives')),
-    'forward_dynamics': Function(
-        ('q', 'v', 'tau'), 'a (..., nv), the accelerations due to tau', lambda n: (n,),
-        _as_in_batch('forward_dynamics_derivatives')),
-    'gravity_torques': Function(
-        ('q',), 'g (..., nv), the torques that hold the robot still', lambda n: (n,),
-        _gravity_derivatives),
-    'bias_torques': Function(
-        ('q', 'v'), 'the torques (..., nv) at zero acceleration, C v + g', lambda n: (n,),
-        _bias_derivatives, _bias_torques),
-    'mass_matrix': Function(
-        ('q',), 'the mass matrix M (..., nv, nv)', lambda n: (n, n), _mass_matrix_derivatives,
-        _mass_matrix),
-    'forward_kinematics': Function(
-        ('q',), "the pose (..., 4, 4) of a link in the root's frame", lambda n: (4, 4),
-        _pose_derivatives, _link_pose, True),
-    'body_jacobian': Function(
-        ('q',), 'the Jacobian (..., 6, nv) of a link in its own axes', lambda n: (6, n),
-        _of_rate('jacobian_dot'), of_link=True),
-    'world_jacobian': Function(
-        ('q',), 'the Jacobian (..., 6, nv) of a link in the axes of the root', lambda n: (6, n),
-        _of_rate('world_jacobian_dot'), of_link=True),
-    'center_of_mass': Function(
-        ('q',), "the centre of mass (..., 3) in the root's frame", lambda n: (3,),
-        _as_in_batch('com_jacobian')),
-    'com_jacobian': Function(
-        ('q',), 'the Jacobian (..., 3, nv) of the centre of mass', lambda n: (3, n),
-        _of_rate('com_jacobian_dot'))}
-
-
-def functions_of_robots(module: str, make: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """Return the public functions of a module by name; ``make`` takes model, name and link."""
-    found = {}
-    for name, one in FUNCTIONS.items():
-        found[name] = robot_function(module, name, ['link'] * one.of_link, make)
-        found[name].__doc__ = (f"Return the function ({', '.join(one.arguments)}) -> "
-                               f'{one.result}.')
-    return found
+def function_of_robots(module: str, name: str, make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the public function of a module; ``make`` takes model, name and options."""
+    one = QUANTITIES.get(name)
+    if one is None or one.untraced:
+        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+    function = robot_function(module, name, [*one.options, *['link'] * one.by_link], make)
+    function.__doc__ = (
+        f"Return the function ({', '.join(one.inputs)}) -> "
+        + '; '.join(f'{label}: {meaning}' for label, meaning in one.results.items()) + '.')
+    setattr(sys.modules[module], name, function)
+    return function
 
 
 def robot_of(model: Model, name: str, link: str | None, xp: Any,
              run: Callable[..., tuple[Array, ...]]) -> Robot:
     """Return the robot for a function, checked."""
     check_model(model)
-    if FUNCTIONS[name].of_link:
+    declared = QUANTITIES[name]
+    if declared.by_link or declared.options:
         model.link_index(link)      # type: ignore[arg-type]  # ModelError
-    return Robot(model, link, xp, run)
+    nothing = [np.empty((0, model.nq if x == 'q' else model.nv)) for x in declared.inputs]
+    shape = run_batch(model, name, nothing, link)[0].shape[1 + declared.by_link:]
+    return Robot(model, link, xp, run, shape)
 
 
 def check_count(name: str, labels: Sequence[str], arguments: Sequence[Any]) -> None:
@@ -230,16 +147,21 @@ def halves(x: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
 
 def value(robot: Robot, name: str, *states: Array) -> Array:
     """Return the result of a function."""
-    compute = FUNCTIONS[name].value
-    return robot.run(name, *states)[0] if compute is None else compute(robot, *states)
+    found, = robot.run(name, *states)
+    return robot.of_link(found) if QUANTITIES[name].by_link else found
 
 
 def derivatives(robot: Robot, name: str, *states: Array) -> list[Array]:
     """Return the derivatives J (..., m, nv) along velocities, and with respect to v and others."""
-    function, nv = FUNCTIONS[name], robot.model.nv
-    entries = prod(function.shape(nv))
-    return [x.reshape(*x.shape[:states[0].ndim - 1], entries, nv)
-            for x in function.derivatives(robot, *states)]
+    rule = QUANTITIES[name].derivatives
+    if isinstance(rule, str):
+        further = len(QUANTITIES[rule].inputs) - len(states)
+        found = robot.run(rule, *states, *further * [robot.velocities(states[0])])[:len(states)]
+    else:
+        assert rule is not None
+        found = rule(robot, *states)
+    return [x.reshape(*x.shape[:states[0].ndim - 1], prod(robot.shape), robot.model.nv)
+            for x in found]
 
 
 def jacobians(robot: Robot, name: str, *states: Array) -> list[Array]:

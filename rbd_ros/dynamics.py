@@ -28,11 +28,13 @@ from rbd_ros.model.arguments import (
 from rbd_ros.model.changes.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import checked
+from rbd_ros.workspace.derivative_rules import of_mass_matrix
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.lanes import Closed, lanes_of, shape, States
 from rbd_ros.workspace.memory.maps import matrix, torques
 from rbd_ros.workspace.memory.results import (
-    CHRISTOFFEL, cut_terms, DynamicsTerms, Factorization, is_body_form, term_layout)
+    ACCELERATIONS, C, CHRISTOFFEL, COM, COM_JACOBIAN, cut_terms, DynamicsTerms, Factorization,
+    is_body_form, M, term_layout, TORQUES)
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction
 from rbd_ros.workspace.quantity import plain, quantity
@@ -45,9 +47,10 @@ def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:
 class DynamicsMethods(RobotArrays):
     """Dynamics, and the matrices of the equations of motion."""
 
-    @quantity(torques, kept=True, states=States(
+    @quantity(torques, kept=True, results={'tau': TORQUES}, states=States(
         batch_dynamics.inverse_dynamics_states, shape(-1),
-        closed=Closed('closed_inverse_states', lambda w: w._table)))
+        closed=Closed('closed_inverse_states', lambda w: w._table)),
+        derivatives='inverse_dynamics_derivatives')
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
         """
@@ -74,7 +77,7 @@ class DynamicsMethods(RobotArrays):
             self._explain(q=q, v=v, a=a)
         return self._tau
 
-    @quantity(kept=True)
+    @quantity(kept=True, results={'b': TORQUES}, derivatives='inverse_dynamics_derivatives')
     def bias_torques(self, q: ArrayLike, v: ArrayLike,
                      external_wrenches: Wrenches | None = None) -> np.ndarray:
         """
@@ -89,8 +92,9 @@ class DynamicsMethods(RobotArrays):
         """
         return self.inverse_dynamics(q, v, self._zeros, external_wrenches)
 
-    @quantity(torques, kept=True, states=States(
-        batch_dynamics.gravity_torques_states, shape(-1)))
+    @quantity(torques, kept=True, results={'g': TORQUES}, states=States(
+        batch_dynamics.gravity_torques_states, shape(-1)),
+        derivatives='inverse_dynamics_derivatives')
     def gravity_torques(self, q: ArrayLike) -> np.ndarray:
         """
         Return g(q), the torques that hold the robot still.
@@ -106,7 +110,7 @@ class DynamicsMethods(RobotArrays):
             self._explain(q=q)
         return self._tau
 
-    @quantity(kept=True)
+    @quantity(kept=True, results={'a': ACCELERATIONS}, derivatives='forward_dynamics_derivatives')
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
         """
@@ -127,7 +131,7 @@ class DynamicsMethods(RobotArrays):
                                         self._kept(scratch.none_prescribed))
         return self._a
 
-    @quantity()
+    @quantity(results={'all_a': ACCELERATIONS, 'all_tau': TORQUES})
     def hybrid_dynamics(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -152,7 +156,7 @@ class DynamicsMethods(RobotArrays):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return found
 
-    @quantity(matrix)
+    @quantity(matrix, results=M, derivatives=of_mass_matrix)
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """
         Return the joint-space mass matrix M(q), symmetric positive definite.
@@ -176,7 +180,7 @@ class DynamicsMethods(RobotArrays):
         if factorization is not CHRISTOFFEL and is_body_form(factorization):
             composite_bodies.use_body_factorization(self.robot, rows)
 
-    @quantity(kept=True)
+    @quantity(kept=True, results=C)
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
                         factorization: Factorization = 'christoffel') -> np.ndarray:
         """
@@ -196,7 +200,9 @@ class DynamicsMethods(RobotArrays):
     @quantity(states=States(
         batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
         DynamicsTerms._make, closed=Closed('closed_terms_states',
-                                           lambda w: (*w._table, *w._buffers.terms))))
+                                           lambda w: (*w._table, *w._buffers.terms))),
+        results={**M, **C, 'g': f'gravity: {TORQUES}', 'coriolis_torques': f'C v: {TORQUES}',
+                 **COM_JACOBIAN, **COM})
     def all_terms(self, q: ArrayLike, v: ArrayLike,
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:
         """
@@ -230,6 +236,7 @@ coriolis_matrix = plain(DynamicsMethods.coriolis_matrix)
 all_terms = plain(DynamicsMethods.all_terms)
 
 
+@quantity(results={'friction': TORQUES})
 def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0,
                      q: ArrayLike | None = None) -> np.ndarray:
     """
@@ -266,6 +273,7 @@ def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0,
     return own + passive_friction(model, np.asarray(q), v, smooth)
 
 
+@quantity(results={'springs': TORQUES})
 def spring_torques(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the torques that hold the springs of the joints; they are not part of g(q).

@@ -10,17 +10,19 @@ from rbd_ros.kernels import centroidal, link_jacobians
 from rbd_ros.kernels.states import batch_kinematics
 from rbd_ros.kernels.tree import link_poses
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.derivative_rules import of_pose, rate
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.lanes import lanes_of, shape, States
 from rbd_ros.workspace.memory.maps import columns, same
+from rbd_ros.workspace.memory.results import COM, COM_JACOBIAN, JACOBIAN
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
 
 
-JACOBIANS, COM, COM_JACOBIANS = shape(6, -1), shape(3), shape(3, -1)
+JACOBIANS, COMS, COM_JACOBIANS = shape(6, -1), shape(3), shape(3, -1)
 JACOBIAN_SCRATCH = lanes_of(JACOBIANS), lanes_of(shape(4, 4))
 JACOBIAN_AND_POSE = 'J, T : ndarray, shapes (6, nv) and (4, 4)'
-COM_SCRATCH = lanes_of(COM_JACOBIANS), lanes_of(COM)
+COM_SCRATCH = lanes_of(COM_JACOBIANS), lanes_of(COMS)
 
 
 def shape_of_poses(model: Model, n: int) -> list[tuple[int, ...]]:
@@ -33,7 +35,8 @@ class KinematicsMethods(RobotArrays):
 
     @quantity(same, states=States(
         batch_kinematics.link_poses_states, shape_of_poses,
-        [lambda w: w._kept(scratch.link_table), lanes_of(shape_of_poses)]))
+        [lambda w: w._kept(scratch.link_table), lanes_of(shape_of_poses)]), derivatives=of_pose,
+        by_link=True, results={'T': 'poses of all links in the frame of the root, 4 x 4 each'})
     def forward_kinematics(self, q: ArrayLike) -> np.ndarray:
         """
         Return the poses of all links in the root's frame.
@@ -54,7 +57,9 @@ class KinematicsMethods(RobotArrays):
 
     @quantity(columns, same, part=0, returns=JACOBIAN_AND_POSE, kept=True, states=States(
         batch_kinematics.jacobian_states, JACOBIANS, JACOBIAN_SCRATCH,
-        of_link=lambda w, link: (w._link_row(link),)))
+        of_link=lambda w, link: (w._link_row(link),)), derivatives=rate('world_jacobian_dot'),
+        results={'J': 'angular velocity of the link and velocity of its origin, in the axes of '
+                      'the root, per velocity'})
     def world_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """
         Return the Jacobian of a link about its origin, in the axes of the root.
@@ -78,7 +83,8 @@ class KinematicsMethods(RobotArrays):
 
     @quantity(columns, same, part=0, returns=JACOBIAN_AND_POSE, kept=True, states=States(
         batch_kinematics.jacobian_states, JACOBIANS, JACOBIAN_SCRATCH,
-        of_link=lambda w, link: (w._own_row(link),)))
+        of_link=lambda w, link: (w._own_row(link),)), derivatives=rate('jacobian_dot'),
+        results=JACOBIAN, in_code='jacobian')
     def body_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """
         Return the Jacobian of a link about its origin, in its own axes.
@@ -107,7 +113,8 @@ class KinematicsMethods(RobotArrays):
         return J, com
 
     @quantity(same, kept=True, states=States(
-        batch_kinematics.center_of_mass_states, COM, COM_SCRATCH))
+        batch_kinematics.center_of_mass_states, COMS, COM_SCRATCH), results=COM,
+        derivatives='com_jacobian')
     def center_of_mass(self, q: ArrayLike) -> np.ndarray:
         """
         Return the centre of mass of the whole robot, root link included.
@@ -121,7 +128,8 @@ class KinematicsMethods(RobotArrays):
         return self._com_and_jacobian(q)[1]
 
     @quantity(columns, kept=True, states=States(
-        batch_kinematics.com_jacobian_states, COM_JACOBIANS, COM_SCRATCH))
+        batch_kinematics.com_jacobian_states, COM_JACOBIANS, COM_SCRATCH), results=COM_JACOBIAN,
+        derivatives=rate('com_jacobian_dot'))
     def com_jacobian(self, q: ArrayLike) -> np.ndarray:
         """
         Return the Jacobian of the centre of mass.

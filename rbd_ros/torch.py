@@ -20,15 +20,19 @@ them in the order of rows.
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from math import prod
-from typing import Any, TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from rbd_ros.codegen.evaluation import evaluate
+from rbd_ros.codegen.graph import Graph
+from rbd_ros.codegen.tracing import trace
 from rbd_ros.differentiable import (
-    changes, check_count, check_shapes, configuration_rate as rate, FUNCTIONS,
-    functions_of_robots, halves, jacobians, Robot, robot_of, run_batch, value)
+    changes, check_count, check_shapes, configuration_rate as rate, function_of_robots,
+    halves, jacobians, names_of_functions, Robot, robot_of, run_batch, value)
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.model import Model
+from rbd_ros.quantities import QUANTITIES
 
 try:
     import torch
@@ -36,29 +40,44 @@ except ImportError as error:
     raise ImportError("rbd_ros.torch needs the package torch: pip install 'rbd_ros[torch]'"
                       ) from error
 
-__all__ = ['configuration_rate', *FUNCTIONS]
-Function: TypeAlias = Callable[..., torch.Tensor]
+__all__ = ['configuration_rate', *names_of_functions()]
+Function: TypeAlias = Callable[..., Any]     # of several results: a tuple of tensors
 
 
 def configuration_rate(model: Model) -> Function:
     """Return the function (q, v) -> dq/dt (..., nq), which is v but for quaternions."""
     refuse_loops(model, 'configuration_rate')
-
-    def apply(*arguments: torch.Tensor) -> torch.Tensor:
-        states, dtype = _converted(model, 'configuration_rate', ('q', 'v'), arguments)
-        return rate(model, torch, *states).to(dtype)
-    return apply
+    return _public(model, 'configuration_rate', ('q', 'v'), lambda *x: (rate(model, torch, *x),))
 
 
-def _function(model: Model, name: str, link: str | None = None) -> Function:
+def _function(model: Model, name: str, *options: Any) -> Function:
+    declared = QUANTITIES[name]
+    if declared.derivatives is None:
+        graph = trace(model, name, **dict(zip(declared.options, options)))
+        return _public(model, name, [x.name for x in graph.inputs], partial(_evaluated, graph))
+    link = options[0] if options else None
+
     def run(kernel: str, *states: np.ndarray) -> tuple[np.ndarray, ...]:
         return run_batch(model, kernel, states, link)
     robot = robot_of(model, name, link, np, run)
+    return _public(model, name, declared.inputs, lambda *states: (_Value.apply(
+        robot, name, *states).reshape(*states[0].shape[:-1], *robot.shape),))
 
-    def apply(*arguments: torch.Tensor) -> torch.Tensor:
-        states, dtype = _converted(model, name, FUNCTIONS[name].arguments, arguments)
-        entries = _Value.apply(robot, name, *states)
-        return entries.reshape(*states[0].shape[:-1], *FUNCTIONS[name].shape(model.nv)).to(dtype)
+
+def _evaluated(graph: Graph, *states: torch.Tensor) -> list[torch.Tensor]:
+    """Return results in operations of PyTorch, which autograd differentiates."""
+    one = torch.ones_like(states[0][..., 0])
+    return [torch.stack([x * one for x in array.ravel()], -1).reshape(*one.shape, *array.shape)
+            for array in evaluate(graph, [x.unbind(-1) for x in states], torch, float)]
+
+
+def _public(model: Model, name: str, labels: Sequence[str],
+            run: Callable[..., Sequence[torch.Tensor]]) -> Function:
+    """Return a function of any tensors, given that of tensors of 64 bits."""
+    def apply(*arguments: torch.Tensor) -> Any:
+        states, dtype = _converted(model, name, labels, arguments)
+        found = tuple(x.to(dtype) for x in run(*states))
+        return found if len(found) > 1 else found[0]
     apply.__name__ = apply.__qualname__ = name
     return apply
 
@@ -110,7 +129,7 @@ class _Value(_Batched):
     def forward(robot: Robot, name: str, *states: torch.Tensor) -> torch.Tensor:
         found = value(robot, name, *_arrays(states))
         return torch.from_numpy(found.reshape(
-            *states[0].shape[:-1], prod(FUNCTIONS[name].shape(robot.model.nv))))
+            *states[0].shape[:-1], prod(robot.shape)))
 
     @staticmethod
     def backward(ctx: Any, weights: torch.Tensor) -> Any:
@@ -223,6 +242,5 @@ def _gradient_change(robot: Robot, name: str, weights: np.ndarray,
             for dJ in changes(robot, partial(jacobians, robot, name), *halves(arrays))]
 
 
-globals().update(functions_of_robots(__name__, _function))
-if TYPE_CHECKING:
-    def __getattr__(name: str) -> Callable[..., Function]: ...
+def __getattr__(name: str) -> Callable[..., Function]:
+    return function_of_robots(__name__, name, _function)

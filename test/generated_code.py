@@ -8,7 +8,9 @@ import subprocess
 
 import numpy as np
 import rbd_ros
-from rbd_ros import analysis
+from rbd_ros.codegen import FUNCTIONS as CODE
+from rbd_ros.workspace.quantity import VECTORS
+from rbd_ros.workspace.workspace import workspace_of
 
 # All that a strict project turns on.
 STRICT = ['-Wall', '-Wextra', '-Wconversion', '-Wshadow', '-pedantic', '-Werror']
@@ -37,12 +39,11 @@ def evaluate(graph, *inputs):
 
 def library_results(model, graph, states, **options):
     """Return what the library computes for states, by name of the input."""
-    name = {'jacobian': 'body_jacobian'}.get(graph.name, graph.name)
     found = []
     for k in range(len(states['q'])):
-        function = getattr(rbd_ros, name, None) or getattr(analysis, name)
-        one = function(model, **{x.name: states[x.name][k] for x in graph.inputs}, **options)
-        found.append(one[:len(graph.outputs)] if isinstance(one, tuple) else [one])
+        one = CODE[graph.name].call(workspace_of(model), **{
+            x.name: states[x.name][k] for x in graph.inputs}, **options)
+        found.append([np.array(x) for x in one[:len(graph.outputs)]])
     return [np.array(x) for x in zip(*found)]
 
 
@@ -50,7 +51,7 @@ def random_states(model, count, seed=0):
     """Return q, v, a and tau of states, by name."""
     rng = np.random.default_rng(seed)
     q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(count)])
-    return {'q': q, **dict(zip(('v', 'a', 'tau'), rng.normal(size=(3, count, model.nv))))}
+    return {**{name: rng.normal(size=(count, model.nv)) for name in VECTORS}, 'q': q}
 
 
 def write(files, folder):

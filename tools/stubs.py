@@ -83,6 +83,8 @@ def stubs():
         names = exports(path.read_text(encoding='utf-8'))
         if names is not None:
             package = '.'.join(path.parent.relative_to(PACKAGE.parent).parts)
+            if DERIVED == f'{package}.functions':
+                names['functions'] = importlib.import_module(DERIVED).__all__
             found[path.with_suffix('.pyi')] = stub(package, names)
     return found
 

@@ -18,7 +18,8 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'rbd_ros.simulation.integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
     'jacobians': [
         'analytic_jacobian', 'jacobian_ddot', 'jacobian_derivatives', 'jacobian_dot_derivatives',
-        'link_com_jacobian', 'link_com_world_jacobian', 'world_jacobian_dot'],
+        'jacobian_dot_v', 'link_com_jacobian', 'link_com_world_jacobian', 'world_jacobian_dot',
+        'world_jacobian_dot_v'],
     'matrix_derivatives': [
         'acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
         'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',

@@ -20,8 +20,9 @@ from rbd_ros.analysis.energies import (energy as energy, Energy as Energy,
 from rbd_ros.analysis.friction_regressors import friction_regressor as friction_regressor
 from rbd_ros.analysis.jacobians import (analytic_jacobian as analytic_jacobian,
     jacobian_ddot as jacobian_ddot, jacobian_derivatives as jacobian_derivatives,
-    jacobian_dot_derivatives as jacobian_dot_derivatives, link_com_jacobian as link_com_jacobian,
-    link_com_world_jacobian as link_com_world_jacobian, world_jacobian_dot as world_jacobian_dot)
+    jacobian_dot_derivatives as jacobian_dot_derivatives, jacobian_dot_v as jacobian_dot_v,
+    link_com_jacobian as link_com_jacobian, link_com_world_jacobian as link_com_world_jacobian,
+    world_jacobian_dot as world_jacobian_dot, world_jacobian_dot_v as world_jacobian_dot_v)
 from rbd_ros.analysis.matrix_derivatives import (
     acceleration_parameter_derivatives as acceleration_parameter_derivatives,
     coriolis_matrix_derivatives as coriolis_matrix_derivatives,

@@ -41,6 +41,9 @@ IMBALANCE = 1e-8
 RANK = 1e-10
 
 
+BRANCHES = 'the rank of the contacts decides how they are solved'
+
+
 class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
     """Dynamics of a robot with contacts."""
 
@@ -55,7 +58,7 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
             J[:], T[:] = self.world_jacobian(q, link)
             rate[:] = self.world_jacobian_dot_v(q, v, link)
 
-    @quantity(kept=True)
+    @quantity(kept=True, untraced=BRANCHES)
     def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                              contacts: Sequence[Contact], *,
                              external_wrenches: Wrenches | None = None) -> ConstrainedDynamics:
@@ -98,7 +101,7 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
             self._explain(q=q, v=v, tau=tau)
         return ConstrainedDynamics(found.a, found.wrenches, found.equations + 1 - status)
 
-    @quantity()
+    @quantity(untraced=BRANCHES)
     def constrained_inverse_dynamics(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Sequence[Contact], *,
             actuated: ArrayLike | None = None, wrench_weights: ArrayLike | None = None,

@@ -21,6 +21,9 @@ from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.variation import check_variation, Variation
 
 
+OF_VARIATION = 'a variation is not a vector'
+
+
 class DirectionalDerivativeMethods(RobotArrays):
     """Derivatives in one direction."""
 
@@ -47,7 +50,7 @@ class DirectionalDerivativeMethods(RobotArrays):
             self._explain(q=q, v=v, a=a)
         return self._tau
 
-    @quantity(kept=True, check={'variation': check_variation})
+    @quantity(kept=True, check={'variation': check_variation}, untraced=OF_VARIATION)
     def inverse_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                     variation: Variation, *,
                                     external_wrenches: Wrenches | None = None) -> np.ndarray:
@@ -66,7 +69,7 @@ class DirectionalDerivativeMethods(RobotArrays):
                 return self._inverse_derivative(q, v, a, variation, external_wrenches)
         return self._inverse_derivative(q, v, a, variation, None)
 
-    @quantity(kept=True, check={'variation': check_variation})
+    @quantity(kept=True, check={'variation': check_variation}, untraced=OF_VARIATION)
     def forward_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                     variation: Variation, *,
                                     external_wrenches: Wrenches | None = None) -> np.ndarray:
@@ -97,7 +100,7 @@ class DirectionalDerivativeMethods(RobotArrays):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return da, dtau
 
-    @quantity(kept=True, check={'variation': check_variation})
+    @quantity(kept=True, check={'variation': check_variation}, untraced=OF_VARIATION)
     def hybrid_dynamics_derivative(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             variation: Variation, *, external_wrenches: Wrenches | None = None

@@ -23,6 +23,7 @@ from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.lanes import lanes_of, shape, States
 from rbd_ros.workspace.memory.maps import (
     bias_of, by_coordinates, columns, columns_dot, rates, rates_by_coordinates)
+from rbd_ros.workspace.memory.results import JACOBIAN_DOT
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.workspace import workspace_of
@@ -50,7 +51,7 @@ class JacobianMethods(RobotArrays):
 
     @quantity(rates, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
         batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
-        of_link=lambda w, link: (w._link_row(link), False)))
+        of_link=lambda w, link: (w._link_row(link), False)), results=JACOBIAN_DOT)
     def jacobian_dot(self, q: ArrayLike, v: ArrayLike,
                      link: str) -> tuple[np.ndarray, np.ndarray]:
         """
@@ -68,7 +69,8 @@ class JacobianMethods(RobotArrays):
 
     @quantity(rates, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
         batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
-        of_link=lambda w, link: (w._link_row(link), True)))
+        of_link=lambda w, link: (w._link_row(link), True)),
+        results={'J_dot': 'rate of the world Jacobian of the link'})
     def world_jacobian_dot(self, q: ArrayLike, v: ArrayLike,
                            link: str) -> tuple[np.ndarray, np.ndarray]:
         """
@@ -90,14 +92,14 @@ class JacobianMethods(RobotArrays):
             self._explain(q=q, v=v)
         return bias[0]
 
-    @quantity(bias_of('body_jacobian'))
+    @quantity(bias_of('body_jacobian'), kept=True)
     def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
-        """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
+        """Return Jdot v (6,) of a link, in its axes, rad/s^2 and m/s^2: where a is zero."""
         return self._bias(q, v, link, False)
 
-    @quantity(bias_of('world_jacobian'))
+    @quantity(bias_of('world_jacobian'), kept=True)
     def world_jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
-        """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
+        """Return Jdot v (6,) of a link, in the root's axes, rad/s^2 and m/s^2: where a is zero."""
         return self._bias(q, v, link, True)
 
     @quantity(rates, part=2, kept=True,
@@ -141,7 +143,9 @@ class JacobianMethods(RobotArrays):
         return of_J.transpose(1, 2, 0)
 
     @quantity(rates_by_coordinates(columns_dot, lambda tree, given, found: (
-        *tree.jacobian_dot(**given), found[1])))
+        *tree.jacobian_dot(**given), found[1])), results={
+            'by_q': 'rate of the Jacobian of the link, with respect to q; the last index',
+            'by_v': 'the same, with respect to v'})
     def jacobian_dot_derivatives(self, q: ArrayLike, v: ArrayLike,
                                  link: str) -> tuple[np.ndarray, np.ndarray]:
         """
@@ -164,6 +168,8 @@ class JacobianMethods(RobotArrays):
 
 jacobian_dot = plain(JacobianMethods.jacobian_dot, np.ndarray)
 world_jacobian_dot = plain(JacobianMethods.world_jacobian_dot, np.ndarray)
+jacobian_dot_v = plain(JacobianMethods.jacobian_dot_v)
+world_jacobian_dot_v = plain(JacobianMethods.world_jacobian_dot_v)
 jacobian_ddot = plain(JacobianMethods.jacobian_ddot, np.ndarray)
 jacobian_derivatives = plain(JacobianMethods.jacobian_derivatives)
 jacobian_dot_derivatives = plain(JacobianMethods.jacobian_dot_derivatives)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.analysis.regressors import christoffel_share, RegressorMethods
+from rbd_ros.analysis.regressors import christoffel_share, PARAMETERS, RegressorMethods
 from rbd_ros.derivatives import DerivativeMethods
 from rbd_ros.dynamics import DynamicsMethods
 from rbd_ros.kernels.derivatives import (
@@ -55,7 +55,8 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
 
     @quantity(rates_by_coordinates(coriolis, lambda tree, given, found: (
         tree.mass_matrix(given['q']), tree.coriolis_matrix(**given),
-        tree.mass_matrix_derivatives(given['q']))))
+        tree.mass_matrix_derivatives(given['q']))), results={
+            'by_q': 'of C, with respect to q; the last index', 'by_v': 'of C, with respect to v'})
     def coriolis_matrix_derivatives(
             self, q: ArrayLike, v: ArrayLike, *,
             factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +103,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         if body_form:
             matrix_derivatives.add_factorization_rate(self.robot, rates)
 
-    @quantity(matrix_rates)
+    @quantity(matrix_rates, results={'M_dot': 'dM/dt', 'C_dot': 'dC/dt', 'g_dot': 'dg/dt'})
     def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      factorization: Factorization = 'christoffel') -> MatricesDot:
         """
@@ -116,7 +117,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         C = rates[:n]
         return MatricesDot(C + C.T, rates[n:2 * n], rates[2 * n])
 
-    @quantity(parameters_of_terms)
+    @quantity(parameters_of_terms, results={name: f'{name} {PARAMETERS}' for name in 'MCg'})
     def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, *,
                               factorization: Factorization = 'christoffel'
                               ) -> ParameterDerivatives:
@@ -137,7 +138,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
             self._explain(q=q, v=v)
         return ParameterDerivatives(M, C, g)
 
-    @quantity()
+    @quantity(untraced='NumPy solves its equations')
     def acceleration_parameter_derivatives(
             self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
             external_wrenches: Wrenches | None = None) -> np.ndarray:

@@ -27,6 +27,10 @@ from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.workspace import workspace_of
 
 
+PARAMETERS = ('per inertial parameter: m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz of each moving '
+              'link')
+
+
 def number_of_parameters(model: Model) -> int:
     """Return how many inertial parameters the moving bodies have."""
     return 10 * len(workspace_of(model)._kept(scratch.body_table))
@@ -42,7 +46,8 @@ class RegressorMethods(RobotArrays):
 
     @quantity(rows, states=States(
         batch_dynamics.torque_regressor_states, shape_of_regressor,
-        [lambda w: w._kept(scratch.body_table), lanes_of(shape_of_regressor)]))
+        [lambda w: w._kept(scratch.body_table), lanes_of(shape_of_regressor)]),
+        results={'Y': f'torques {PARAMETERS}'})
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
         Return Y(q, v, a) with Y pi = tau - (armature) a.

@@ -20,7 +20,8 @@ from rbd_ros.model.arguments import choice, number
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.memory import scratch
-from rbd_ros.workspace.memory.results import Frame, FRAMES, TaskSpaceDynamics
+from rbd_ros.workspace.memory.results import (
+    Frame, FRAMES, JACOBIAN, JACOBIAN_DOT, TaskSpaceDynamics)
 from rbd_ros.workspace.quantity import plain, quantity
 
 __all__ = ['characteristic_length', 'task_space_dynamics', 'TaskSpaceDynamics']
@@ -68,7 +69,10 @@ class TaskSpaceMethods(DynamicsMethods, JacobianMethods):
         J, J_dot = self._jacobian_and_rate(q, v, link, aligned)
         return self._kept(scratch.jacobian_rates)[0], J, J_dot, int(self._link_row(link)[0, 0]) - 1
 
-    @quantity(kept=True)
+    @quantity(kept=True, results={
+        'Lambda': 'inertia of the link, angular first and in its axes',
+        'eta': 'Coriolis, centrifugal and gravity wrench, N m and N', **JACOBIAN, **JACOBIAN_DOT,
+        'J_bar': 'dynamically consistent inverse of J', 'null_projector': '1 - J_bar J'})
     def task_space_dynamics(self, q: ArrayLike, v: ArrayLike, link: str, *, frame: Frame = 'body',
                             condition_limit: float = 2e3) -> TaskSpaceDynamics:
         """

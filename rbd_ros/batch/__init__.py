@@ -28,25 +28,28 @@ from rbd_ros._internal.lazy_exports import export
 
 # Functions elsewhere that take many states.
 _OF_MANY = {'friction_torques', 'identify', 'spring_torques'}
-_get, __dir__, __all__ = export(__name__, {
+_get, _, _elsewhere = export(__name__, {
     'configurations': ['difference', 'integrate'],
     'dynamics': [
         'bias_torques', 'coriolis_matrix', 'forward_dynamics', 'forward_dynamics_derivatives',
         'hybrid_dynamics', 'mass_matrix'],
-    'functions': [
-        'all_terms', 'body_jacobian', 'center_of_mass', 'centroidal_momentum_matrix',
-        'centroidal_momentum_matrix_dot', 'com_jacobian', 'com_jacobian_dot',
-        'forward_kinematics', 'gravity_torques', 'inverse_dynamics',
-        'inverse_dynamics_derivatives', 'jacobian_dot', 'torque_regressor', 'world_jacobian',
-        'world_jacobian_dot'],
     'least_squares': ['normal_equations', 'NormalEquations', 'regressor_factor'],
     'regressors': ['torque_regressor_product', 'torque_regressor_transposed_product'],
     'threads': ['CHUNK']})
 
 
+def __dir__() -> list[str]:
+    return sorted({*__getattr__('__all__'), *globals()})    # type: ignore[misc]
+
+
 def __getattr__(name: str) -> object:
     """Return a function; the error for a function of one state states why there is none here."""
-    if name not in __all__ and not name.startswith('_'):
+    if name not in _elsewhere and (name == '__all__' or not name.startswith('_')):
+        declared = import_module('rbd_ros.batch.functions')
+        if name == '__all__':
+            return sorted({*_elsewhere, *declared.__all__})
+        if hasattr(declared, name):
+            return getattr(declared, name)
         from inspect import isfunction, signature   # Imported lazily: it is slow to import.
         for home in ('rbd_ros', 'rbd_ros.analysis'):
             function = getattr(import_module(home), name, None)

@@ -49,7 +49,7 @@ def _make(name: str) -> Callable[..., Any]:
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    if name not in __all__:
+    if name not in QUANTITIES or QUANTITIES[name].states is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = function = _make(name)
     return function

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Runs the source of the kernels on symbols, which record the operations.
+Runs the source of quantities and of their kernels on symbols, which record the operations.
 
 A kernel gets the robot as for several states, as `(constants, work)` (`rbd_ros.kernels.lanes`),
 with a symbol in place of each lane. Checks of values pass: that a state is finite, and that no
@@ -10,28 +10,35 @@ raises an error; the tape keeps the margins by which the checks pass.
 
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from inspect import isfunction, unwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from functools import cache
+from inspect import isfunction, ismodule, unwrap
 import math
-from types import FunctionType, SimpleNamespace
+from types import CellType, CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from rbd_ros.codegen.graph import Symbol, Value
-from rbd_ros.codegen.parameters import add_payload, replaced
+from rbd_ros.errors import ModelError
+from rbd_ros.kernels import articulated_bodies, mass_matrix_factor
 from rbd_ros.kernels.lanes import lanes, sines
 from rbd_ros.kernels.loops import arrays, closed_loops
 from rbd_ros.kernels.task_space import singular_values
-from rbd_ros.kernels.tree.layout import (
-    LANES, PRESCRIBED, ROTATION, torques, VELOCITY, work_offset, WRENCH)
-from rbd_ros.model.body_table import pack
+from rbd_ros.kernels.tree.layout import BLOCK, LANES, PRESCRIBED
+from rbd_ros.model import arguments
+from rbd_ros.model.changes import springs
 from rbd_ros.model.model import Model
+from rbd_ros.model.positions import configurations
+from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.workspace import workspace_of
 
-# Modules whose functions run on symbols.
-_TRACED = 'rbd_ros.kernels', 'rbd_ros.model.changes.friction'
-# Rotations are rounded to 0 and 1 within this distance, a few roundings of the cosine of pi / 2.
-ROUNDING = 4e-16
+# Modules whose functions do not run on symbols, because they prepare numbers of the robot.
+_NUMERIC = 'rbd_ros.model', 'rbd_ros.errors'
+_NOT_NUMERIC = 'rbd_ros.model.changes.friction'
+# The workspace of plain functions while they are traced.
+tracing: ContextVar[Any] = ContextVar('tracing')
 
 
 def _cosine_and_sine(angle: Value) -> tuple[Value, Value]:
@@ -112,12 +119,57 @@ def _copysign(x: Value, y: Value) -> Value:
 
 def _equal_singular_values(R: np.ndarray, columns: np.ndarray, vectors: np.ndarray,
                            values: np.ndarray) -> None:
-    values[:] = 1.0
+    # Zeros if no joint moves the link: symbols differ from 0.
+    values[:] = float(np.any(R[:6] != 0.0))
+
+
+def _zeros(shape: Any, dtype: DTypeLike = float) -> np.ndarray:
+    return buffer(*np.atleast_1d(shape)) if dtype is float else np.zeros(shape, dtype)
+
+
+def _asarray(x: Any, dtype: DTypeLike = None) -> np.ndarray:
+    array = np.asarray(x)
+    return array if array.dtype == object else array.astype(dtype, copy=False)
+
+
+def _copy_given(robot: Any, a: np.ndarray, tau: np.ndarray, prescribed: np.ndarray,
+                all_a: np.ndarray, all_tau: np.ndarray) -> bool:
+    numbers = 1 + np.arange(len(prescribed))
+    robot[0][numbers // LANES * BLOCK + numbers % LANES + LANES * PRESCRIBED] = prescribed
+    all_a[:], all_tau[:] = a, tau
+    return True
+
+
+def _prescribe_none(robot: Any) -> None:
+    """Leave the mask, by which nobody else is served."""
+
+
+def _elimination_table(workspace: Any) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    table, marks = scratch.elimination_table(workspace)
+    return (table, table), marks
+
+
+def _lanes_of_columns(rows: int, columns: int, together: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    found = buffer(rows, columns)
+    return found, found
+
+
+def _springs(model: Model, q: np.ndarray) -> np.ndarray:
+    """Return the torques of springs of joints without quaternions."""
+    for joint, _, k in model.moving_joints:
+        if joint.nq != joint.nv and model.stiffness[k].any():
+            raise ModelError(f"there is no code for spring_torques of joint '{joint.name}', whose "
+                             'position is a quaternion')
+    at = [q[i] if joint.nq == joint.nv else buffer(joint.nv)
+          for joint, i, _ in model.moving_joints]
+    return model.stiffness * (np.concatenate(at) - model.spring_reference)
 
 
 def source(value: Any) -> Any:
     """Return the function that a kernel or helper is made from; other objects as they are."""
-    return getattr(value, 'py_func', None) or (unwrap(value) if callable(value) else value)
+    # Plain functions are no wrappers: they have a signature of their own.
+    return getattr(value, 'py_func', None) or (
+        unwrap(value, stop=lambda x: hasattr(x, '__signature__')) if callable(value) else value)
 
 
 def _exp(x: Value) -> Value:
@@ -128,77 +180,111 @@ def _unbounded(x: np.ndarray, bound: float) -> np.ndarray:
     return x
 
 
-# What symbols need in place of functions on lanes, of an iteration, and of modules.
-_LEAVES = {sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: square_root,
-           lanes.reciprocal: _reciprocal, lanes.finite: _passes, lanes.exceeds: _exceeds,
-           source(singular_values): _equal_singular_values,
-           source(closed_loops.is_regular): _is_regular,
-           source(closed_loops.is_consistent): _is_consistent,
-           source(closed_loops.is_closed): _is_closed,
-           source(closed_loops.rotation_gap): _rotation_gap, arrays.cut: _same}
+def _checked(model: Model, *labels_and_vector: Any, **options: Any) -> np.ndarray:
+    return labels_and_vector[-1].copy()
+
+
+# What symbols need in place of functions on lanes, of an iteration, of checks, and of modules.
+_LEAVES: dict[Any, Any] = {
+    sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: square_root,
+    lanes.reciprocal: _reciprocal, lanes.exceeds: _exceeds, lanes.finite: _passes,
+    source(singular_values): _equal_singular_values,
+    source(closed_loops.is_regular): _is_regular,
+    source(closed_loops.is_consistent): _is_consistent,
+    source(closed_loops.is_closed): _is_closed,
+    source(closed_loops.rotation_gap): _rotation_gap, arrays.cut: _same,
+    source(articulated_bodies.copy_given): _copy_given,
+    source(articulated_bodies.prescribe_none): _prescribe_none,
+    mass_matrix_factor.lanes_of_columns: _lanes_of_columns,
+    scratch.elimination_table: _elimination_table, springs.springs: _springs,
+    **dict.fromkeys((arguments.finite_vector, arguments.one_or_rows, configurations.checked),
+                    _checked),
+    workspace_of: lambda model: tracing.get()}
 _MATH = SimpleNamespace(sqrt=square_root, isfinite=_passes, copysign=_copysign, inf=math.inf)
-_NUMPY = SimpleNamespace(**{**vars(np), 'exp': np.frompyfunc(_exp, 1, 1), 'minimum': _unbounded})
-_interpreted: dict[Callable[..., Any], Any] = {}
+_NUMPY = SimpleNamespace(**{
+    **vars(np), 'exp': np.frompyfunc(_exp, 1, 1), 'sign': np.frompyfunc(_sign, 1, 1),
+    'minimum': _unbounded, 'zeros': _zeros, 'empty': _zeros, 'asarray': _asarray})
+_interpreted: dict[Callable[..., Any], Any] = {leaf: leaf for leaf in _LEAVES.values()}
 
 
-def interpreted(kernel: Callable[..., Any]) -> Any:
-    """Return the source of a kernel or helper as a function of symbols."""
-    made_from = source(kernel)
+class _Module:
+    """A module whose functions are interpreted."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return _replaced(getattr(self._module, name), self._module.__name__)
+
+
+def _replaced(value: Any, home: str) -> Any:
+    """Return what stands for a global name in a module that runs on symbols."""
+    if value is math:
+        return _MATH
+    if value is np:
+        return _NUMPY
+    if ismodule(value):
+        return _Module(value) if value.__name__.startswith('rbd_ros') else value
+    made_from = source(value)
+    if not isfunction(made_from):
+        return value
+    module = made_from.__module__
+    runs = module == home or module == _NOT_NUMERIC or (
+        module.startswith('rbd_ros') and not module.startswith(_NUMERIC))
+    return interpreted(value) if runs or made_from in _LEAVES else value
+
+
+def _global_names(code: CodeType) -> Iterator[str]:
+    """Yield the names in a function and in those within it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _global_names(constant)
+
+
+def interpreted(function: Callable[..., Any]) -> Any:
+    """Return the source of a kernel, a helper or a method as a function of symbols."""
+    made_from = source(function)
     if made_from in _LEAVES:
         return _LEAVES[made_from]
     if made_from not in _interpreted:
-        names = dict(made_from.__globals__)
-        _interpreted[made_from] = FunctionType(made_from.__code__, names, made_from.__name__)
-        for name in made_from.__code__.co_names:
-            value = names.get(name)
-            if value is math:
-                names[name] = _MATH
-            elif value is np:
-                names[name] = _NUMPY
-            elif isfunction(value := source(value)) and value.__module__.startswith(_TRACED):
-                names[name] = interpreted(value)
+        _interpreted[made_from] = found = _with_names(made_from, {})
+        _interpreted[found] = found
     return _interpreted[made_from]
 
 
-class SymbolicRobot:
-    """A robot whose state-dependent values are symbols."""
+def _with_names(function: FunctionType, cells: dict[str, CellType]) -> FunctionType:
+    """Return a function with the names of symbols, and with other cells of its closure."""
+    names, code = dict(function.__globals__), function.__code__
+    closure = tuple(cells.get(name, cell)
+                    for name, cell in zip(code.co_freevars, function.__closure__ or ()))
+    found = FunctionType(code, names, function.__name__, function.__defaults__, closure)
+    found.__kwdefaults__ = function.__kwdefaults__
+    _interpreted.setdefault(function, found)
+    for name in _global_names(code):
+        if name in names:
+            names[name] = _replaced(names[name], function.__module__)
+    return found
 
-    def __init__(self, model: Model, parameters: Mapping[str, np.ndarray]) -> None:
-        bodies = model.tree.robot.copy()
-        self.model, self.n = model, int(bodies[0, VELOCITY])
-        rotations = bodies[:, ROTATION:ROTATION + 9]
-        for exact in (-1.0, 0.0, 1.0):
-            rotations[np.abs(rotations - exact) < ROUNDING] = exact
-        self._constants, self._places = pack(bodies)
-        if parameters:
-            self._constants = replaced(model, self._constants, self._places, parameters)
-        self.screws, self.workspace = model.tree.screws, workspace_of(model)
-        self.fails = False      # whether a kernel reports an error, whatever the state
-        self.wrenches: np.ndarray | None = None     # (bodies, 6), external ones in their frames
-        if model.loops is not None:
-            parts = arrays.cut(model.loops.array(damped=False))
-            self.loops = parts._replace(**{name: getattr(parts, name).astype(object)
-                                           for name in arrays.WRITTEN})
 
-    def prescribe(self, prescribed: np.ndarray) -> None:
-        """Set the mask of given accelerations."""
-        self._constants[self._places[1:] + LANES * PRESCRIBED] = prescribed
-
-    def carry(self, link: str, payload: np.ndarray) -> None:
-        """Put a point mass on a link: kg, and its place in the frame of the link, m."""
-        self._constants = add_payload(self.model, self._constants, self._places, link, payload)
-
-    def run(self, kernel: Callable[..., Any], *arguments: Any) -> np.ndarray:
-        """Run a kernel of the tree; return the torques behind the bodies."""
-        work = np.zeros(len(self._constants), object)
-        work[:] = 0.0
-        if self.wrenches is not None:
-            for slot, wrench in zip(self._places, self.wrenches):
-                at = interpreted(work_offset)((self._constants, work), slot, WRENCH)
-                work[at:at + np.uint64(len(wrench))] = wrench
-        self.fails |= interpreted(kernel)((self._constants.copy(), work), self.screws,
-                                          *arguments) is False
-        return work[slice(*interpreted(torques)((self._constants, work)))]
+@cache
+def interpreted_class(*order: type) -> type:
+    """Return a class with interpreted methods, given its bases in the order of their search."""
+    kind = order[0]
+    if kind is object:
+        return kind
+    # The class that ``super`` in its methods begins at.
+    cell = CellType()
+    bases = tuple(interpreted_class(*base.__mro__) for base in kind.__bases__)
+    members = {name: x for name, x in vars(kind).items()
+               if name not in ('__dict__', '__weakref__', '__new__')}
+    for name, x in members.items():
+        if isinstance(x, staticmethod):
+            members[name] = staticmethod(_replaced(x.__func__, kind.__module__))
+        elif isfunction(x) and not hasattr(x, '__wrapped__'):
+            members[name] = _with_names(x, {'__class__': cell})
+    cell.cell_contents = found = type(kind.__name__, bases, members)
+    return found
 
 
 def buffer(*shape: int) -> np.ndarray:

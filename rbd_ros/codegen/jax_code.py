@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Straight-line code as a function of JAX, for devices that the kernels do not run on.
+Straight-line code as a function of JAX, for devices and quantities without compiled kernels.
 
 XLA needs minutes to compile thousands of operations one by one. Here a loop runs through them:
 each of its steps computes WIDTH operations, which do not depend on each other. Before it come the
@@ -19,6 +19,9 @@ from rbd_ros.codegen.evaluation import FUNCTIONS, INFIX, OPERATORS
 from rbd_ros.codegen.graph import Graph, Operation
 
 WIDTH = 32
+# Kinds that are not finite for some arguments: where others are meant, they get ones, because
+# their derivatives are multiplied by zero.
+UNBOUNDED = 'div', 'sqrt', 'exp'
 
 
 def _of_one(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -70,7 +73,9 @@ def jax_function(graph: Graph) -> Callable[..., tuple[Any, ...]]:
             start, (codes, x, y) = step
             x, y = values[x], values[y]
             codes = jnp.broadcast_to(codes.reshape(-1, *[1] * len(leading)), x.shape)
-            results = jax.lax.select_n(codes, *[_APPLY[kind](x, y) for kind in kinds])
+            results = jax.lax.select_n(codes, *[
+                _APPLY[kind](*(jnp.where(codes == code, z, 1.0) if kind in UNBOUNDED else z
+                               for z in (x, y))) for code, kind in enumerate(kinds)])
             return jax.lax.dynamic_update_slice_in_dim(values, results, start, 0), None
         if steps:
             values, _ = jax.lax.scan(run, values, (starts, tuple(table)))

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rbd_ros
-from rbd_ros import analysis
 from rbd_ros.codegen import package_texts as texts
 from rbd_ros.codegen.c import prototype, Style, wrapped, Writer
 from rbd_ros.codegen.c_sines import cosines_and_sines, HEADERS
-from rbd_ros.codegen.functions import CLOSING, FUNCTIONS
+from rbd_ros.codegen.closed_loops import CLOSING
+from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph
 from rbd_ros.codegen.package_texts import filled
 from rbd_ros.codegen.tracing import trace
@@ -22,6 +22,7 @@ from rbd_ros.kernels.loops.arrays import ACCEPTED, ACCURACY, ITERATIONS, STALLED
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import normalize, random_configuration
 from rbd_ros.model.positions.steps import quaternion_joints
+from rbd_ros.workspace.workspace import workspace_of
 
 STATES, SEED = 3, 1     # of the test program
 # Digits of its answers relative to the largest, and allowed errors, by whether floats are single.
@@ -167,16 +168,14 @@ def states_and_answers(package: Package, graph: Graph) -> list[tuple[list[np.nda
                                                                      list[np.ndarray]]]:
     """Return inputs, and the outputs that the library computes for them."""
     model, rng, found = package.model, np.random.default_rng(SEED), []
-    name = {'jacobian': 'body_jacobian'}.get(graph.name, graph.name)
+    workspace, declared = workspace_of(model), FUNCTIONS[graph.name]
     for _ in range(STATES):
         given = {'q': random_configuration(model, rng)}
-        given |= dict(zip(('v', 'a', 'tau'), rng.normal(size=(3, model.nv))))
+        given |= {name: rng.normal(size=model.nv) for name in INPUTS if name != 'q'}
         # Closed loops remain closed.
         inputs = {array.name: given[array.name].round(
             DIGITS if array.name == 'q' and package.has_loops else 3) for array in graph.inputs}
-        function = getattr(rbd_ros, name, None) or getattr(analysis, name)
-        answers = function(model, **inputs, **own_options(graph.name, package.options))
-        answers = answers if isinstance(answers, tuple) else (answers,)
+        answers = declared.call(workspace, **inputs, **own_options(graph.name, package.options))
         found.append(([*inputs.values()], [rounded(x) for x in answers[:len(graph.outputs)]]))
     return found
 

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces the functions of a robot: their graphs."""
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rbd_ros.codegen.functions import CLOSING, FUNCTIONS, INPUTS, SHORT
+from rbd_ros.codegen.closed_loops import CLOSING
+from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph, Tape
-from rbd_ros.codegen.interpretation import SymbolicRobot
 from rbd_ros.codegen.parameters import parameter_arrays
+from rbd_ros.codegen.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
@@ -71,13 +73,12 @@ def trace_with_margins(model: Model, function: str, parameters: Sequence[str],
 def _traced(model: Model, function: str, parameters: Sequence[str], options: Mapping[str, Any],
             margins: bool) -> Graph:
     check_model(model)
-    known = FUNCTIONS if model.loops is None else {**FUNCTIONS, **CLOSING}
-    function = SHORT.get(function, function)
+    known = FUNCTIONS if model.loops is None else ChainMap(CLOSING, FUNCTIONS)
     if function not in known:
         raise ModelError(f"there is no code for a function '{function}' of robot '{model.name}': "
                          'choose from ' + ', '.join(known))
-    found, tape = known[function], Tape()
-    names = found.inputs
+    declared = known[function]
+    names = declared.inputs
     if model.loops is not None:
         if parameters:
             raise ModelError(f"robot '{model.name}' has closed loops, for which parameters "
@@ -86,14 +87,14 @@ def _traced(model: Model, function: str, parameters: Sequence[str], options: Map
         names = list(dict.fromkeys(('q', *names)))
     inputs = tuple(Array(name, (model.nq if name == 'q' else model.nv,), INPUTS[name])
                    for name in names)
-    further = parameter_arrays(model, parameters)
+    further, tape = parameter_arrays(model, parameters), Tape()
     symbols = [tape.inputs(k, array.shape) for k, array in enumerate((*inputs, *further))]
-    robot = SymbolicRobot(model, dict(zip(parameters, symbols[len(inputs):])))
-    values = found.run(robot, **dict(zip(names, symbols)), **options)
-    outputs = tuple(Array(name, np.shape(x), meaning)
-                    for (name, meaning), x in zip(found.outputs, values))
-    if margins and (robot.fails or tape.margins):
-        values = [*values, np.array([*dict.fromkeys(tape.margins), *[-1.0] * robot.fails],
-                                    object)]
+    workspace = symbolic_workspace(model, dict(zip(parameters, symbols[len(inputs):])))
+    values = results_of(declared, workspace, **dict(zip(names, symbols)), **options)
+    outputs = tuple(Array(label, np.shape(x), meaning)
+                    for (label, meaning), x in zip(declared.results.items(), values))
+    values = values[:len(outputs)]
+    if margins and (workspace.failures or tape.margins):
+        values = *values, np.array([*dict.fromkeys(tape.margins), *workspace.failures], object)
         outputs += Array('margins', values[-1].shape, 'negative where results have no meaning'),
-    return tape.graph(function, model.name, (*inputs, *further), outputs, values)
+    return tape.graph(declared.in_code, model.name, (*inputs, *further), outputs, values)

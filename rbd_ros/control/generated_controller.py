@@ -14,13 +14,14 @@ from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.codegen import package_texts as texts
 from rbd_ros.codegen.c import Style, wrapped
-from rbd_ros.codegen.functions import COM, COM_JACOBIAN, FUNCTIONS, INPUTS, TORQUES
+from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph, Tape
-from rbd_ros.codegen.interpretation import interpreted, SymbolicRobot
+from rbd_ros.codegen.interpretation import interpreted
 from rbd_ros.codegen.package import (
     header, identifier, joint_rows, Package, rounded, SEED, source, source_list, STATES,
     TOLERANCES)
 from rbd_ros.codegen.package_texts import filled
+from rbd_ros.codegen.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import ModelError
@@ -31,6 +32,7 @@ from rbd_ros.model.positions.configurations import random_configuration
 from rbd_ros.model.positions.steps import turning
 from rbd_ros.motions.motion_guard import stated_speeds
 from rbd_ros.motions.references import JointReference
+from rbd_ros.workspace.memory.results import COM, COM_JACOBIAN, TORQUES
 import yaml
 
 # Modes of the controller, and the laws of the library.
@@ -154,14 +156,16 @@ def terms(model: Model, tool: str) -> Graph:
     inputs = (Array('q', (model.nq,), INPUTS['q']), Array('v', (model.nv,), INPUTS['v']),
               Array('payload', (4,), f"mass, kg, and centre in the frame of '{tool}', m"))
     q, v, payload = (tape.inputs(k, array.shape) for k, array in enumerate(inputs))
-    robot = SymbolicRobot(model, {})
+    robot, values, outputs = symbolic_workspace(model, {}), [], []
     robot.carry(tool, payload)
-    outputs = [one for one in FUNCTIONS['all_terms'].outputs if one not in (COM_JACOBIAN, COM)]
-    values = [*FUNCTIONS['all_terms'].run(robot, q, v)[:len(outputs)],
-              *FUNCTIONS['spring_torques'].run(robot, q)]
-    outputs += FUNCTIONS['spring_torques'].outputs
-    return tape.graph('controller_terms', model.name, inputs, tuple(
-        Array(name, np.shape(x), meaning) for (name, meaning), x in zip(outputs, values)), values)
+    for declared, arguments in ((FUNCTIONS['all_terms'], {'q': q, 'v': v}),
+                                (FUNCTIONS['spring_torques'], {'q': q})):
+        for (name, meaning), x in zip(declared.results.items(),
+                                      results_of(declared, robot, **arguments)):
+            if name not in COM | COM_JACOBIAN:
+                values.append(x)
+                outputs.append(Array(name, np.shape(x), meaning))
+    return tape.graph('controller_terms', model.name, inputs, tuple(outputs), values)
 
 
 def joint_friction(model: Model) -> Graph:

@@ -18,18 +18,20 @@ functions of JAX raise no errors.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 try:
-    import jax
+    import jax      # noqa: F401
 except ImportError as error:
     raise ImportError("rbd_ros.jax needs the package jax: pip install 'rbd_ros[jax]'") from error
 
-from rbd_ros.differentiable import FUNCTIONS, functions_of_robots
+from rbd_ros.differentiable import function_of_robots, names_of_functions
 from rbd_ros.jax.functions import configuration_rate, function
 
-__all__ = ['configuration_rate', *FUNCTIONS]
-Function: TypeAlias = Callable[..., jax.Array]
-globals().update(functions_of_robots(__name__, function))
-if TYPE_CHECKING:
-    def __getattr__(name: str) -> Callable[..., Function]: ...
+__all__ = ['configuration_rate', *names_of_functions()]
+# Of several results: a tuple of them.
+Function: TypeAlias = Callable[..., Any]
+
+
+def __getattr__(name: str) -> Callable[..., Function]:
+    return function_of_robots(__name__, name, function)

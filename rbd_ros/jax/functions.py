@@ -9,9 +9,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from rbd_ros.codegen.jax_code import jax_function
+from rbd_ros.codegen.tracing import trace
 from rbd_ros.differentiable import (
-    check_count, check_shapes, configuration_rate as rate, derivatives, FUNCTIONS, link_of, Robot,
-    robot_of, value, velocity)
+    check_count, check_shapes, configuration_rate as rate, derivatives, link_of, Robot, robot_of,
+    value, velocity)
 from rbd_ros.errors import StateError
 from rbd_ros.jax.calls import call, contracted
 from rbd_ros.jax.changes import Changes
@@ -19,29 +21,38 @@ from rbd_ros.jax.handler import block_width
 from rbd_ros.jax.products import Products
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.model import Model
+from rbd_ros.quantities import QUANTITIES
 
 
-def function(model: Model, name: str, link: str | None = None) -> Callable[..., jax.Array]:
+def function(model: Model, name: str, *options: Any) -> Callable[..., Any]:
     """Return a function of a robot, with its derivatives of all orders."""
+    if QUANTITIES[name].derivatives is None:
+        # In operations that JAX differentiates.
+        graph = trace(model, name, **dict(zip(QUANTITIES[name].options, options)))
+        return _public(model, name, [x.name for x in graph.inputs], jax_function(graph))
+    link = options[0] if options else None
+
     def run(kernel: str, *states: jax.Array) -> tuple[jax.Array, ...]:
         return call(model, kernel, states, *link_of(kernel, link))
     robot = robot_of(model, name, link, jnp, run)
     differentiable = _with_derivatives(robot, name)
-
-    def apply(*arguments: Any) -> jax.Array:
-        states, dtype = _converted(model, name, FUNCTIONS[name].arguments, arguments)
-        return differentiable(*states).astype(dtype)
-    apply.__name__ = apply.__qualname__ = name
-    return apply
+    return _public(model, name, QUANTITIES[name].inputs, lambda *x: (differentiable(*x),))
 
 
 def configuration_rate(model: Model) -> Callable[..., jax.Array]:
     """Return the function (q, v) -> dq/dt (..., nq), which is v but for quaternions."""
     refuse_loops(model, 'configuration_rate')
+    return _public(model, 'configuration_rate', ('q', 'v'), lambda *x: (rate(model, jnp, *x),))
 
-    def apply(*arguments: Any) -> jax.Array:
-        states, dtype = _converted(model, 'configuration_rate', ('q', 'v'), arguments)
-        return rate(model, jnp, *states).astype(dtype)
+
+def _public(model: Model, name: str, labels: Sequence[str],
+            run: Callable[..., Sequence[jax.Array]]) -> Callable[..., Any]:
+    """Return a function of any arguments, given that of arguments of 64 bits."""
+    def apply(*arguments: Any) -> Any:
+        states, dtype = _converted(model, name, labels, arguments)
+        found = tuple(x.astype(dtype) for x in run(*states))
+        return found if len(found) > 1 else found[0]
+    apply.__name__ = apply.__qualname__ = name
     return apply
 
 
@@ -66,13 +77,14 @@ def _converted(model: Model, name: str, labels: Sequence[str],
 
 def _with_derivatives(robot: Robot, name: str) -> Callable[..., jax.Array]:
     """Return a function of states (..., nq), (..., nv) with the same leading axes."""
-    shape = FUNCTIONS[name].shape(robot.model.nv)
+    shape = robot.shape
     result = jax.custom_jvp(partial(value, robot, name))
     matrices = jax.custom_jvp(partial(derivatives, robot, name))
     changes = Changes(robot, matrices, prod(shape))
-    kernel = f'{name}_derivatives'
-    in_rows = block_width(robot.model, kernel) is not None
-    products = Products(robot.model, kernel, matrices, changes)
+    kernel = QUANTITIES[name].derivatives
+    in_rows = (isinstance(kernel, str) and block_width(robot.model, kernel) is not None
+               and QUANTITIES[kernel].inputs == QUANTITIES[name].inputs)
+    products = Products(robot.model, str(kernel), matrices, changes)
 
     def along(states: Sequence[jax.Array], directions: Sequence[jax.Array]) -> Any:
         # Derivatives are along velocities, and so are directions then.

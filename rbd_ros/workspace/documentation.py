@@ -22,9 +22,9 @@ USUAL = {
     'q': 'configuration (nq,), rad or m',
     'v': 'velocity (nv,), rad/s or m/s',
     'a': 'acceleration (nv,), rad/s^2 or m/s^2',
-    'tau': 'torque (nv,), N m or N',
-    'v_r': 'reference velocity (nv,)',
-    'a_r': 'reference acceleration (nv,)',
+    'tau': 'torque or force (nv,), N m or N',
+    'v_r': 'reference velocity (nv,), rad/s or m/s',
+    'a_r': 'reference acceleration (nv,), rad/s^2 or m/s^2',
     'link': 'name of the link'}
 OPTIONS = {
     'prescribed': """\

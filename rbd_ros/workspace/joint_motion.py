@@ -36,7 +36,7 @@ class JointMotion(CoupledMethods):
         assert model.loops is not None
         self._tree, self._loops = tree, model.loops
         loops, n = model.loops, len(model.loops.order)
-        array = loops.array(damped=True)
+        array = self._loop_arrays(model)
         parts = arrays.cut(array)
         self._found = parts.found
         self._held = np.concatenate([
@@ -48,6 +48,11 @@ class JointMotion(CoupledMethods):
         self._zeros_of_tree = np.zeros(n)
         self._unit, self._inverse = np.zeros((m, m)), np.zeros((m, n))
         self._table = tree.robot, tree._screws, array
+
+    def _loop_arrays(self, model: Model) -> np.ndarray:
+        """Return the array of the kernels for closed loops."""
+        assert model.loops is not None
+        return model.loops.array(damped=True)
 
     def _moved_joints(self) -> np.ndarray:
         loops = self._loops

@@ -4,21 +4,23 @@
 One declaration for each quantity, from which its other forms derive.
 
 A method of `Workspace` that calls a kernel is documented and decorated with `quantity`, which adds
-the maps of its results to the coordinates of closed loops and the kernel for many states. The
-methods for closed loops, the plain function (`plain`) and the function of `rbd_ros.batch` derive
-from it, without overhead in calls.
+the maps of its results to the coordinates of closed loops, the names of its results, the kernel
+for many states and the rule of its derivatives. The methods for closed loops, the plain function
+(`plain`), the functions of `rbd_ros.batch`, of generated code, CasADi, JAX and PyTorch, the
+warm-up and the table of the documentation derive from it, without overhead in calls.
 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from inspect import signature
 from types import MappingProxyType
 from typing import Any, Concatenate, NamedTuple, overload, ParamSpec, TypeVar
 
 import numpy as np
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.documentation import form_doc
+from rbd_ros.workspace.derivative_rules import Rule
+from rbd_ros.workspace.documentation import form_doc, sections, USUAL
 from rbd_ros.workspace.memory.lanes import Outputs, States, Task
 from rbd_ros.workspace.memory.maps import Map, MotionMap
 from rbd_ros.workspace.workspace import workspace_of
@@ -26,51 +28,93 @@ from rbd_ros.workspace.workspace import workspace_of
 P = ParamSpec('P')
 R = TypeVar('R')
 Declared = TypeVar('Declared', bound=Callable[..., Any])
-Check = Mapping[str, Callable[[object], None]]
+VECTORS = tuple(name for name in USUAL if name != 'link')
 
 
-class Quantity(NamedTuple):
+class Facts(NamedTuple):
+    """What a declaration says."""
+
+    name: str
+    # Of `Workspace`, for trees; None: only a function of a robot, which takes many states, too.
+    method: Any = None
+    doc: str = ''                   # of the declaration, as it is written
+    # Of each result of the method or a `MotionMap` of all; none if it is composed of others.
+    maps: Sequence[Map | MotionMap] = ()
+    part: int | None = None         # which of the results of the method the plain function returns
+    kept: bool = False              # whether the workspace keeps arrays; plain functions copy them
+    states: States | None = None    # the kernel for many states
+    # By the name of a parameter, a function that refuses wrong values for the plain function.
+    check: Mapping[str, Callable[[object], None]] = MappingProxyType({})
+    # Meaning and unit of each result by its name, in generated code; default: the quantity.
+    results: Mapping[str, str] = MappingProxyType({})
+    # By which PyTorch, JAX and CasADi differentiate: the quantity that returns the derivatives,
+    # one for each argument, further arguments being zero; or a rule, see
+    # `rbd_ros.workspace.derivative_rules`. None: they differentiate the operations.
+    derivatives: Rule | str | None = None
+    untraced: str = ''              # why it cannot run on symbols, if it cannot
+    by_link: bool = False           # whether rows belong to links, of which those three take one
+    in_code: str = ''               # name in generated code; default: the same
+    function: Any = None            # of a robot, if there is one
+
+
+class Quantity(Facts):
     """A declared quantity."""
 
-    method: Callable[..., Any]      # of `Workspace`, for trees
-    doc: str                        # of the declaration, as it is written
-    maps: Sequence[Map | MotionMap]
-    part: int | None
-    kept: bool
-    states: States | None
-    check: Check
-    function: Any = None            # of a robot, if there is one
+    @cached_property
+    def arguments(self) -> list[str]:
+        """Return the arguments that a call needs, without the robot."""
+        return [x.name for x in signature(self.method or self.function).parameters.values()
+                if x.default is x.empty][1:]
+
+    @property
+    def inputs(self) -> list[str]:
+        """Return those that are vectors."""
+        return [name for name in self.arguments if name in VECTORS]
+
+    @property
+    def options(self) -> list[str]:
+        """Return those that are none."""
+        return [name for name in self.arguments if name not in VECTORS]
+
+    def call(self, workspace: Any, *arguments: Any, **options: Any) -> tuple[Any, ...]:
+        """Return the results, given the workspace of a robot."""
+        if self.method is None:
+            found = self.function(workspace.model, *arguments, **options)
+        else:
+            found = getattr(workspace, self.name)(*arguments, **options)
+        found = found if self.part is None else found[self.part]
+        return found if isinstance(found, tuple) else (found,)
 
 
 QUANTITIES: dict[str, Quantity] = {}    # by name; those of imported modules
 
 
-def quantity(*maps: Map | MotionMap, part: int | None = None, returns: str | None = None,
-             kept: bool = False, states: States | None = None,
-             check: Check = MappingProxyType({})) -> Callable[[Declared], Declared]:
+def quantity(*maps: Map | MotionMap, returns: str | None = None,
+             **facts: Any) -> Callable[[Declared], Declared]:
     """
     Declare a quantity by decorating its method of `Workspace`, for trees.
 
+    A function of a robot that is no method may be declared, too, without maps and states.
+
     Parameters
     ----------
-    *maps
-        One for each result of the method or a `MotionMap` of all, or none if it is composed of
-        other methods.
-    part, returns : int, str
-        If the method returns more than the plain function: which of its results that returns, and
-        what the documentation of the method says of its results.
-    kept : bool
-        Whether the workspace keeps arrays of the result; the plain function copies them.
-    states : States, optional
-        The kernel for many states.
-    check : mapping of str to callable
-        By the name of a parameter, a function that refuses wrong values for the plain function.
+    *maps, **facts
+        See `Facts`.
+    returns : str
+        If the method returns more than the plain function: what its documentation says of that.
 
     """
     def declare(method: Declared) -> Declared:
-        doc = method.__doc__ or ''
-        QUANTITIES[method.__name__] = Quantity(method, doc, maps, part, kept, states, check)
-        method.__doc__ = form_doc(doc, list(signature(method).parameters)[1:], returns=returns)
+        doc, name, names = method.__doc__ or '', method.__name__, list(
+            signature(method).parameters)
+        found = Quantity(name, method, doc, maps, **{
+            'results': {name: sections(doc)[''].partition('.')[0].removeprefix('Return ')},
+            'in_code': name, **facts})
+        if names[0] == 'model':
+            found = found._replace(method=None, function=method)
+        else:
+            method.__doc__ = form_doc(doc, names[1:], returns=returns)
+        QUANTITIES[name] = found
         return method
     return declare
 

@@ -52,7 +52,8 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
                                   0.0, one, x, x, x, x, x))]
     if analysis:
         calls += [(f'{name} with mimics', call(coupled, name)) for name in NEEDED_BY_NODES]
-        others = {'inverse_dynamics_packed', *QUANTITIES} - {*NEEDED_BY_NODES}
+        others = {'inverse_dynamics_packed', *(
+            name for name, one in QUANTITIES.items() if one.method)} - {*NEEDED_BY_NODES}
         calls += [(name, call(workspace, name)) for name in sorted(others)]
         name = 'coriolis_matrix_derivatives'
         calls.append((f'{name} of the Christoffel form',

@@ -3,9 +3,10 @@
 """Robots whose functions are differentiated, with states whose quaternions are not of length 1."""
 
 import numpy as np
-import rbd_ros
 from rbd_ros import ModelBuilder, random_configuration
 from rbd_ros.model.positions.steps import quaternion_joints
+from rbd_ros.quantities import QUANTITIES
+from rbd_ros.workspace.workspace import workspace_of
 from robots import random_tree, with_mimics
 
 MASS, LENGTH, GRAVITY = 2.0, 0.3, 9.81
@@ -46,20 +47,41 @@ def pendulum():
 
 def function_of_library(model, name, link):
     """Return the function of one state in rbd_ros, whose result is compared."""
-    function = getattr(rbd_ros, name)
-    if name == 'forward_kinematics':
-        return lambda q: function(model, q)[model.link_index(link)]
-    if name.startswith(('body', 'world')):
-        return lambda q: function(model, q, link)
-    return lambda *state: function(model, *state)
+    declared = QUANTITIES[name]
+    if declared.by_link:
+        return lambda q: declared.function(model, q)[model.link_index(link)]
+    return lambda *state: declared.function(model, *state, *[link] * len(declared.options))
 
 
 def arguments_of(name):
     """Return how many of q, v and the third vector a function takes."""
-    return {'inverse_dynamics': 3, 'forward_dynamics': 3, 'bias_torques': 2}.get(name, 1)
+    return len(QUANTITIES[name].inputs)
 
 
-OF_LINK = {'forward_kinematics', 'body_jacobian', 'world_jacobian'}
-NAMES = ['inverse_dynamics', 'forward_dynamics', 'gravity_torques', 'bias_torques', 'mass_matrix',
-         'forward_kinematics', 'body_jacobian', 'world_jacobian', 'center_of_mass',
-         'com_jacobian']
+def operations_of(model, name):
+    """Return options of a function without rule, states, its results, and changes of them."""
+    declared = QUANTITIES[name]
+    known = {'link': model.link_names[-1], 'prescribed': np.arange(model.nv) % 2 == 0}
+    own, rng = {x: known[x] for x in declared.options}, np.random.default_rng(3)
+    x = {label: rng.normal(size=model.nv) for label in declared.inputs}
+    if 'q' in x:
+        x['q'] = states(model, 1)[0][0]
+    direction = {label: rng.normal(size=len(y)) for label, y in x.items()}
+
+    def results(t):
+        found = declared.call(workspace_of(model), **own, **{
+            label: y + t * direction[label] for label, y in x.items()})
+        return np.concatenate([np.ravel(y) for y in found[:len(declared.results)]])
+    change = (8.0 * (results(STEP) - results(-STEP))
+              - results(2.0 * STEP) + results(-2.0 * STEP)) / (12.0 * STEP)
+    return list(own.values()), list(x.values()), list(direction.values()), results(0.0), change
+
+
+# Of differences of the fourth order: their step, and errors relative to the largest entry. Of
+# operations in another order, where M is factored.
+STEP, DIFFERENCES, OPERATIONS = 1e-3, 1e-7, 1e-10
+NAMES = [name for name, one in QUANTITIES.items() if one.derivatives]
+OF_LINK = {name for name in NAMES if QUANTITIES[name].by_link or QUANTITIES[name].options}
+# Those that frameworks evaluate and differentiate operation by operation.
+WITHOUT_RULE = [name for name, one in QUANTITIES.items()
+                if not (one.untraced or one.derivatives)]

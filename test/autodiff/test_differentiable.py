@@ -16,7 +16,7 @@ import pytest
 import rbd_ros
 from rbd_ros import ModelBuilder, ModelError
 from rbd_ros.differentiable import (
-    changes, configuration_rate, FUNCTIONS, jacobians, robot_of, run_batch, value)
+    changes, configuration_rate, jacobians, robot_of, run_batch, value)
 from rbd_ros.model.positions.steps import quaternion_joints
 from rbd_ros.simulation.integrators import configuration_rate as rate_of_one
 from robots import relative_error
@@ -47,10 +47,6 @@ def difference(f, x):
 def line(x, directions):
     """Return a function of t, the points x + t d."""
     return lambda t: [y + t * d for y, d in zip(x, directions)]
-
-
-def test_all_functions_are_tested():
-    assert NAMES == list(FUNCTIONS)
 
 
 def test_results_of_no_states_have_the_shapes_of_those_of_many():

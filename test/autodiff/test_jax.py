@@ -4,8 +4,8 @@
 
 from closed_robots import closed_robot
 from differentiable_robots import (
-    arguments_of, function_of_library, GRAVITY, LENGTH, MASS, NAMES, OF_LINK, pendulum, ROBOTS,
-    states)
+    arguments_of, DIFFERENCES, function_of_library, GRAVITY, LENGTH, MASS, NAMES, OF_LINK,
+    OPERATIONS, operations_of, pendulum, ROBOTS, states, WITHOUT_RULE)
 import numpy as np
 import pytest
 import rbd_ros
@@ -58,6 +58,21 @@ def test_values_and_first_derivatives_are_those_of_batch(name):
             assert relative_error(one, other) < ROUNDING
     one = function_of_library(model, name, link)
     assert relative_error(values, [one(*y) for y in zip(*x)]) < ROUNDING
+
+
+@pytest.mark.parametrize('name', WITHOUT_RULE)
+def test_other_quantities_are_those_of_the_library_with_derivatives(name):
+    model = ROBOTS['free']
+    options, x, direction, expected, change = operations_of(model, name)
+    function = getattr(rbd_jax, name)(model, *options)
+
+    def entries(*x):
+        return jnp.concatenate([jnp.ravel(y) for y in jax.tree.leaves(function(*x))])
+    values, push = jax.vjp(entries, *x)
+    assert relative_error(values, expected) < OPERATIONS
+    weights = np.random.default_rng(4).normal(size=len(expected))
+    found = sum(float(y @ d) for y, d in zip(push(weights), direction))
+    assert abs(found - change @ weights) < DIFFERENCES * np.abs(change) @ np.abs(weights)
 
 
 def test_values_are_those_of_batch_and_leading_axes_are_combined():

@@ -4,7 +4,8 @@
 
 from closed_robots import closed_robot
 from differentiable_robots import (
-    arguments_of, GRAVITY, LENGTH, MASS, NAMES, OF_LINK, pendulum, ROBOTS, states)
+    arguments_of, DIFFERENCES, GRAVITY, LENGTH, MASS, NAMES, OF_LINK, OPERATIONS, operations_of,
+    pendulum, ROBOTS, states, WITHOUT_RULE)
 import numpy as np
 import pytest
 from rbd_ros import batch, differentiable, ModelError, StateError
@@ -27,6 +28,24 @@ def function(name, model):
 
 def tensors(model, count, name='inverse_dynamics', **options):
     return [torch.tensor(x, **options) for x in states(model, count)[:arguments_of(name)]]
+
+
+@pytest.mark.parametrize('name', WITHOUT_RULE)
+def test_other_quantities_are_those_of_the_library_with_derivatives(name):
+    model = ROBOTS['free']
+    options, x, direction, expected, change = operations_of(model, name)
+    x = [torch.tensor(y, requires_grad=True) for y in x]
+    found = getattr(rbd_torch, name)(model, *options)(*x)
+    found = found if isinstance(found, tuple) else (found,)
+    values = torch.cat([y.ravel() for y in found])
+    assert relative_error(values.detach().numpy(), expected) < OPERATIONS
+    weights = np.random.default_rng(4).normal(size=len(expected))
+    if not values.requires_grad:        # as of joints without springs
+        assert not change.any()
+        return
+    slopes = torch.autograd.grad(values @ torch.tensor(weights), x, allow_unused=True)
+    along = sum(float(y.numpy() @ d) for y, d in zip(slopes, direction) if y is not None)
+    assert abs(along - change @ weights) < DIFFERENCES * np.abs(change) @ np.abs(weights)
 
 
 @pytest.mark.parametrize('name', NAMES)

@@ -47,7 +47,7 @@ void *calloc(size_t count, size_t size) { return malloc(count * size); }
 void *realloc(void *old, size_t size) { (void)old; return malloc(size); }
 void free(void *old) { calls += old != NULL; }
 int main(void) {
-    static double in[4][100], out[16][1000];
+    static double in[4][100], out[16][10000];
     void *(*volatile allocate)(size_t) = malloc;
     size_t before, by_code, by_main;
     for (int i = 0; i < 100; ++i)

@@ -87,6 +87,7 @@ def test_functions_are_those_of_the_library(robot):
 def test_every_function_of_generated_code_is_one_of_casadi(robot):
     model = ROBOTS[robot]
     given = dict(zip(('q', 'v', 'a', 'tau'), state(model, 3)))
+    given |= {'v_r': given['a'], 'a_r': given['tau']}
     options = {'link': model.link_names[-1], 'prescribed': np.arange(model.nv) % 2 == 0}
     # Of one link, and of links that move in six directions: tested elsewhere.
     others = {'configuration_rate', 'forward_kinematics', 'task_space_dynamics'}

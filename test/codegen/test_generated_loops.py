@@ -39,7 +39,8 @@ def options_of(model, function):
 
 def states_of(robot):
     """Return closed states by name, the first axis of states."""
-    return {name: getattr(robot, name)[None] for name in ('q', 'v', 'a', 'tau')}
+    found = {name: getattr(robot, name)[None] for name in ('q', 'v', 'a', 'tau')}
+    return {**found, 'v_r': found['a'], 'a_r': found['v']}
 
 
 def compare(robot, model, functions):

@@ -111,8 +111,8 @@ def test_operations_fold_to_what_they_are_worth():
 
 def test_impossible_code_is_refused():
     model = ROBOTS['ur5']
-    with pytest.raises(rbd_ros.ModelError, match="no code for a function 'simulate' of robot "
-                       "'ur5': choose from inverse_dynamics, "):
+    with pytest.raises(rbd_ros.ModelError, match=r"no code for a function 'simulate' of robot "
+                       r"'ur5': choose from .*inverse_dynamics, "):
         trace(model, 'simulate')
     with pytest.raises(rbd_ros.ModelError, match="has no link 'hand'"):
         trace(model, 'jacobian', link='hand')

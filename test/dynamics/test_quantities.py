@@ -68,7 +68,7 @@ def test_a_module_alone_has_all_methods_that_its_functions_call(name, joints):
                                        if one.function.__module__ == name}
 
 
-@pytest.mark.parametrize('name', PLAIN)
+@pytest.mark.parametrize('name', [name for name, one in PLAIN.items() if one.method])
 def test_methods_have_the_arguments_and_the_documentation_of_the_function(name):
     function, method = PLAIN[name].function, getattr(Workspace, name)
     wanted, found = (list(signature(one).parameters)[1:] for one in (function, method))

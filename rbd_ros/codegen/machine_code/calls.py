@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import rbd_ros
-from rbd_ros import analysis, batch
+from rbd_ros import batch
 from rbd_ros.batch.results import checked_out
 from rbd_ros.batch.wrenches import batch_wrenches
-from rbd_ros.codegen.functions import FUNCTIONS, SHORT
+from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph
 from rbd_ros.errors import ModelError, RbdError
 from rbd_ros.kernels.jit.numba_backend import COMPILES
@@ -31,7 +31,6 @@ from rbd_ros.workspace.memory.results import (
     Derivatives, DynamicsTerms, TaskSpaceDynamics)
 from rbd_ros.workspace.workspace import workspace_of
 
-LONG_NAMES = {short: name for name, short in SHORT.items()}     # in the library
 # Operations beyond which kernels, if numba compiles them, are faster than code that no longer fits
 # into the processor's caches; a result, which is stored and checked, counts as several.
 LONGEST, PER_RESULT = 14_000, 8
@@ -94,8 +93,8 @@ class LoadedFunction:
 
     def __init__(self, model: Model, name: str, fixed: Mapping[str, Any],
                  parameters: Sequence[str], single: bool) -> None:
-        self.model, self.name, self.parameters = model, LONG_NAMES.get(name, name), parameters
-        self.plain: Any = getattr(rbd_ros, self.name, None) or getattr(analysis, self.name, None)
+        self.model, self.name, self.parameters = model, FUNCTIONS[name].name, parameters
+        self.plain: Any = FUNCTIONS[name].function
         self.runner: Runner | None = None
         self.balance: Runner | None = None
         self.caller: Any = None
@@ -120,7 +119,7 @@ class LoadedFunction:
         # Arguments for which there is code.
         self.defaults = {x.name: x.default for x in given if x.default is not x.empty}
         self.state = [x.name for x in first if x.name not in FUNCTIONS[
-            SHORT.get(self.name, self.name)].options]
+            self.name].options]
 
     def set_graph(self, graph: Graph) -> None:
         """Set what the function computes."""

@@ -9,16 +9,17 @@ from math import prod
 import os
 from typing import Any
 
+from rbd_ros import batch
 from rbd_ros.codegen.c import Style
-from rbd_ros.codegen.functions import FUNCTIONS, SHORT, torques_of
+from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph, Tape
-from rbd_ros.codegen.interpretation import SymbolicRobot
 from rbd_ros.codegen.machine_code.calls import (
-    BALANCED, LoadedFunction, LONG_NAMES, NOT_IN_CODE, outputs_of, Report, Runner)
+    BALANCED, LoadedFunction, outputs_of, Report, Runner)
 from rbd_ros.codegen.machine_code.compiler import (
     code_directory, Compiler, extension, find_compiler, loaded)
 from rbd_ros.codegen.package import header, own_options, Package, source
 from rbd_ros.codegen.package_texts import filled
+from rbd_ros.codegen.symbolic_workspaces import symbolic_workspace
 from rbd_ros.codegen.tracing import trace_with_margins
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.jit.kernel_cache import Directory
@@ -50,7 +51,7 @@ class Loaded:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'{name}' is not loaded: pass it to load, which has "
-                             + ', '.join(LONG_NAMES.get(name, name) for name in FUNCTIONS))
+                             + ', '.join(one.name for one in FUNCTIONS.values()))
 
 
 def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Sequence[str] = (),
@@ -95,8 +96,8 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
     """
     check_model(model)
     names = [name for name, one in FUNCTIONS.items() if all(x in options for x in one.options)
-             and not (parameters and name in NOT_IN_CODE)
-             ] if functions is None else [SHORT.get(name, name) for name in functions]
+             and (one.method is None or hasattr(batch, one.name))
+             ] if functions is None else functions
     style, compiler, kept = Style(PREFIX, single), find_compiler(), code_directory(directory)
     made: dict[str, LoadedFunction] = {}
     pending: dict[str, Future[tuple[ctypes.CDLL, float]]] = {}
@@ -127,7 +128,7 @@ def prepared(model: Model, name: str, parameters: Sequence[str], single: bool,
     """Return a function with its graph, or with the reason why it is left to the library."""
     if name not in FUNCTIONS:
         raise ModelError(f"there is no code for a function '{name}': choose from "
-                         + ', '.join(LONG_NAMES.get(one, one) for one in FUNCTIONS))
+                         + ', '.join(one.name for one in FUNCTIONS.values()))
     own = own_options(name, options)
     function = LoadedFunction(model, name, own, parameters, single)
     if not function.reason:
@@ -144,11 +145,11 @@ def balance_of_wrenches(model: Model) -> Graph:
     """Return the function of torques that balance wrenches on the bodies of the kernels' table."""
     tape = Tape()
     q, forces = tape.inputs(0, (model.nq,)), tape.inputs(1, (len(model.tree.robot), 6))
-    robot = SymbolicRobot(with_gravity(model, (0.0, 0.0, 0.0)), {})
-    robot.wrenches = forces
+    workspace = symbolic_workspace(with_gravity(model, (0.0, 0.0, 0.0)), {})
+    workspace.push(forces)
     arrays = Array('q', q.shape, 'configuration'), Array('forces', (forces.size,), 'wrenches')
     return tape.graph('balance_of_wrenches', model.name, arrays,
-                      (Array('tau', (model.nv,), 'torques'),), [torques_of(robot, q)])
+                      (Array('tau', (model.nv,), 'torques'),), [workspace.gravity_torques(q)])
 
 
 def compile_graph(model: Model, style: Style, graph: Graph, compiler: Compiler,

@@ -16,6 +16,15 @@ FRAMES = ('body', 'world-aligned')
 Factorization: TypeAlias = Literal['christoffel', 'body']
 FACTORIZATIONS = ('christoffel', 'body')
 CHRISTOFFEL = FACTORIZATIONS[0]
+# Results of several quantities, their meanings and their units.
+TORQUES, ACCELERATIONS = 'torques or forces, N m or N', 'accelerations, rad/s^2 or m/s^2'
+M = {'M': 'mass matrix, kg m^2, kg m or kg'}
+C = {'C': 'Coriolis matrix, with C v in N m or N'}
+COM = {'com': 'centre of mass in the frame of the root, m'}
+COM_JACOBIAN = {'com_jacobian': 'of the centre of mass, in the axes of the root, m/s per rad/s or '
+                                'm/s'}
+JACOBIAN = {'J': 'twist of the link, angular first and in its axes, per velocity'}
+JACOBIAN_DOT = {'J_dot': 'rate of the Jacobian of the link, in its axes'}
 
 
 def is_body_form(factorization: Factorization) -> bool:
@@ -67,6 +76,12 @@ class TaskSpaceDynamics(NamedTuple):
     # Whether the condition number exceeded the limit, so that Lambda, eta, J_bar and
     # null_projector are those of a damped inverse.
     damped: bool
+
+
+def by_state(of: str) -> dict[str, str]:
+    """Return the results that are derivatives by position and velocity."""
+    return {'by_position': f'of {of}, with respect to q',
+            'by_velocity': f'of {of}, with respect to v'}
 
 
 class MatricesDot(NamedTuple):

@@ -29,11 +29,8 @@ class RobotArrays(WorkspaceBase):
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
-        bodies = model.tree.robot
-        self.robot, self._places = pack(bodies)
+        self.robot, self._places, self._tau = self._pack(model)
         n, self._screws = model.nv, model.tree.screws
-        first = len(self.robot) - len(bodies) + 1
-        self._tau = self.robot[first:first + n]
         self._a = np.zeros(n)
         # The Jacobian of a link and its pose, and the views of them that are handed out.
         self._jacobian_rows = np.zeros((10, max(n, 4)))
@@ -41,6 +38,12 @@ class RobotArrays(WorkspaceBase):
         # For each link its body and its pose there, for its own axes and for those of the root.
         self._body_rows: dict[str, np.ndarray] = {}
         self._world_rows: dict[str, np.ndarray] = {}
+
+    def _pack(self, model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the array of the robot, places of its bodies, and the torques behind them."""
+        robot, places = pack(model.tree.robot)
+        first = len(robot) - len(places) + 1
+        return robot, places, robot[first:first + model.nv]
 
     def _columns(self, first: int, number: int, body: slice | int = slice(None)) -> np.ndarray:
         """Return the indices in `robot` of columns of bodies, one row per body."""

@@ -1,0 +1,134 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workspaces whose states are symbols: the methods of `Workspace`, interpreted."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.codegen.interpretation import buffer, interpreted, interpreted_class, tracing
+from rbd_ros.codegen.parameters import add_payload, replaced
+from rbd_ros.errors import ModelError
+from rbd_ros.kernels.coupled_dynamics import solve_equations
+from rbd_ros.kernels.loops import arrays
+from rbd_ros.kernels.tree.layout import ROTATION, torques, work_offset, WRENCH
+from rbd_ros.model.body_table import pack
+from rbd_ros.model.model import Model
+from rbd_ros.workspace.memory import scratch
+from rbd_ros.workspace.quantity import Quantity
+from rbd_ros.workspace.workspace import workspace_of
+
+# Rotations are rounded to 0 and 1 within this distance, a few roundings of the cosine of pi / 2.
+ROUNDING = 4e-16
+
+
+def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray]) -> Any:
+    """Return a workspace whose methods take and return symbols; some may replace parameters."""
+    kind = type(workspace_of(model))
+    different = (SymbolicLoops if model.loops is not None else
+                 Symbolic if model.coordinates.is_identity else SymbolicCoupled)
+    made = type(kind.__name__, (different, interpreted_class(*kind.__mro__)),
+                {'parameters': parameters, 'failures': []})
+    return made(model)
+
+
+def results_of(declared: Quantity, workspace: Any, **arguments: Any) -> tuple[Any, ...]:
+    """Return the results of a quantity for symbols, given the workspace."""
+    if declared.method is None:
+        declared = declared._replace(function=interpreted(declared.function))
+    before = tracing.set(workspace)
+    try:
+        return declared.call(workspace, **arguments)
+    except ZeroDivisionError:
+        link = arguments.get('link')
+        raise ModelError(f"there is no code for {declared.in_code} of link '{link}', which has "
+                         'too few joints to move in all six directions') from None
+    finally:
+        tracing.reset(before)
+
+
+class Symbolic:
+    """What workspaces do differently if states are symbols."""
+
+    _scratch: dict[Callable[..., Any], Any]
+    robot: tuple[np.ndarray, np.ndarray]
+    parameters: Mapping[str, np.ndarray]
+    failures: list[float]       # -1 for each kernel that reports an error at any state
+
+    def _pack(self, model: Model) -> tuple[Any, ...]:
+        """Return the robot as for several states, places of its bodies, and torques behind it."""
+        bodies = model.tree.robot.copy()
+        rotations = bodies[:, ROTATION:ROTATION + 9]
+        for exact in (-1.0, 0.0, 1.0):
+            rotations[np.abs(rotations - exact) < ROUNDING] = exact
+        constants, places = pack(bodies)
+        if self.parameters:
+            constants = replaced(model, constants, places, self.parameters)
+        robot = constants, buffer(len(constants))
+        return robot, places, robot[1][slice(*interpreted(torques)(robot))]
+
+    def carry(self, link: str, payload: np.ndarray) -> None:
+        """Put a point mass on a link: kg, and its place in the frame of the link, m."""
+        workspace: Any = self
+        self.robot = add_payload(workspace.model, self.robot[0], workspace._places, link,
+                                 payload), self.robot[1]
+
+    def push(self: Any, wrenches: np.ndarray) -> None:
+        """Apply external wrenches (bodies, 6) in the frames of bodies."""
+        tree = getattr(self, '_tree', self)
+        for slot, wrench in zip(tree._places, wrenches):
+            first = int(interpreted(work_offset)(tree.robot, slot, WRENCH))
+            tree.robot[1][first:first + len(wrench)] = wrench
+
+    def _fail(self, *arguments: Any, **vectors: Any) -> None:
+        self.failures.append(-1.0)
+
+    _explain = _explain_accelerations = _refuse = _fail
+
+    def _kept(self, make: Callable[..., Any]) -> Any:
+        make = interpreted(make)
+        if make not in self._scratch:
+            self._scratch[make] = make(self)
+        return self._scratch[make]
+
+    _result = _kept
+
+    def check(self, **vectors: ArrayLike) -> list[Any]:
+        return [np.copy(x) for x in vectors.values()]
+
+
+class SymbolicCoupled(Symbolic):
+    """Solves M a + b = tau with those M and b that take the fewest operations."""
+
+    def forward_dynamics(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        nothing = np.zeros(len(v), bool)
+        return self.hybrid_dynamics(q, v, buffer(len(v)), tau, nothing)[0]
+
+    def hybrid_dynamics(self: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray,
+                        prescribed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        (table, *L), given = self._kept(scratch.factor), self._mask(prescribed)
+        found, a = (buffer(len(a)), buffer(len(a))), np.where(given, a, 0.0)
+        if not interpreted(solve_equations)(table, self.mass_matrix(q), self.inverse_dynamics(
+                q, v, a), *L, a, tau, given, *found):
+            self._fail()
+        return found
+
+
+class SymbolicLoops(SymbolicCoupled):
+    """The map of velocities of closed loops, and its rate; nothing is damped."""
+
+    def _loop_arrays(self, model: Model) -> arrays.Parts:
+        assert model.loops is not None
+        parts = arrays.cut(model.loops.array(damped=False))
+        return parts._replace(**{name: getattr(parts, name).astype(object)
+                                 for name in arrays.WRITTEN})
+
+    def _workspace_of_tree(self, model: Model) -> Any:
+        tree = symbolic_workspace(model.unconstrained, {})
+        self.failures = tree.failures
+        return tree
+
+    def inverse_dynamics(self: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                         *none: None) -> np.ndarray:
+        return self._torques(self._tree.inverse_dynamics(*self._in_tree(q, v=v, a=a)))
