@@ -197,10 +197,11 @@ class DynamicsMethods(RobotArrays):
         self._write_terms(q, v, factorization, rows)
         return terms.C
 
-    @quantity(states=States(
-        batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
-        DynamicsTerms._make, closed=Closed('closed_terms_states',
-                                           lambda w: (*w._table, *w._buffers.terms))),
+    @quantity(
+        states=States(
+            batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)],
+            cut_terms, DynamicsTerms._make, closed=Closed(
+                'closed_terms_states', lambda w: (*w._table, *w._buffers.terms))),
         results={**M, **C, 'g': f'gravity: {TORQUES}', 'coriolis_torques': f'C v: {TORQUES}',
                  **COM_JACOBIAN, **COM})
     def all_terms(self, q: ArrayLike, v: ArrayLike,

@@ -28,7 +28,7 @@ from rbd_ros._internal.lazy_exports import export
 
 # Functions elsewhere that take many states.
 _OF_MANY = {'friction_torques', 'identify', 'spring_torques'}
-_get, _, _elsewhere = export(__name__, {
+_get, _directory, _elsewhere = export(__name__, {
     'configurations': ['difference', 'integrate'],
     'dynamics': [
         'bias_torques', 'coriolis_matrix', 'forward_dynamics', 'forward_dynamics_derivatives',
@@ -39,7 +39,7 @@ _get, _, _elsewhere = export(__name__, {
 
 
 def __dir__() -> list[str]:
-    return sorted({*__getattr__('__all__'), *globals()})    # type: ignore[misc]
+    return sorted({*__getattr__('__all__'), *_directory()})    # type: ignore[misc]
 
 
 def __getattr__(name: str) -> object:

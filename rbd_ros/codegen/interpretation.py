@@ -127,7 +127,7 @@ def _zeros(shape: Any, dtype: DTypeLike = float) -> np.ndarray:
     return buffer(*np.atleast_1d(shape)) if dtype is float else np.zeros(shape, dtype)
 
 
-def _asarray(x: Any, dtype: DTypeLike = None) -> np.ndarray:
+def _asarray(x: Any, dtype: DTypeLike | None = None) -> np.ndarray:
     array = np.asarray(x)
     return array if array.dtype == object else array.astype(dtype, copy=False)
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces the functions of a robot: their graphs."""
 
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -73,11 +72,11 @@ def trace_with_margins(model: Model, function: str, parameters: Sequence[str],
 def _traced(model: Model, function: str, parameters: Sequence[str], options: Mapping[str, Any],
             margins: bool) -> Graph:
     check_model(model)
-    known = FUNCTIONS if model.loops is None else ChainMap(CLOSING, FUNCTIONS)
-    if function not in known:
+    closing = {} if model.loops is None else CLOSING
+    declared = closing.get(function) or FUNCTIONS.get(function)
+    if declared is None:
         raise ModelError(f"there is no code for a function '{function}' of robot '{model.name}': "
-                         'choose from ' + ', '.join(known))
-    declared = known[function]
+                         'choose from ' + ', '.join([*closing, *FUNCTIONS]))
     names = declared.inputs
     if model.loops is not None:
         if parameters:

@@ -106,9 +106,11 @@ def test_contiguous_tensors_of_64_bits_are_not_copied(monkeypatch):
     compute = batch.inverse_dynamics
 
     def recorded(model, *arrays):
-        passed.extend(arrays)
-        returned.append(compute(model, *arrays))
-        return returned[0]
+        found = compute(model, *arrays)
+        if len(arrays[0]):      # not asked for the shapes of results
+            passed.extend(arrays)
+            returned.append(found)
+        return found
     monkeypatch.setattr(differentiable.batch, 'inverse_dynamics', recorded, raising=False)
     x = tensors(model, 3)
     tau = rbd_torch.inverse_dynamics(model)(*x)

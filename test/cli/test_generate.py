@@ -39,7 +39,7 @@ def test_a_package_says_where_it_comes_from(tmp_path, capsys):
 
 
 @pytest.mark.parametrize('words, message', [
-    (['--functions', 'jacobian'], '--link belongs to jacobian, world_jacobian, jacobian_dot'),
+    (['--functions', 'jacobian'], '--link belongs to world_jacobian, jacobian, jacobian_dot'),
     (['--link', 'tool'], '--link belongs to'),
     (['--functions', 'hybrid_dynamics'], '--prescribed belongs to hybrid_dynamics'),
     (['--functions', 'hybrid_dynamics', '--prescribed', 'knee'], "no coordinate 'knee'"),

@@ -124,9 +124,9 @@ def test_the_files_are_the_robot(found):
     assert np.linalg.norm(got - expected) < ERROR * np.linalg.norm(expected)
     described = load_quietly(URDF)
     # The noise that the filter lets through, and hardly any doubt about the parameters.
-    deviation = rbd_ros.batch.torque_deviation(model, q, v, a, bandwidth=5.0)
+    deviation = rbd_ros.analysis.torque_deviation(model, q, v, a, bandwidth=5.0)
     assert np.all((deviation > 0.05 * NOISE) & (deviation < NOISE))
-    raw = rbd_ros.batch.torque_deviation(model, q, v, a)
+    raw = rbd_ros.analysis.torque_deviation(model, q, v, a)
     assert np.all(np.abs(raw / NOISE - 1.0) < 0.2)
     # Without noise, errors are those of the parameters.
     assert np.mean(np.abs(got - expected) < 1.645 * deviation) > 0.9

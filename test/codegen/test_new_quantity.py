@@ -17,6 +17,7 @@ import pytest
 import rbd_ros
 from rbd_ros import batch, casadi as in_casadi, Workspace
 from rbd_ros.codegen import FUNCTIONS, numpy_source, package_files, sympy_expressions, trace
+from rbd_ros.codegen.interpretation import interpreted_class
 from rbd_ros.coupled_workspaces import map_all
 from rbd_ros.kernels import newton_euler
 from rbd_ros.kernels.jit.compiled import helper, kernel, states_kernel
@@ -88,6 +89,8 @@ def declared():
     bases = Workspace.__bases__
     Workspace.__bases__ = PowerMethods, *bases
     map_all()
+    # Classes that run on symbols are made at the first trace, perhaps by an earlier test.
+    interpreted_class.cache_clear()
     yield plain(PowerMethods.power)
     Workspace.__bases__ = bases
     del QUANTITIES['power'], ClosedMethods.power

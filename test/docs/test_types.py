@@ -121,7 +121,7 @@ def test_stubs_have_the_names_of_the_package(path):
 
 def test_types_and_templates_are_packaged():
     installed, templates = Path(rbd_ros.__file__).parent, [*PACKAGE.glob('*/templates/*.in')]
-    assert len(templates) == 19
+    assert len(templates) > 15
     for path in [PACKAGE / 'py.typed', *STUBS, *templates]:
         assert (installed / path.relative_to(PACKAGE)).is_file(), 'package_data of setup.py'
 

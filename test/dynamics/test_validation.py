@@ -105,6 +105,8 @@ FUNCTIONS = [
     (analysis.jacobian_derivatives, {'q': X, 'link': LINK}),
     (analysis.jacobian_dot_derivatives, {'q': X, 'v': X, 'link': LINK}),
     (analysis.world_jacobian_dot, {'q': X, 'v': X, 'link': LINK}),
+    (analysis.jacobian_dot_v, {'q': X, 'v': X, 'link': LINK}),
+    (analysis.world_jacobian_dot_v, {'q': X, 'v': X, 'link': LINK}),
     (analysis.link_com_world_jacobian, {'q': X, 'link': LINK}),
     (analysis.link_com_jacobian, {'q': X, 'link': LINK}),
     (analysis.analytic_jacobian, {'q': X, 'link': LINK}),

@@ -169,7 +169,7 @@ def document(root: etree._Element) -> str:
 
 def _read(source: str | bytes | PathLike[str]) -> str | bytes:
     """Return a document given as text or by its path."""
-    return source if is_text(source) else read_file(source)    # type: ignore[arg-type, return-value]
+    return source if is_text(source) else read_file(source)    # type: ignore
 
 
 def with_angles(root: etree._Element) -> None:
