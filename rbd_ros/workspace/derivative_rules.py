@@ -3,7 +3,7 @@
 """
 Rules for derivatives of quantities that other quantities contain.
 
-A rule takes a robot and its state, and returns the derivatives (..., *shape, nv) of the result
+A rule takes a robot and its state, and returns the derivatives ``(..., *shape, nv)`` of the result
 along velocities and with respect to v and other arguments. The robot is a
 `rbd_ros.differentiable.Robot`: its ``run`` calls a quantity by name for arrays of NumPy or of JAX
 with leading axes, and ``xp`` is numpy or jax.numpy.

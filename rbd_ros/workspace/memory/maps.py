@@ -3,8 +3,8 @@
 """
 Maps of results of the tree to the coordinates of closed loops, v_tree = G(q) v.
 
-A `Map` is a formula. Evaluated for `Jet`s, it maps derivatives of the result, too: those by time,
-and those along coordinates, which need the same derivatives of G.
+A `Map` is a formula. Evaluated for objects of `Jet`, it maps derivatives of the result, too:
+those by time, and those along coordinates, which need the same derivatives of G.
 
 """
 
