@@ -25,7 +25,7 @@ from typing import Any
 
 from rbd_ros.codegen.casadi_code import casadi_expressions, casadi_function, import_casadi
 from rbd_ros.codegen.graph import Graph
-from rbd_ros.codegen.interpretation import interpreted
+from rbd_ros.codegen.symbols.interpretation import interpreted
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.differentiable import function_of_robots, names_of_functions
 from rbd_ros.kernels.tree.vectors import quaternion_rotation

@@ -5,7 +5,7 @@
 import math
 
 import numpy as np
-from rbd_ros.codegen.interpretation import maximum
+from rbd_ros.codegen.symbols.interpretation import maximum
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.loops.arrays import LONGEST_STEP, STEP
 from rbd_ros.kernels.tree.vectors import quaternion_rotation

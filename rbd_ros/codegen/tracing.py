@@ -10,7 +10,7 @@ from rbd_ros.codegen.closed_loops import CLOSING
 from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph, Tape
 from rbd_ros.codegen.parameters import parameter_arrays
-from rbd_ros.codegen.symbolic_workspaces import results_of, symbolic_workspace
+from rbd_ros.codegen.symbols.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model

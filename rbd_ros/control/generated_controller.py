@@ -16,12 +16,12 @@ from rbd_ros.codegen import package_texts as texts
 from rbd_ros.codegen.c import Style, wrapped
 from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph, Tape
-from rbd_ros.codegen.interpretation import interpreted
 from rbd_ros.codegen.package import (
     header, identifier, joint_rows, Package, rounded, SEED, source, source_list, STATES,
     TOLERANCES)
 from rbd_ros.codegen.package_texts import filled
-from rbd_ros.codegen.symbolic_workspaces import results_of, symbolic_workspace
+from rbd_ros.codegen.symbols.interpretation import interpreted
+from rbd_ros.codegen.symbols.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import ModelError

@@ -17,7 +17,7 @@ import pytest
 import rbd_ros
 from rbd_ros import batch, casadi as in_casadi, Workspace
 from rbd_ros.codegen import FUNCTIONS, numpy_source, package_files, sympy_expressions, trace
-from rbd_ros.codegen.interpretation import interpreted_class
+from rbd_ros.codegen.symbols.interpretation import interpreted_class
 from rbd_ros.coupled_workspaces import map_all
 from rbd_ros.kernels import newton_euler
 from rbd_ros.kernels.jit.compiled import helper, kernel, states_kernel

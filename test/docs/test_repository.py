@@ -3,6 +3,7 @@
 """Package metadata is correct: dependencies, versions, targets, licences."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 import re
 import runpy
@@ -233,3 +234,8 @@ def test_continuous_integration_and_hooks_run_what_is_there():
                                      re.MULTILINE))
     hooks = yaml.safe_load((ROOT / '.pre-commit-config.yaml').read_text())['repos'][0]['hooks']
     assert all(hook['entry'].startswith('.venv/bin/') for hook in hooks)
+
+
+def test_no_folder_of_the_package_has_more_than_16_files_side_by_side():
+    folders = Counter(path.parent for path in (ROOT / 'rbd_ros').rglob('*.py'))
+    assert len(folders) > 30 and max(folders.values()) <= 16, folders.most_common(1)

@@ -19,7 +19,7 @@ from rbd_ros.codegen.machine_code.compiler import (
     code_directory, Compiler, extension, find_compiler, loaded)
 from rbd_ros.codegen.package import header, own_options, Package, source
 from rbd_ros.codegen.package_texts import filled
-from rbd_ros.codegen.symbolic_workspaces import symbolic_workspace
+from rbd_ros.codegen.symbols.symbolic_workspaces import symbolic_workspace
 from rbd_ros.codegen.tracing import trace_with_margins
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.jit.kernel_cache import Directory
