@@ -77,6 +77,14 @@ def test_fault_17_joint_states_of_either_reliability_are_received(harness, state
     keep_sending(node, state, lambda: node.heard['~/dynamics'])
 
 
+def test_fault_17_best_effort_states_are_received_whatever_a_parameter_asks(harness, state):
+    node = harness(**{'qos_overrides./joint_states.subscription.reliability': 'reliable'})
+    node.peer.destroy_publisher(node._send)
+    node._send = node.peer.create_publisher(JointState, 'joint_states', QoSProfile(
+        depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
+    keep_sending(node, state, lambda: node.heard['~/dynamics'])
+
+
 def test_fault_17_mismatched_publishers_and_subscribers_are_reported(harness, state, capfd):
     node = harness(state_timeout=60.0)
     node.answer(*state)
