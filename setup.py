@@ -189,6 +189,9 @@ setup(
             'viewer = rbd_ros.ros.runtime.entry_points:viewer',
             'controller_guard = rbd_ros.ros.launch.controller_guard:main',
         ],
+        'ros2cli.command': [
+            'rbd = rbd_ros.ros.ros2_command:RbdCommand',
+        ],
     },
     zip_safe=True,
 )
