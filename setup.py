@@ -187,6 +187,7 @@ setup(
             'torque_controller = rbd_ros.ros.runtime.entry_points:torque_controller',
             'mujoco_robot = rbd_ros.ros.runtime.entry_points:mujoco_robot',
             'viewer = rbd_ros.ros.runtime.entry_points:viewer',
+            'foxglove_layout = rbd_ros.ros.runtime.foxglove_layout:main',
             'controller_guard = rbd_ros.ros.launch.controller_guard:main',
         ],
         'ros2cli.command': [

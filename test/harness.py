@@ -34,6 +34,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # The public topics of the dynamics node.
 TOPICS = {
     '~/effort_commands': Float64MultiArray,
+    '~/commanded_efforts': JointState,
     '~/gravity_torques': JointState,
     '~/coriolis_torques': JointState,
     '~/mass_matrix': MatrixStamped,

@@ -197,7 +197,8 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         path = existing_file('rviz_config_file', config) if config else configuration(
             folder, values['frame_prefix'], has_shapes=not mjcf)
         processes.append(Process(
-            'rviz2', 'rviz2', None, (common,), (*renamed('markers'), *shown),
+            'rviz2', 'rviz2', None, (common,),
+            (*renamed('markers', 'gravity_torques', 'external_torques'), *shown),
             ('-d', str(path), *frame), required=False))
     if truth(values, 'view'):
         processes.append(Process(
