@@ -68,8 +68,10 @@ test-long: $(STAMPS)/kernels $(ALL_TESTS) ## longer forms of the tests; PYTEST_A
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'
 	$(PYTHON) tools/matrix.py $(MATRIX_ARGS)
 
-lint: $(STAMPS)/package $(ALL_TESTS) ## ruff, import-linter, mypy, hadolint, and ament's flake8 and pep257
+lint: $(STAMPS)/package $(ALL_TESTS) ## ruff, licence lines, XML, import-linter, mypy, hadolint, and ament's flake8 and pep257
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select CPY001 .
+	$(BIN)/check-xml package.xml rbd_msgs/package.xml config/sros2/*.xml urdf/*.urdf
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples doc tools setup.py

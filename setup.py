@@ -163,6 +163,7 @@ setup(
             'flake8-quotes',
             'pydocstyle',
             'ruff',                  # the linter
+            'pre-commit-hooks',      # check-xml: there is no xmllint on PyPI
             'import-linter',         # imports between folders go down only
             'mypy',                  # types, of the package and in programs of its users
             'xacro',                 # launch files take xacro files

@@ -60,7 +60,8 @@ def values_of(model, seed):
               'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_dot': (nv, nv),
               'C_dot': (nv, nv), 'g_dot': (nv,), 'Lambda': (6, 6), 'J': (6, nv), 'commands': (2,),
               'torque_deviation': (nv,), 'external_torques': (nv,), 'thresholds': (nv,),
-              'commanded': (2,), 'holding': (nv,), 'positions': (nv,), 'velocities': (nv,), **PARTS}
+              'commanded': (2,), 'holding': (nv,), 'positions': (nv,), 'velocities': (nv,),
+              **PARTS}
     return {name: rng.normal(size=shape) for name, shape in shapes.items()} | {
         'contact': seed % 2 == 1, 'command_joints': (f'{seed}a', 'b')}
 
