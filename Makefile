@@ -179,7 +179,7 @@ dist: $(STAMPS)/package $(STAMPS)/dist ## sdist and wheel of rbd_ros, in dist; c
 	$(BIN)/python tools/wheel.py
 
 # ROS wants packages side by side. What serves this repository alone is left out.
-LEFT_OUT := rbd_msgs .* Makefile docker requirements-ros-*.txt test/docs
+LEFT_OUT := rbd_msgs .* Makefile pixi.toml docker requirements-ros-*.txt test/docs
 release-tree: ## both packages side by side, as last committed, for a release; OUT=folder
 	@test -n "$(OUT)" || { echo "Where to?  make release-tree OUT=folder"; exit 1; }
 	@test ! -e "$(OUT)" || { echo "$(OUT) exists already"; exit 1; }

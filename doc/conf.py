@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of Sphinx for the documentation; `make docs` builds it into build/docs."""
+"""Settings of Sphinx; `make docs` and docs.ros.org (rosdoc2.yaml) build the documentation."""
 
 from importlib import import_module
 from pathlib import Path
@@ -12,13 +12,14 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 generate = import_module('generate')
 
-_package = ElementTree.parse(HERE.parent / 'package.xml').getroot()
+_package = ElementTree.parse(generate.ROOT / 'package.xml').getroot()
 project = _package.findtext('name')
 release = version = _package.findtext('version')
 author = 'The rbd_ros authors'
 project_copyright = f'2026 {author}'
 
-extensions = ['myst_parser', 'numpydoc', 'sphinx.ext.autodoc', 'sphinx.ext.viewcode']
+# Those that docs.ros.org has.
+extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.napoleon', 'sphinx.ext.viewcode']
 exclude_patterns = ['*.py']
 source_suffix = {'.md': 'markdown', '.rst': 'restructuredtext'}
 
@@ -34,9 +35,10 @@ add_module_names = False
 autodoc_member_order = 'bysource'
 # Docstrings describe each argument; type hints in the signature would repeat them.
 autodoc_typehints = 'none'
-# The sections of a docstring list the attributes; numpydoc must not list them again.
-numpydoc_show_class_members = False
-numpydoc_attributes_as_param_list = True
+# Docstrings are in the style of numpydoc; their sections list the attributes.
+napoleon_google_docstring = False
+napoleon_use_ivar = False
+napoleon_use_rtype = False
 
 html_theme = 'alabaster'
 html_theme_options = {
@@ -53,6 +55,6 @@ generate.main()
 
 
 def setup(app):
-    """Connect the preparation of docstrings, which runs before numpydoc."""
+    """Connect the preparation of docstrings, which runs before napoleon."""
     app.connect('autodoc-process-docstring', generate.mark_literal_blocks, priority=100)
     app.connect('autodoc-skip-member', generate.skip_fields)

@@ -21,8 +21,10 @@ import shutil
 import rbd_ros
 
 HERE = Path(__file__).parent
-ROOT, GENERATED = HERE.parent, HERE / 'generated'
-PACKAGE = ROOT / 'rbd_ros'
+GENERATED = HERE / 'generated'
+# docs.ros.org builds a copy of this folder.
+PACKAGE = Path(rbd_ros.__file__).parent
+ROOT = PACKAGE.parent
 
 # Pages of the reference, in this order. All other modules of rbd_ros/ follow as internal.
 PAGES = {
@@ -100,7 +102,7 @@ def examples_page():
         title, _, idea = ' '.join(summary.split()).partition(': ')
         lines += [f'## {int(path.name[:2])}. {title}', '',
                   f'{idea[:1].upper()}{idea[1:]} {" ".join(rest.split())}'.replace('``', '`'), '',
-                  f'```{{literalinclude}} ../../examples/{path.name}',
+                  f'```{{literalinclude}} {os.path.relpath(path, GENERATED)}',
                   f':lines: {first.end_lineno + 2}-', f':caption: examples/{path.name}', '```', '']
     return '\n'.join(lines)
 
@@ -174,7 +176,7 @@ def _write_page(name, title, members):
 # -- Docstrings. ---------------------------------------------------------------------------------
 
 def mark_literal_blocks(app, what, name, thing, options, lines):
-    """Mark indented text before the first numpydoc section of a docstring as literal."""
+    """Mark indented text before the first section of a docstring as literal."""
     result, sections = [], False
     for k, line in enumerate(lines):
         sections = sections or (k + 1 < len(lines) and re.fullmatch('-{3,}', lines[k + 1].strip()))
