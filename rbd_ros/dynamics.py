@@ -68,7 +68,7 @@ HYBRID = States(
 TERMS = States(
     batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
     DynamicsTerms._make,
-    closed=Closed('closed_terms_states', lambda w: (*w._table, *w._buffers.terms)))
+    closed=Closed('closed_terms_states', lambda w: (*w._table, w._tree_terms)))
 
 
 class DynamicsMethods(RobotArrays):

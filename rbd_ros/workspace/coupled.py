@@ -24,6 +24,14 @@ from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.variation import Variation
 
 
+def differentiation(w: Any) -> tuple[Any, ...]:
+    """Return the arguments of ``_hybrid_derivatives`` before q, and for forward dynamics the mask
+    and what is found."""
+    rows, _, _, path = w._kept(scratch.derivatives_and_factor)
+    return ((*w._solver, *w._tree_derivatives, rows, path), w._kept(scratch.none_prescribed),
+            w._kept(scratch.unknowns))
+
+
 class CoupledMethods(RobotArrays):
     """The methods of `rbd_ros.Workspace` that solve M a + b = tau for coupled coordinates."""
 
@@ -31,6 +39,7 @@ class CoupledMethods(RobotArrays):
     # Kernels whose first arguments are the ``_solver``: the robot, its equations and buffers.
     _hybrid: Callable[..., bool] = staticmethod(coupled_hybrid_dynamics)
     _hybrid_derivatives: Callable[..., bool] = staticmethod(coupled_hybrid_derivatives)
+    _tree_derivatives: tuple[np.ndarray, ...] = ()      # a buffer of the latter, with loops
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
@@ -67,9 +76,8 @@ class CoupledMethods(RobotArrays):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics_derivatives(q, v, tau)
-        return self._differentiate_unknowns(
-            q, v, self._zeros, tau, self._kept(scratch.none_prescribed),
-            *self._kept(scratch.unknowns))
+        arrays, none, found = self._kept(differentiation)
+        return self._differentiate(arrays, q, v, self._zeros, tau, none, found)
 
     def hybrid_dynamics_derivatives(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
@@ -79,19 +87,15 @@ class CoupledMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
-        return self._differentiate_unknowns(q, v, a, tau, self._mask(prescribed), *found), *found
+        return self._differentiate(self._kept(differentiation)[0], q, v, a, tau,
+                                   self._mask(prescribed), found), *found
 
-    def _buffers_of_derivatives(self) -> tuple[np.ndarray, ...]:
-        rows, _, _, path = self._kept(scratch.derivatives_and_factor)
-        return rows, path
-
-    def _differentiate_unknowns(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-                                prescribed: np.ndarray, all_a: np.ndarray,
-                                all_tau: np.ndarray) -> Derivatives:
-        """Do `hybrid_dynamics_derivatives`; write accelerations and torques to the last two."""
+    def _differentiate(self, arrays: tuple[Any, ...], q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                       tau: ArrayLike, prescribed: np.ndarray,
+                       found: tuple[np.ndarray, np.ndarray]) -> Derivatives:
+        """Do `hybrid_dynamics_derivatives`; write accelerations and torques to ``found``."""
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
-        if not self._hybrid_derivatives(*self._solver, *self._buffers_of_derivatives(), q, v, a,
-                                        tau, prescribed, all_a, all_tau, X, lanes):
+        if not self._hybrid_derivatives(*arrays, q, v, a, tau, prescribed, *found, X, lanes):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return derivatives
 

@@ -96,19 +96,25 @@ def tree_torques(robot, screws, p, a, with_inertias):
     Needs poses, V_, and A_ without a; if ``with_inertias``, G_ of composite bodies is written.
 
     """
-    x, total = p.found[TORQUES], 0.0
     write_forces(robot, screws, a, with_inertias)
     accumulate_to_root(robot, G_ if with_inertias else F_, F_ + 6)
+    return math.isfinite(project_forces(robot, screws, p, a, F_))
+
+
+@helper
+def project_forces(robot, screws, p, a, F):
+    """Write the torques of the forces F on composite bodies and of rotors; return their sum."""
+    x, total = p.found[TORQUES], 0.0
     for k in range(len(p.order)):
         x[k] = 0.0
     for i in range(1, count(robot)):
         b = slot(i)
         k = coordinate(robot, screws, i)
-        torque = (dot6(load6(robot, b, S_), load6(robot, b, F_))
+        torque = (dot6(load6(robot, b, S_), load6(robot, b, F))
                   + constant(robot, b, ARMATURE) * a[k])
         x[k] += torque
         total += torque
-    return math.isfinite(total)
+    return total
 
 
 @kernel

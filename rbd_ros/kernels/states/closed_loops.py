@@ -53,24 +53,23 @@ def closed_terms_states(robot, screws, loops, tree_terms, Q, V, Terms):
 
 
 @states_kernel
-def closed_inverse_derivatives_states(robot, screws, loops, D, of_G, Q, V, A, Derivatives):
+def closed_inverse_derivatives_states(robot, screws, loops, D, Q, V, A, Derivatives):
     """Write the derivatives of the torques of every state."""
     for k in range(len(Q)):
-        if not closed_inverse_dynamics_derivatives(robot, screws, loops, Q[k], V[k], A[k], D, of_G,
+        if not closed_inverse_dynamics_derivatives(robot, screws, loops, Q[k], V[k], A[k], D,
                                                    Derivatives[k]):
             return k
     return DONE
 
 
 @states_kernel
-def closed_forward_derivatives_states(robot, screws, loops, table, L, L_lanes, D, of_G,
-                                      derivatives, path, none, zero, a, tau, X, X_lanes, Q, V, Tau,
-                                      Solved):
+def closed_forward_derivatives_states(robot, screws, loops, table, L, L_lanes, D, derivatives,
+                                      path, none, zero, a, tau, X, X_lanes, Q, V, Tau, Solved):
     """Write the derivatives of the accelerations of every state; ``none`` is prescribed."""
     for k in range(len(Q)):
         if not closed_hybrid_derivatives(
-                robot, screws, loops, table, L, L_lanes, D, of_G, derivatives, path, Q[k], V[k],
-                zero, Tau[k], none, a, tau, X, X_lanes):
+                robot, screws, loops, table, L, L_lanes, D, derivatives, path, Q[k], V[k], zero,
+                Tau[k], none, a, tau, X, X_lanes):
             return k
         for i in range(Solved.shape[1]):
             for j in range(Solved.shape[2]):
