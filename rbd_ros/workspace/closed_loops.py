@@ -36,7 +36,9 @@ VECTORS = ('q', 'v', 'a', 'v_r', 'a_r')    # arguments mapped to the tree's coor
 class ClosedMethods(JointMotion):
     """The methods of `rbd_ros.Workspace` for closed loops; each runs that of the open ``tree``."""
 
+    _forward = staticmethod(dynamics.closed_forward_dynamics)
     _hybrid = staticmethod(dynamics.closed_hybrid_dynamics)
+    _forward_derivatives = staticmethod(loop_derivatives.closed_forward_derivatives)
     _hybrid_derivatives = staticmethod(loop_derivatives.closed_hybrid_derivatives)
 
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
@@ -51,9 +53,8 @@ class ClosedMethods(JointMotion):
 
     def _derivative_arrays(self) -> tuple[np.ndarray, ...]:
         """Return the buffers of `closed_forward_derivatives_states`."""
-        arrays, none, found = self._kept(differentiation)
         X, lanes, _ = self._kept(scratch.unknown_derivatives)
-        return *arrays, none, self._zeros, *found, X, lanes
+        return *self._kept(differentiation), self._a, X, lanes
 
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any],
@@ -111,16 +112,6 @@ class ClosedMethods(JointMotion):
     def inverse_dynamics_packed(self, motion: ArrayLike) -> np.ndarray:
         q, v, a = split_motion(self.model, motion)
         return self.inverse_dynamics(q, v, a)
-
-    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                         external_wrenches: Wrenches | None = None) -> np.ndarray:
-        if external_wrenches is not None:
-            with self._wrenches(external_wrenches):
-                return self.forward_dynamics(q, v, tau)
-        if not dynamics.closed_forward_dynamics(*self._solver, q, v, tau):
-            self._explain_accelerations(q, v, self._zeros, tau,
-                                        self._kept(scratch.none_prescribed))
-        return self._a
 
     def _explain_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                tau: ArrayLike, prescribed: ArrayLike) -> NoReturn:

@@ -34,7 +34,8 @@ from rbd_ros.kernels.loops.changes import (
 from rbd_ros.kernels.loops.closed_loops import (
     dependent_of, DISTANCE, find_motion, frame, involved_of, parts, POINT, point_velocity,
     solve_forces, turned, unit, WELD, write_acceleration, ZERO6)
-from rbd_ros.kernels.loops.dynamics import map_columns, project_forces, solve_given
+from rbd_ros.kernels.loops.dynamics import (
+    map_rows, project_forces, solve_forward, solve_given)
 from rbd_ros.kernels.tree.coordinates import coordinate
 from rbd_ros.kernels.tree.layout import BLOCK, block_end, end, load6, parent, slot, store6
 from rbd_ros.kernels.tree.traversal import A_, joint_motion_at, S_, SDOT_, V_, write_motions
@@ -231,28 +232,24 @@ def write_map_changes(robot, screws, p, derivatives):
 
 # -- Derivatives. -------------------------------------------------------------------------------
 @helper
-def add_changes_of_motion(p, D):
-    """Add to the derivatives those by V and A times the changes of these."""
-    n = len(p.order)
-    for i in range(n):
-        for block in range(len(p.blocks)):
-            for e in involved_of(p, block):
-                j = p.involved[e, 1]
-                x, y = D[i, j], D[i, n + j]
-                for k in dependent_of(p, block):
-                    d, of_V = p.order[k], p.of_V[k, e]
-                    x += of_V * D[i, n + d] + p.of_A[k, e] * D[i, 2 * n + d]
-                    y += (p.rate[k, e] + of_V) * D[i, 2 * n + d]
-                D[i, j], D[i, n + j] = x, y
-
-
-@helper
-def add_rows(p, D, row, factor, derivatives, i):
-    """Add a multiple of a row of D, in the columns of independent velocities, to row i."""
+def add_row(p, D, row, derivatives, i):
+    """Add to a row of the derivatives D_k of torques: by q, V and A of the tree, in a row of D."""
     n, nv = len(p.order), len(p.own)
     for part in range(3):
         for j in range(nv):
-            derivatives[i, part * nv + j] += factor * D[row, part * n + p.own[j]]
+            derivatives[i, part * nv + j] += D[row, part * n + p.own[j]]
+    for block in range(len(p.blocks)):
+        for e in involved_of(p, block):
+            j, by_q, by_v, by_a = p.involved[e, 0], 0.0, 0.0, 0.0
+            for k in dependent_of(p, block):
+                d, of_V = p.order[k], p.of_V[k, e]
+                g, x, y, z = p.found[G + j, d], D[row, d], D[row, n + d], D[row, 2 * n + d]
+                by_q += g * x + of_V * y + p.of_A[k, e] * z
+                by_v += g * y + (p.rate[k, e] + of_V) * z
+                by_a += g * z
+            derivatives[i, j] += by_q
+            derivatives[i, nv + j] += by_v
+            derivatives[i, 2 * nv + j] += by_a
 
 
 @helper
@@ -263,7 +260,7 @@ def write_torque_derivatives(robot, screws, p, D, derivatives):
     Needs the results of `find_motion`, and A. D is a buffer for the derivatives of the tree.
 
     """
-    n, a = len(p.order), p.found[A]
+    a = p.found[A]
     # Entries that the map has written are not zero any more.
     D[:] = 0.0
     derivatives[:] = 0.0
@@ -274,16 +271,9 @@ def write_torque_derivatives(robot, screws, p, D, derivatives):
     total = derivatives_of_motion(robot, screws, D)
     total += project_forces(robot, screws, p, a, F_)
     total += write_map_changes(robot, screws, p, derivatives)
-    add_changes_of_motion(p, D)
-    for part in range(3):
-        map_columns(D, part * n, n, p)
+    map_rows(D, 0, 3 * len(p.order), p)
     for i in range(len(p.own)):
-        add_rows(p, D, p.own[i], 1.0, derivatives, i)
-    for block in range(len(p.blocks)):
-        for e in involved_of(p, block):
-            i = p.involved[e, 0]
-            for k in dependent_of(p, block):
-                add_rows(p, D, p.order[k], p.found[G + i, p.order[k]], derivatives, i)
+        add_row(p, D, p.own[i], derivatives, i)
     return math.isfinite(total)
 
 
@@ -296,11 +286,21 @@ def closed_inverse_dynamics_derivatives(robot, screws, loops, q, v, a, D, deriva
 
 
 @kernel
+def closed_forward_derivatives(robot, screws, loops, table, L, L_lanes, D, derivatives, path, q, v,
+                               a, tau, X, X_lanes):
+    """Do `closed_forward_dynamics`, and write the derivatives of the accelerations to X."""
+    p = parts(loops)
+    return (solve_forward(robot, screws, p, (table, L, L_lanes), q, v, a, tau)
+            and write_acceleration(p, a)
+            and write_torque_derivatives(robot, screws, p, D, derivatives)
+            and hybrid_dynamics_derivatives(table, derivatives, L, L_lanes, path, X, X_lanes))
+
+
+@kernel
 def closed_hybrid_derivatives(robot, screws, loops, table, L, L_lanes, D, derivatives, path, q, v,
                               a, tau, prescribed, all_a, all_tau, X, X_lanes):
     """Do `closed_hybrid_dynamics`, and write the derivatives of the unknowns to X."""
     p = parts(loops)
-    # A_ is without a still.
     fine = (solve_given(robot, screws, p, (table, L, L_lanes), q, v, a, tau, prescribed, all_a,
                         all_tau)
             and write_acceleration(p, all_a)

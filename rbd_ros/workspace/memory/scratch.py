@@ -32,7 +32,6 @@ def several(*shapes: Shape) -> Callable[[WorkspaceBase], Any]:
     return lambda w: tuple([np.zeros(shape(w._nv)) for shape in shapes])
 
 
-unknowns = several(lambda n: (n,), lambda n: (n,))      # accelerations and torques
 none_prescribed = zeros(lambda n: (n,), bool)   # the mask for which no acceleration is given
 matrix_rates = zeros(lambda n: (2 * n + 1, n))  # C, and the rates of C and g
 com_rows = several(lambda n: (3, n), lambda n: (3,))    # Jacobian of the centre of mass, and that
