@@ -28,7 +28,7 @@ from rbd_ros.kernels.derivatives.newton_euler_derivatives import (
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import only_screws
 from rbd_ros.kernels.loops.arrays import (
-    A, BLOCK_OF, BODY_A, BODY_B, FIRST, G, KIND, STEP, TORQUES)
+    A, BLOCK_OF, BODY_A, BODY_B, FIRST, G, KIND, LIMIT, STEP, TORQUES)
 from rbd_ros.kernels.loops.changes import (
     carry, CHANGES_END, clear_carriers, D_, member, solve_change, U_, W_, X_, Y_)
 from rbd_ros.kernels.loops.closed_loops import (
@@ -52,8 +52,8 @@ FORCES, WRENCHES = 1, 2
 
 # -- Changes of V and A. ------------------------------------------------------------------------
 @helper
-def write_direction(robot, screws, p, block, u):
-    """Write U at u, the sum X of S'_j u_j, and the sum Y of dS_j/dt u_j."""
+def write_direction(robot, screws, p, block, u, symmetric):
+    """Write U at u, the sum X of S'_j u_j, and unless ``symmetric`` the sum Y of dS_j/dt u_j."""
     for row in range(len(p.members)):
         i = member(p, row, block)
         if i > 0:
@@ -61,7 +61,7 @@ def write_direction(robot, screws, p, block, u):
             first = load6(robot, b, FIRST_)
             carry(robot, b, U_, joint_motion_at(robot, screws, i, u))
             carry(robot, b, X_, scale6(x, first))
-            if not only_screws(screws):
+            if not symmetric:
                 carry(robot, b, Y_, scale6(x, sub6(load6(robot, b, RATE_), first)))
 
 
@@ -97,8 +97,10 @@ def write_motion_changes(robot, screws, p, block, c):
     """Write U for column c of G, and the dependent rows of D_c V, D_c A and column c of dG/dt."""
     found, order = p.found, p.order
     u = found[G + p.involved[c, 0]]
-    write_direction(robot, screws, p, block, u)
-    if not only_screws(screws):
+    # Then D_c V and column c of dG/dt are the same second derivatives of dependent coordinates.
+    symmetric = only_screws(screws) and p.table[0, LIMIT] == math.inf
+    write_direction(robot, screws, p, block, u, symmetric)
+    if not symmetric:
         solve_change(robot, p, block, False, V_, U_, Y_)
         for k in dependent_of(p, block):
             p.rate[k, c] = found[STEP, order[k]]
@@ -106,7 +108,7 @@ def write_motion_changes(robot, screws, p, block, c):
     solve_change(robot, p, block, False, U_, V_, W_)
     for k in dependent_of(p, block):
         p.of_V[k, c] = found[STEP, order[k]]
-        if only_screws(screws):     # both are second derivatives of the dependent coordinates
+        if symmetric:
             p.rate[k, c] = p.of_V[k, c]
     write_sums(robot, screws, p, block, u, found[STEP])
     write_ends(robot, p, block, True)
