@@ -16,8 +16,8 @@ class JointArcs:
     def __init__(self, model: Model) -> None:
         shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
                  if joint.name in model.velocity_names]
-        self.columns = np.array([model.velocity_names.index(joint.name) for _, joint in shown],
-                                 int)
+        self.columns = np.array(
+            [model.velocity_names.index(joint.name) for _, joint in shown], int)
         self.links = np.array([k for k, _ in shown], int)
         self._axes = np.array([joint.axis for _, joint in shown]).reshape(-1, 3)
         self._angular = model.angular[self.columns]

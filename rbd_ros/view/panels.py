@@ -62,7 +62,8 @@ class Panels:
 
     def _add_plot(self, gui: GuiApi) -> None:
         band, limit = {'stroke': RESIDUAL, 'dash': [2, 3]}, {'stroke': LIMIT, 'dash': [6, 4]}
-        series: list[Any] = [{'label': 's'}, {'label': self._effort, 'stroke': MEASURED, 'width': 3},
+        series: list[Any] = [{'label': 's'},
+                             {'label': self._effort, 'stroke': MEASURED, 'width': 3},
                              {'label': 'model', 'stroke': MODEL},
                              {'label': 'residual', 'stroke': RESIDUAL},
                              {'label': 'its 90 %', **band}, {'label': '-90 %', **band},
@@ -85,7 +86,7 @@ class Panels:
         self._scene.set_visible(layer, event.target.value)
 
     def remember(self, time: float, state: State) -> None:
-        """Keep a state at a time, s, unless the page pauses; an earlier time starts a new run."""
+        """Keep a state at a time, s, unless paused; an earlier time starts a new run."""
         if self._past and time < self._past[-1][0]:
             self._past.clear()
         if not self._past or (time >= self._past[-1][0] + POINT and not self._pause.value):
@@ -94,7 +95,7 @@ class Panels:
                 self._past.popleft()
 
     def chosen(self, state: State) -> State:
-        """Return the state to show: a new one, or one of the last minute if the page looks back."""
+        """Return the state to show: the new one, or one of the past if the page looks back."""
         if not self._past or not (self._pause.value or self._back.value > 0.0):
             return state
         return self._past[self._index()][1]
@@ -154,7 +155,8 @@ class Panels:
 def age_line(age: float, paused: bool, back: float) -> str:
     """Return how old the shown state is, in HTML; empty: it is that of sliders."""
     if paused or back > 0.0:
-        return f'<div class="rbd">{back:.2f} s before the {"pause" if paused else "newest state"}</div>'
+        since = 'pause' if paused else 'newest state'
+        return f'<div class="rbd">{back:.2f} s before the {since}</div>'
     if isnan(age):
         return ''
     text = f'state of {1e3 * age:.0f} ms ago' if age < 1.0 else f'state of {age:.1f} s ago'

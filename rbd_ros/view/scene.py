@@ -30,6 +30,7 @@ ROBOT = 'robot'
 # Layers that are visible at first, and up to how many joints names are.
 SHOWN = (ROBOT, COM, GRAVITY, EXTERNAL_TORQUES, WRENCHES, PATH, NAMES)
 MOST_NAMES = 12
+NOWHERE = np.zeros((0, 3))      # a path of no length
 # Radii of the arcs around one axis, as shares of the first.
 RADII = {GRAVITY: 1.0, CORIOLIS: 0.8, EXTERNAL_TORQUES: 1.2}
 # Sizes as shares of the robot's extent, and its smallest value, m.
@@ -110,7 +111,7 @@ class RobotScene:
     def set_visible(self, layer: str, visible: bool) -> None:
         self._layers[layer].visible = visible
 
-    def update(self, state: State, path: np.ndarray = np.zeros((0, 3))) -> None:
+    def update(self, state: State, path: np.ndarray = NOWHERE) -> None:
         """Move everything to a state; `path` (n, 3), m, is where the chosen link has been."""
         poses = forward_kinematics(self._model, state.q)
         if state.base is not None:
@@ -118,7 +119,7 @@ class RobotScene:
                 frame.position = state.base[:3, 3]
                 frame.wxyz = _quaternions(state.base[None, :3, :3])[0]
         _place(self._path, np.stack((path[:-1], path[1:]), axis=1)
-               if self._layers[PATH].visible else np.zeros((0, 2, 3)))
+               if self._layers[PATH].visible else NOWHERE)
         for label, place in zip(self._names.values(), poses[self._arcs.links, :3, 3]):
             label.position = place
         for shape, position, quaternion in zip(
@@ -137,8 +138,9 @@ class RobotScene:
         """Write the effort of each joint beside its name."""
         for k, label in self._names.items():
             unit = 'N m' if self._model.angular[k] else 'N'
-            effort = f'{round(float(state.effort[k]), 1) + 0.0} {unit}' if isfinite(state.effort[k]) else UNKNOWN
-            label.text = f'{self._model.velocity_names[k]}  {effort}'
+            effort = float(state.effort[k])
+            label.text = f'{self._model.velocity_names[k]}  ' + (
+                f'{round(effort, 1) + 0.0} {unit}' if isfinite(effort) else UNKNOWN)
 
     def _move_inertias(self, poses: np.ndarray) -> None:
         at = poses[self._heavy]

@@ -61,8 +61,7 @@ def test_the_plot_shows_measured_and_explained_efforts_and_their_difference(ur10
 
 
 def test_torques_of_the_observer_are_the_residual(ur10):
-    viewer, oracle = ur10
-    state = states(oracle.model, 1)[0]
+    state = states(ur10[1].model, 1)[0]
     external = np.arange(6.0)
     found = replace(state, effort=np.full(6, 5.0), external=external)
     np.testing.assert_array_equal(found.effort - found.model, -external)
@@ -107,7 +106,7 @@ def test_a_minute_is_kept(ur10):
 
 def test_the_path_is_where_the_chosen_link_was_in_the_last_seconds(ur10):
     viewer, oracle = ur10
-    model, seen = oracle.model, states(oracle.model, 5)
+    seen = states(oracle.model, 5)
     viewer.scene.link = 'tool0'
     base = np.eye(4)
     base[:3, 3] = 1.0, 2.0, 3.0

@@ -102,7 +102,8 @@ class ViewedRobot:
                 return None
             self._q = closed
         # The page keeps states; this one goes on changing.
-        state = replace(computed_state(self._model, self._q.copy(), self._v.copy(), {}, self._base),
+        q, v = self._q.copy(), self._v.copy()
+        state = replace(computed_state(self._model, q, v, {}, self._base),
                         effort=_known(self._effort), external=np.full(self._model.nv, np.nan),
                         age=monotonic() - self._came)
         if not self._moves:
