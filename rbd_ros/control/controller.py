@@ -209,6 +209,8 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
     """
     # Imported lazily: SciPy is slow to import.
     from scipy.linalg.lapack import dsygvd
+    if not len(stiffness):
+        return np.zeros((0, 0))     # LAPACK refuses an empty matrix
     # K modes = inertia modes diag(squares), and modes^T inertia modes = 1
     squares, modes, failed = dsygvd(np.diag(stiffness), inertia)
     if failed:
