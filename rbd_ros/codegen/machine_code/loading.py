@@ -14,14 +14,14 @@ from rbd_ros.codegen.c import Style
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph, Tape
 from rbd_ros.codegen.machine_code.calls import (
-    BALANCED, LoadedFunction, outputs_of, Report, Runner)
-from rbd_ros.codegen.machine_code.compiler import (
-    code_directory, Compiler, extension, find_compiler, loaded)
+    BALANCED, LoadedFunction, outputs_of, Report, runner)
 from rbd_ros.codegen.package import header, own_options, Package, source
 from rbd_ros.codegen.package_texts import filled
 from rbd_ros.codegen.symbols.symbolic_workspaces import symbolic_workspace
 from rbd_ros.codegen.tracing import trace_with_margins
-from rbd_ros.errors import ModelError
+from rbd_ros.errors import ModelError, RbdError
+from rbd_ros.kernels.jit.c_compiler import (
+    abi, code_directory, Compiler, find_compiler, headers, loaded, MODULE, open_module)
 from rbd_ros.kernels.jit.kernel_cache import Directory
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.changes.modifications import with_gravity
@@ -118,7 +118,7 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
     for name, code in pending.items():
         made[name].set_code(code.result(), caller.result())
         if balance is not None and balance_code is not None:
-            made[name].balance = Runner(balance_code.result()[0], balance, made[name].dtype)
+            made[name].balance = runner(balance_code.result()[0], balance, made[name].dtype)
     return Loaded(model, {name: one.for_users() for name, one in made.items()},
                   {name: one.report() for name, one in made.items()})
 
@@ -155,6 +155,11 @@ def balance_of_wrenches(model: Model) -> Graph:
 def compile_graph(model: Model, style: Style, graph: Graph, compiler: Compiler,
                   directory: Directory) -> tuple[ctypes.CDLL, float]:
     """Return the machine code of a function, and the time to compile it, s."""
+    return loaded(compiler, sources_of(model, style, graph), directory)
+
+
+def sources_of(model: Model, style: Style, graph: Graph) -> dict[str, str]:
+    """Return the sources of a function, the one to compile last."""
     package, outputs = Package(model, style, [graph], {}, {}), outputs_of(graph)
     margins = len(outputs) < len(graph.outputs)
     inputs = [f'in[{k}] + state * steps[{k}]' for k in range(len(graph.inputs))]
@@ -170,6 +175,21 @@ def compile_graph(model: Model, style: Style, graph: Graph, compiler: Compiler,
         'margins': graph.outputs[-1].shape[0] if margins else 0,
         'arguments': ', '.join([*inputs, *written, *['margins'] * margins]),
         'inputs_finite': finite(inputs, graph.inputs), 'outputs_finite': finite(written, outputs)}
-    return loaded(compiler, {
-        f'{package.name}.h': header(package), f'{package.name}.c': source(package),
-        'states.c': filled('states.c', **words)}, directory)
+    return {f'{package.name}.h': header(package), f'{package.name}.c': source(package),
+            'states.c': filled('states.c', **words)}
+
+
+def extension(compiler: Compiler, directory: Directory) -> Any:
+    """Return the module that calls code from Python; None if it cannot be compiled."""
+    include = headers()
+    if include is None:
+        return None
+    try:
+        return loaded(compiler, extension_sources(), directory, open_module, include)[0]
+    except RbdError:
+        return None
+
+
+def extension_sources() -> dict[str, str]:
+    """Return the source of the module that calls code from Python."""
+    return {'extension.c': filled('extension.c', module=MODULE, versions=' '.join(abi()))}

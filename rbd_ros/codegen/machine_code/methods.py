@@ -1,0 +1,59 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Machine code of methods of `rbd_ros.Workspace`, for programs without numba."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from math import prod
+import pickle
+from typing import Any
+
+import numpy as np
+from rbd_ros.codegen.c import Style
+from rbd_ros.codegen.machine_code.calls import outputs_of, why_not_in_code
+from rbd_ros.codegen.machine_code.loading import extension_sources, PREFIX, sources_of
+from rbd_ros.codegen.tracing import trace_method
+from rbd_ros.errors import RbdError
+from rbd_ros.kernels.jit.c_compiler import find_compiler, headers, machine_code
+from rbd_ros.kernels.jit.machine_code import failed, Made, no_code
+from rbd_ros.model.model import Model
+
+_pool = ThreadPoolExecutor(1)
+
+
+def code_of_method(robot: bytes, name: str, options: tuple[tuple[str, Any], ...]) -> bytes:
+    """Return the pickled `Made` of a method for a pickled robot and values of options."""
+    # Compiled beside the first function.
+    caller = _caller()
+    return pickle.dumps(_made(pickle.loads(robot), name, dict(options), caller))
+
+
+def _made(model: Model, name: str, options: dict[str, Any], caller: 'Future[bytes]') -> Made:
+    if reason := why_not_in_code(model, name):
+        return no_code(reason)
+    try:
+        graph, structure = trace_method(model, name, {
+            label: np.array(x) if label == 'prescribed' else x for label, x in options.items()})
+    except Exception as error:
+        return no_code(str(error))
+    try:
+        code, _ = machine_code(find_compiler(), sources_of(model, Style(PREFIX, False), graph))
+    except RbdError as error:
+        return failed(str(error))
+    return Made(code, caller.result(), [prod(x.shape) for x in graph.inputs],
+                [x.shape for x in outputs_of(graph)], structure)
+
+
+@cache
+def _caller() -> 'Future[bytes]':
+    return _pool.submit(_compiled_caller)
+
+
+def _compiled_caller() -> bytes:
+    """Return the module that calls code from Python; nothing if it cannot be compiled."""
+    include = headers()
+    try:
+        return b'' if include is None else machine_code(
+            find_compiler(), extension_sources(), include)[0]
+    except RbdError:
+        return b''
