@@ -65,11 +65,6 @@ class Method:
             return self.methods.interpret(self.name, *arguments, **named)
         return run(*vectors)
 
-    def is_ready(self, **options: Any) -> bool:
-        """Return whether it is not going to be compiled; request it."""
-        key = self._split((), options)[1]
-        return key is None or self._code(key).over.is_set()
-
     def _split(self, arguments: tuple[Any, ...],
                named: dict[str, Any]) -> tuple[list[Any], Key | None]:
         """Return the vectors, and the options that are not their defaults; None: no code."""
@@ -155,16 +150,6 @@ def built(structure: Any, arrays: Any) -> Any:
     return tuple.__new__(kind, [built(one, arrays) for one in parts])
 
 
-_robots: 'WeakKeyDictionary[Model, bytes]' = WeakKeyDictionary()
-
-
-def robot_of(model: Model) -> bytes:
-    """Return a robot for `machine_code`."""
-    if model not in _robots:
-        _robots[model] = machine_code.pickled(model)
-    return _robots[model]
-
-
 class MachineMethods:
     """The methods of a workspace for which there is machine code; attributes stand before them."""
 
@@ -192,3 +177,26 @@ def interpreted(workspace: Any) -> Any:
     for name in QUANTITIES:
         vars(workspace).pop(name, None)
     return workspace
+
+
+_robots: 'WeakKeyDictionary[Model, bytes]' = WeakKeyDictionary()
+
+
+def robot_of(model: Model) -> bytes:
+    """Return a robot for `machine_code`."""
+    if model not in _robots:
+        _robots[model] = machine_code.pickled(model)
+    return _robots[model]
+
+
+def make_ready(model: Model, first: str, *others: str) -> None:
+    """Request machine code of methods without options, and wait for that of the first."""
+    code = machine_code.CODES.find(robot_of(model), first, ())
+    for name in others:
+        machine_code.CODES.find(robot_of(model), name, ())
+    code.over.wait()
+
+
+def follow(model: Model, before: Model) -> None:
+    """Wait for machine code of all methods for which another robot has it."""
+    machine_code.CODES.follow(robot_of(model), robot_of(before))

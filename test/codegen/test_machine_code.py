@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.codegen import load
-from rbd_ros.codegen.machine_code import compiler as machine_code
+from rbd_ros.kernels.jit import c_compiler as machine_code
 from rbd_ros.kernels.jit import kernel_cache
 
 ARM = str(Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf')

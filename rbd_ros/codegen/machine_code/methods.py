@@ -18,6 +18,8 @@ from rbd_ros.kernels.jit.c_compiler import find_compiler, headers, machine_code
 from rbd_ros.kernels.jit.machine_code import failed, Made, no_code
 from rbd_ros.model.model import Model
 
+# Beyond which compilers take minutes.
+MOST_OPERATIONS = 60_000
 _pool = ThreadPoolExecutor(1)
 
 
@@ -36,6 +38,8 @@ def _made(model: Model, name: str, options: dict[str, Any], caller: 'Future[byte
             label: np.array(x) if label == 'prescribed' else x for label, x in options.items()})
     except Exception as error:
         return no_code(str(error))
+    if len(graph.operations) > MOST_OPERATIONS:
+        return no_code(f'it takes {len(graph.operations)} operations, too many to compile')
     try:
         code, _ = machine_code(find_compiler(), sources_of(model, Style(PREFIX, False), graph))
     except RbdError as error:

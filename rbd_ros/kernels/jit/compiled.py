@@ -235,11 +235,6 @@ def use_compile_process(process: Any) -> None:
     _compile_process = process
 
 
-def compile_process() -> Any:
-    """Return the `CompileProcess`, or None."""
-    return _compile_process
-
-
 def may_wait() -> bool:
     """Return whether this thread may wait for the compiler."""
     return _compile_process is None or _compile_process.may_wait()

@@ -26,12 +26,13 @@ import numpy as np
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit import c_compiler
 from rbd_ros.kernels.jit.compile_process import CompileProcess
-from rbd_ros.kernels.jit.compiled import compile_process
 from rbd_ros.kernels.jit.numba_backend import SLOW
 
 _log = logging.getLogger('rbd_ros')
 # What makes code, by modules above this one: a function that returns a pickled `Made`.
 MAKER = 'rbd_ros.codegen.machine_code.methods', 'code_of_method'
+WORKERS = 2         # processes that compile
+Function = tuple[str, tuple[Any, ...]]      # its name, and values of options
 IDLE = 20.0         # s without requests after which the process ends
 ROOMS = ('analysis', 'codegen', 'kernels', 'model', 'workspace')    # whose sources influence code
 
@@ -169,38 +170,50 @@ def _caller(data: bytes) -> Any:
 
 
 class Codes:
-    """The machine code of all robots of a program, by what it is made from."""
+    """The machine code of all robots of a program."""
 
     def __init__(self) -> None:
-        self._codes: dict[str, Code] = {}
+        self._codes: dict[bytes, dict[Function, Code]] = {}     # by robot
         self._requests: SimpleQueue[tuple[str, Code, tuple[Any, ...]]] = SimpleQueue()
-        self._lock = Lock()
-        self._own: CompileProcess | None = None
+        self._lock, self._begun = Lock(), False
         self._directory = c_compiler.code_directory(None)
 
     def find(self, robot: bytes, name: str, options: tuple[Any, ...]) -> Code:
         """Return the code of a function of a robot, as `pickled`; request what is not kept."""
-        file = c_compiler.code_name(robot.hex(), name, repr(options), _tools())
         with self._lock:
-            if file in self._codes:
-                return self._codes[file]
-            code = self._codes[file] = Code()
+            of_robot = self._codes.setdefault(robot, {})
+            if (name, options) in of_robot:
+                return of_robot[name, options]
+            code = of_robot[name, options] = Code()
+        file = c_compiler.code_name(robot.hex(), name, repr(options), _tools())
         data = self._directory.read(file)
         if data is not None:
             code.take(data)
             return code
         with self._lock:
-            if self._own is None:
-                self._own = CompileProcess(lambda: True)
+            begins, self._begun = not self._begun, True
+        if begins:
+            for _ in range(WORKERS):
                 Thread(target=self._make_all, name='machine code', daemon=True).start()
         self._requests.put((file, code, (robot, name, options)))
         return code
 
+    def follow(self, robot: bytes, before: bytes) -> None:
+        """Wait for the functions of a robot that are compiled for another one."""
+        for code in [self.find(robot, *function) for function, code in list(
+                self._codes.get(before, {}).items()) if code.library is not None]:
+            code.over.wait()
+
+    def missing(self) -> int:
+        """Return how many functions are being compiled."""
+        with self._lock:
+            return sum(not code.over.is_set() for of_robot in self._codes.values()
+                       for code in of_robot.values())
+
     def _make_all(self) -> None:
-        """Have code made in the order of the requests."""
-        assert self._own is not None
+        """Have code made in the order of the requests, by another process."""
+        process = CompileProcess(lambda: True)
         while True:
-            process = compile_process() or self._own
             try:
                 file, code, arguments = self._requests.get(timeout=IDLE)
             except Empty:

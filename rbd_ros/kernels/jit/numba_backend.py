@@ -20,7 +20,10 @@ import sys
 
 from rbd_ros.errors import RbdError
 
-VARIABLE, WAYS = 'RBD_ROS_KERNELS', ('numba', 'cc', 'python')
+VARIABLE = 'RBD_ROS_KERNELS'
+RUN_AS = {'numba': 'kernels compiled by numba', 'cc': 'machine code of the C compiler',
+          'python': 'interpreted Python'}
+WAYS = tuple(RUN_AS)
 OLDEST = 0, 58
 REQUIREMENT = f'numba>={".".join(map(str, OLDEST))}'
 
