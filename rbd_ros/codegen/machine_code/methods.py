@@ -14,23 +14,30 @@ from rbd_ros.codegen.machine_code.calls import outputs_of, why_not_in_code
 from rbd_ros.codegen.machine_code.loading import extension_sources, PREFIX, sources_of
 from rbd_ros.codegen.tracing import trace_method
 from rbd_ros.errors import RbdError
-from rbd_ros.kernels.jit.c_compiler import find_compiler, headers, machine_code
+from rbd_ros.kernels.jit.c_compiler import (
+    code_directory, code_name, find_compiler, headers, machine_code)
 from rbd_ros.kernels.jit.machine_code import failed, Made, no_code
 from rbd_ros.model.model import Model
 
 # Beyond which compilers take minutes.
 MOST_OPERATIONS = 60_000
+# From so many operations on, code is compiled faster, and is hardly slower: it waits for memory.
+LONG, QUICK = 10_000, ['-O1']
 _pool = ThreadPoolExecutor(1)
+
+
+def begin() -> None:
+    """Compile what all functions share, in the background."""
+    _caller()
 
 
 def code_of_method(robot: bytes, name: str, options: tuple[tuple[str, Any], ...]) -> bytes:
     """Return the pickled `Made` of a method for a pickled robot and values of options."""
-    # Compiled beside the first function.
-    caller = _caller()
-    return pickle.dumps(_made(pickle.loads(robot), name, dict(options), caller))
+    begin()
+    return pickle.dumps(_made(pickle.loads(robot), name, dict(options)))
 
 
-def _made(model: Model, name: str, options: dict[str, Any], caller: 'Future[bytes]') -> Made:
+def _made(model: Model, name: str, options: dict[str, Any]) -> Made:
     if reason := why_not_in_code(model, name):
         return no_code(reason)
     try:
@@ -41,10 +48,11 @@ def _made(model: Model, name: str, options: dict[str, Any], caller: 'Future[byte
     if len(graph.operations) > MOST_OPERATIONS:
         return no_code(f'it takes {len(graph.operations)} operations, too many to compile')
     try:
-        code, _ = machine_code(find_compiler(), sources_of(model, Style(PREFIX, False), graph))
+        code, _ = machine_code(find_compiler(), sources_of(model, Style(PREFIX, False), graph),
+                               QUICK if len(graph.operations) > LONG else ())
     except RbdError as error:
         return failed(str(error))
-    return Made(code, caller.result(), [prod(x.shape) for x in graph.inputs],
+    return Made(code, _caller().result(), [prod(x.shape) for x in graph.inputs],
                 [x.shape for x in outputs_of(graph)], structure)
 
 
@@ -55,9 +63,16 @@ def _caller() -> 'Future[bytes]':
 
 def _compiled_caller() -> bytes:
     """Return the module that calls code from Python; nothing if it cannot be compiled."""
-    include = headers()
+    include, directory, sources = headers(), code_directory(None), extension_sources()
+    if include is None:
+        return b''
     try:
-        return b'' if include is None else machine_code(
-            find_compiler(), extension_sources(), include)[0]
+        compiler = find_compiler()
+        name = code_name(*sources.values(), *compiler.words, compiler.description, *include)
+        data = directory.read(name)
+        if data is None:
+            data, _ = machine_code(compiler, sources, include)
+            directory.write(name, data)
     except RbdError:
         return b''
+    return data

@@ -190,13 +190,16 @@ class Codes:
         if data is not None:
             code.take(data)
             return code
-        with self._lock:
-            begins, self._begun = not self._begun, True
-        if begins:
-            for _ in range(WORKERS):
-                Thread(target=self._make_all, name='machine code', daemon=True).start()
+        self.begin()
         self._requests.put((file, code, (robot, name, options)))
         return code
+
+    def begin(self) -> None:
+        """Start what compiles, unless it was started."""
+        with self._lock:
+            begins, self._begun = not self._begun, True
+        for k in range(WORKERS * begins):
+            Thread(target=self._make_all, args=(k == 0,), name='machine code', daemon=True).start()
 
     def follow(self, robot: bytes, before: bytes) -> None:
         """Wait for the functions of a robot that are compiled for another one."""
@@ -210,9 +213,11 @@ class Codes:
             return sum(not code.over.is_set() for of_robot in self._codes.values()
                        for code in of_robot.values())
 
-    def _make_all(self) -> None:
-        """Have code made in the order of the requests, by another process."""
+    def _make_all(self, early: bool) -> None:
+        """Have code made in the order of the requests, by another process; start it early."""
         process = CompileProcess(lambda: True)
+        if early:
+            process.call(MAKER[0], 'begin', ())
         while True:
             try:
                 file, code, arguments = self._requests.get(timeout=IDLE)

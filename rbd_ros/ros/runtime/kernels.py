@@ -40,6 +40,8 @@ class Kernels(Part):
             self._compile_process = CompileProcess(
                 lambda: self._waits or current_thread() is not main_thread())
             compiled.use_compile_process(self._compile_process)
+        if WAY == 'cc':
+            CODES.begin()
 
     def make(self, steps: Iterable[tuple[str, float]], ok: Callable[[], bool]) -> bool:
         """Load or compile the kernels in `steps`, of `warm_up`; return False if `ok()` does."""
