@@ -55,5 +55,5 @@ class Workspace(ContactMethods, TaskSpaceMethods, MatrixDerivativeMethods,
             cls = coupled_workspaces.CoupledWorkspace
         found = object.__new__(cls)
         if WAY == 'cc':
-            MachineMethods(found)
+            MachineMethods(found, weak=options.get('fresh', False))
         return found

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import ref, WeakKeyDictionary
 
 import numpy as np
 from rbd_ros._internal.arrays import FLOAT, real_array
@@ -70,16 +70,18 @@ class Method:
         """Return the vectors, and the options that are not their defaults; None: no code."""
         form = self._form
         given = dict(zip(form.positional, arguments), **named)
-        complete = len(given) == len(arguments) + len(named)
+        complete = len(given) == len(arguments) + len(named) and not {*form.vectors} - {*given}
         vectors = [given.pop(label, None) for label in form.vectors]
         key: list[tuple[str, Any]] = []
         for label, default in form.defaults.items():
             x = given.pop(label, default)
             if x is default and x is not REQUIRED:
                 continue
-            if label == 'prescribed' and np.shape(x) == (self.methods.workspace._nv,):
-                x = tuple(map(bool, x))
-            elif not isinstance(x, str):
+            if type(x) is np.ndarray and x.dtype == bool:
+                x = tuple(x.tolist())
+            elif type(x) is list and {*map(type, x)} == {bool}:
+                x = tuple(x)
+            elif type(x) is not str:
                 return vectors, None
             if x != default:
                 key.append((label, x))
@@ -151,13 +153,22 @@ def built(structure: Any, arrays: Any) -> Any:
 
 
 class MachineMethods:
-    """The methods of a workspace for which there is machine code; attributes stand before them."""
+    """
+    The methods of a workspace for which there is machine code; attributes stand before them.
 
-    def __init__(self, workspace: Any) -> None:
-        self.workspace = workspace
+    Plain functions hold their workspace while they call it: it needs no garbage collection.
+
+    """
+
+    def __init__(self, workspace: Any, weak: bool = False) -> None:
+        self._workspace = ref(workspace) if weak else lambda: workspace
         self._attributes: dict[str, Callable[..., Any]] = {
             name: Method(self, name) for name, one in QUANTITIES.items() if one.method}
         vars(workspace).update(self._attributes)
+
+    @property
+    def workspace(self) -> Any:
+        return self._workspace()
 
     def replace(self, name: str, run: Callable[..., Any]) -> None:
         """Use a function in place of a `Method`."""

@@ -220,14 +220,16 @@ class Codes:
             process.call(MAKER[0], 'begin', ())
         while True:
             try:
-                file, code, arguments = self._requests.get(timeout=IDLE)
+                self._make(process, *self._requests.get(timeout=IDLE))
             except Empty:
                 process.end()
-                continue
-            data = process.call(*MAKER, arguments)
-            code.take(data)
-            if data is not None and code.library is not None:
-                self._directory.write(file, data)
+
+    def _make(self, process: CompileProcess, file: str, code: Code,
+              arguments: tuple[Any, ...]) -> None:
+        data = process.call(*MAKER, arguments)
+        code.take(data)
+        if data is not None and code.library is not None:
+            self._directory.write(file, data)
 
 
 @cache
