@@ -67,6 +67,11 @@ def workspace_of(model, **options):
     return workspace
 
 
+def library(model):
+    """Return a workspace whose methods are kernels, compiled by numba or interpreted."""
+    return machine_methods.interpreted(Workspace(model))
+
+
 def code_of(codes, model, name, key=()):
     """Return the code of a method."""
     return codes.find(machine_methods.robot_of(model), name, key)
@@ -90,7 +95,7 @@ def difference(found, expected):
 @pytest.mark.parametrize('name', ROBOTS)
 def test_every_method_equals_that_of_the_library(name, codes):
     model, states = states_of(name, 2)
-    ours, theirs = workspace_of(model), Workspace(model)
+    ours, theirs = workspace_of(model), library(model)
     calls = {}
     for quantity in sorted({*TRACED} - INTERPRETED):
         labels = [x for x in signature(QUANTITIES[quantity].method).parameters if x in states]
@@ -112,7 +117,7 @@ def test_every_method_equals_that_of_the_library(name, codes):
 
 def test_inverse_dynamics_equals_the_kernel_up_to_rounding(codes):
     model, states = states_of('arm', 20)
-    ours, theirs = workspace_of(model), Workspace(model)
+    ours, theirs = workspace_of(model), library(model)
     for _ in range(2):
         for q, v, a in zip(*(states[x] for x in 'qva')):
             for name, given in (('inverse_dynamics', (q, v, a)), ('all_terms', (q, v)),
@@ -124,7 +129,7 @@ def test_inverse_dynamics_equals_the_kernel_up_to_rounding(codes):
 
 def test_options_have_code_of_their_own(codes):
     model, states = states_of('arm', 1)
-    ours, theirs = workspace_of(model), Workspace(model)
+    ours, theirs = workspace_of(model), library(model)
     q, v = states['q'][0], states['v'][0]
     given = [{}, {'factorization': 'christoffel'}, {'factorization': 'body'}]
     for _ in range(2):
@@ -141,7 +146,7 @@ def test_options_have_code_of_their_own(codes):
 
 
 def test_lists_slices_and_keywords_are_taken(codes, pendulum):
-    ours, theirs = workspace_of(pendulum), Workspace(pendulum)
+    ours, theirs = workspace_of(pendulum), library(pendulum)
     ours.inverse_dynamics([0.1], [0.2], [0.3])
     codes.work()
     expected = theirs.inverse_dynamics([0.1], [0.2], [0.3])
@@ -157,7 +162,7 @@ def test_lists_slices_and_keywords_are_taken(codes, pendulum):
 
 def test_external_wrenches_count_although_there_is_code(codes):
     model, states = states_of('arm', 1)
-    ours, theirs = workspace_of(model), Workspace(model)
+    ours, theirs = workspace_of(model), library(model)
     q, v, a = (states[x][0] for x in 'qva')
     wrenches = {model.link_names[-1]: np.arange(1.0, 7.0)}
     for _ in range(2):
@@ -219,7 +224,7 @@ def test_open_and_damped_loops_are_left_to_the_library(codes):
     with pytest.raises(StateError, match='open'):
         ours.gravity_torques(q + 0.3)
     damped = with_constraints(model.unconstrained, model.constraints, condition_limit=10.0)
-    theirs = Workspace(damped).gravity_torques(q).copy()
+    theirs = library(damped).gravity_torques(q).copy()
     other = workspace_of(damped)
     for _ in range(2):
         assert np.array_equal(other.gravity_torques(q), theirs)
@@ -255,7 +260,7 @@ def test_what_must_not_wait_is_told_so_until_code_is_ready(codes, monkeypatch, p
     assert codes.missing() == codes.work() == 1
     assert raised.value.is_over()
     assert not codes.missing()
-    assert difference(ours.gravity_torques([0.5]), Workspace(pendulum).gravity_torques(
+    assert difference(ours.gravity_torques([0.5]), library(pendulum).gravity_torques(
         [0.5])) < 1e-12
 
 
@@ -284,7 +289,7 @@ def test_without_a_working_compiler_methods_are_interpreted_with_one_warning(
         monkeypatch.setenv('CC', '/bin/false')
     else:
         monkeypatch.setattr(CompileProcess, 'call', lambda *_: None)
-    ours, theirs = workspace_of(pendulum), Workspace(pendulum)
+    ours, theirs = workspace_of(pendulum), library(pendulum)
     for _ in range(2):
         assert difference(ours.gravity_torques([0.5]), theirs.gravity_torques([0.5])) == 0.0
         assert difference(ours.mass_matrix([0.5]), theirs.mass_matrix([0.5])) == 0.0
