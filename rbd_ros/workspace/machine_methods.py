@@ -9,8 +9,8 @@ the name of a link, there is code of its own. Until it is compiled, and wherever
 
 """
 
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 from weakref import ref, WeakKeyDictionary
@@ -107,15 +107,15 @@ class Method:
             self.methods.replace(self.name, run)
         return run
 
-    def _bound(self, code: machine_code.Code, options: dict[str, Any]) -> Callable[..., Any] | None:
+    def _bound(self, code: machine_code.Code,
+               options: dict[str, Any]) -> Callable[..., Any] | None:
         """Return the function of vectors that runs code."""
         made = code.made
         if code.library is None or made is None:
             return None
         runner = machine_code.Runner(code.library, made.sizes, made.shapes, FLOAT)
         memory, parts = runner.kept()
-        arrays = iter(parts)
-        result = built(made.structure, arrays)
+        result = built(made.structure, iter(parts))
 
         def others(*vectors: Any, **named: Any) -> Any:
             if named or len(vectors) != len(made.sizes):
@@ -129,22 +129,15 @@ class Method:
         run = runner.bound(code.caller, others, memory, parts, result)
         if not self.methods.workspace._fresh or QUANTITIES[self.name].kept:
             return run
-        return partial(fresh, run)
+
+        def fresh(*vectors: Any, **named: Any) -> Any:
+            # What is interpreted is new.
+            found = run(*vectors, **named)
+            return built(made.structure, (x.copy() for x in parts)) if found is result else found
+        return fresh
 
 
-def fresh(run: Callable[..., Any], *vectors: Any, **named: Any) -> Any:
-    """Return the results of a function as copies."""
-    return deep_copy(run(*vectors, **named))
-
-
-def deep_copy(found: Any) -> Any:
-    """Return arrays in nested tuples as copies."""
-    if isinstance(found, tuple):
-        return tuple.__new__(type(found), [deep_copy(x) for x in found])
-    return found.copy()
-
-
-def built(structure: Any, arrays: Any) -> Any:
+def built(structure: Any, arrays: Iterator[np.ndarray]) -> Any:
     """Return arrays in nested tuples, as `Made` describes them."""
     if structure is None:
         return next(arrays)

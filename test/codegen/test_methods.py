@@ -106,7 +106,7 @@ def test_every_method_equals_that_of_the_library(name, codes):
         assert difference(getattr(ours, quantity)(*calls[quantity, 0]), getattr(
             theirs, quantity)(*calls[quantity, 0])) == 0.0
     codes.work()
-    for (quantity, k), values in calls.items():
+    for (quantity, _), values in calls.items():
         expected = getattr(theirs, quantity)(*values)
         assert difference(getattr(ours, quantity)(*values), expected) < SOLVED, quantity
     made = codes._codes[machine_methods.robot_of(model)]

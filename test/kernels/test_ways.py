@@ -61,7 +61,8 @@ def test_without_numba_it_is_the_compiler_of_c_if_there_is_one(without_numba, ch
 
 
 def test_another_way_than_numba_does_not_import_it():
-    asked = run('-c', f'import sys; {ASK}; assert "numba" not in sys.modules', RBD_ROS_KERNELS='cc')
+    asked = run('-c', f'import sys; {ASK}; assert "numba" not in sys.modules',
+                RBD_ROS_KERNELS='cc')
     assert asked.stdout == 'cc\n', asked.stderr
 
 

@@ -107,7 +107,8 @@ def test_many_states_are_those_of_pinocchio(found, oracle, k):
 
 def test_one_warning_names_the_reason_and_the_remedy(run):
     line, = run.stderr.splitlines()
-    assert line.startswith('numba is not installed, and there is no C compiler: ') and 'thousand times slower' in line
+    assert line.startswith('numba is not installed, and there is no C compiler: ')
+    assert 'thousand times slower' in line
     assert 'apt install gcc, or pip install "numba>=0.58"' in line
 
 

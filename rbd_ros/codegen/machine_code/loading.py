@@ -21,8 +21,9 @@ from rbd_ros.codegen.symbols.symbolic_workspaces import symbolic_workspace
 from rbd_ros.codegen.tracing import trace_with_margins
 from rbd_ros.errors import ModelError, RbdError
 from rbd_ros.kernels.jit.c_compiler import (
-    abi, code_directory, Compiler, find_compiler, headers, loaded, MODULE, open_module)
+    abi, code_directory, Compiler, find_compiler, headers, kept, loaded, MODULE)
 from rbd_ros.kernels.jit.kernel_cache import Directory
+from rbd_ros.kernels.jit.machine_code import caller_of
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.changes.modifications import with_gravity
 from rbd_ros.model.model import Model
@@ -98,15 +99,15 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
     names = [name for name, one in FUNCTIONS.items() if all(x in options for x in one.options)
              and (one.method is None or hasattr(batch, one.name))
              ] if functions is None else functions
-    style, compiler, kept = Style(PREFIX, single), find_compiler(), code_directory(directory)
+    style, compiler, folder = Style(PREFIX, single), find_compiler(), code_directory(directory)
     made: dict[str, LoadedFunction] = {}
     pending: dict[str, Future[tuple[ctypes.CDLL, float]]] = {}
     balance = balance_code = None
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         def compiled(graph: Graph) -> Future[tuple[ctypes.CDLL, float]]:
             # Each function in its own file, which serves whatever else is loaded with it.
-            return pool.submit(compile_graph, model, style, graph, compiler, kept)
-        caller = pool.submit(extension, compiler, kept)
+            return pool.submit(compile_graph, model, style, graph, compiler, folder)
+        caller = pool.submit(extension, compiler, folder)
         for name in dict.fromkeys(names):
             function = prepared(model, name, parameters, single, options, functions is None)
             made[function.name] = function
@@ -116,7 +117,7 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
             balance = balance_of_wrenches(model)
             balance_code = compiled(balance)
     for name, code in pending.items():
-        made[name].set_code(code.result(), caller.result())
+        made[name].set_code(code.result(), caller_of(caller.result()))
         if balance is not None and balance_code is not None:
             made[name].balance = runner(balance_code.result()[0], balance, made[name].dtype)
     return Loaded(model, {name: one.for_users() for name, one in made.items()},
@@ -179,17 +180,12 @@ def sources_of(model: Model, style: Style, graph: Graph) -> dict[str, str]:
             'states.c': filled('states.c', **words)}
 
 
-def extension(compiler: Compiler, directory: Directory) -> Any:
-    """Return the module that calls code from Python; None if it cannot be compiled."""
+def extension(compiler: Compiler, directory: Directory) -> bytes:
+    """Return the code of the module that calls functions; nothing if it cannot be compiled."""
     include = headers()
-    if include is None:
-        return None
+    text = filled('extension.c', module=MODULE, versions=' '.join(abi()))
     try:
-        return loaded(compiler, extension_sources(), directory, open_module, include)[0]
+        return b'' if include is None else kept(
+            compiler, {'extension.c': text}, directory, include)[0]
     except RbdError:
-        return None
-
-
-def extension_sources() -> dict[str, str]:
-    """Return the source of the module that calls code from Python."""
-    return {'extension.c': filled('extension.c', module=MODULE, versions=' '.join(abi()))}
+        return b''

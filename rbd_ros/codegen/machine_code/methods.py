@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from rbd_ros.codegen.c import Style
 from rbd_ros.codegen.machine_code.calls import outputs_of, why_not_in_code
-from rbd_ros.codegen.machine_code.loading import extension_sources, PREFIX, sources_of
+from rbd_ros.codegen.machine_code.loading import extension, PREFIX, sources_of
 from rbd_ros.codegen.tracing import trace_method
 from rbd_ros.errors import RbdError
-from rbd_ros.kernels.jit.c_compiler import (
-    code_directory, code_name, find_compiler, headers, machine_code)
+from rbd_ros.kernels.jit.c_compiler import code_directory, find_compiler, machine_code
 from rbd_ros.kernels.jit.machine_code import failed, Made, no_code
 from rbd_ros.model.model import Model
 
@@ -58,21 +57,4 @@ def _made(model: Model, name: str, options: dict[str, Any]) -> Made:
 
 @cache
 def _caller() -> 'Future[bytes]':
-    return _pool.submit(_compiled_caller)
-
-
-def _compiled_caller() -> bytes:
-    """Return the module that calls code from Python; nothing if it cannot be compiled."""
-    include, directory, sources = headers(), code_directory(None), extension_sources()
-    if include is None:
-        return b''
-    try:
-        compiler = find_compiler()
-        name = code_name(*sources.values(), *compiler.words, compiler.description, *include)
-        data = directory.read(name)
-        if data is None:
-            data, _ = machine_code(compiler, sources, include)
-            directory.write(name, data)
-    except RbdError:
-        return b''
-    return data
+    return _pool.submit(lambda: extension(find_compiler(), code_directory(None)))

@@ -128,29 +128,31 @@ def abi() -> tuple[str, str]:
     return str(sysconfig.get_config_var('SOABI')), np.__version__
 
 
-def loaded(compiler: Compiler, sources: Mapping[str, str], directory: Directory,
-           open_code: Callable[[str], Any] = ctypes.CDLL,
-           include: Sequence[str] = ()) -> tuple[Any, float]:
+def kept(compiler: Compiler, sources: Mapping[str, str], directory: Directory,
+         include: Sequence[str] = ()) -> tuple[bytes, float, str]:
     """
-    Return what ``open_code`` makes of the code of the last source, and the time to compile it, s.
+    Return the code of the last source, which may include the others, from the directory.
 
-    It may include the others. The time is 0 if machine code was kept.
+    Also return the time to compile it, s, 0 if it was kept, and the name of its file.
 
     """
     name = code_name(*sources.values(), *compiler.words, compiler.description, *OPTIONS, *include)
-    kept, seconds = directory.read(name), 0.0
-    data = kept
+    data, seconds = directory.read(name), 0.0
     if data is None:
         data, seconds = machine_code(compiler, sources, include)
-    try:
-        code = opened(data, open_code)
-    except RbdError as error:
-        if kept is not None:
-            directory.remove(name, str(error))
-        raise
-    if kept is None:
         directory.write(name, data)
-    return code, seconds
+    return data, seconds, name
+
+
+def loaded(compiler: Compiler, sources: Mapping[str, str],
+           directory: Directory) -> tuple[ctypes.CDLL, float]:
+    """Return the loaded code of the last source, and the time to compile it, s."""
+    data, seconds, name = kept(compiler, sources, directory)
+    try:
+        return opened(data), seconds
+    except RbdError as error:
+        directory.remove(name, str(error))
+        raise
 
 
 def code_name(*facts: str) -> str:

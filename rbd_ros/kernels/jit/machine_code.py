@@ -139,7 +139,7 @@ class Code:
             self.made = failed('another process failed to compile them') if data is None else (
                 pickle.loads(data))
             if self.made.code:
-                self.caller = _caller(self.made.caller) if self.made.caller else None
+                self.caller = caller_of(self.made.caller)
                 self.library = c_compiler.opened(self.made.code)
         except RbdError as error:
             self.made = failed(str(error))
@@ -165,8 +165,12 @@ def _warn(text: str) -> None:
 
 
 @cache
-def _caller(data: bytes) -> Any:
-    return c_compiler.opened(data, c_compiler.open_module)
+def caller_of(data: bytes) -> Any:
+    """Return the module that calls functions, or None if there is no code of it."""
+    try:
+        return c_compiler.opened(data, c_compiler.open_module) if data else None
+    except RbdError:
+        return None
 
 
 class Codes:

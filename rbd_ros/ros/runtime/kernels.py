@@ -45,7 +45,7 @@ class Kernels(Part):
 
     def make(self, steps: Iterable[tuple[str, float]], ok: Callable[[], bool]) -> bool:
         """Load or compile the kernels in `steps`, of `warm_up`; return False if `ok()` does."""
-        if WAY == 'cc' or self._thread is not None and self._thread.is_alive():
+        if WAY == 'cc' or (self._thread is not None and self._thread.is_alive()):
             return True
         self.ready, self._waits, begin, steps = False, True, perf_counter(), iter(steps)
         notice = Timer(NOTICE_AFTER, self._log.info, [WAITING])
