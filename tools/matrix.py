@@ -39,8 +39,7 @@ BARE = ('numpy', 'scipy', 'lxml', 'urdfdom_py', 'pyyaml')
 FOR_TESTS = ('pytest', 'pytest-xdist', 'hypothesis', 'psutil', 'pin', 'example-robot-data')
 # All quantities, identities in every way in which kernels run, and the nodes.
 WITHOUT_NUMBA = ('test/codegen/test_methods.py', 'test/kernels/test_ways.py',
-                 'test/ros/runtime/test_node_without_numba.py', 'test/ros/nodes/test_node.py',
-                 'test/ros/services/test_node_services.py')
+                 'test/ros/runtime/test_node_without_numba.py', 'test/ros/nodes/test_node.py')
 
 
 class Place(NamedTuple):
