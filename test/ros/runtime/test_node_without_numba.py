@@ -9,6 +9,7 @@ import sys
 from threading import current_thread, main_thread
 from time import monotonic
 
+from diagnostic_msgs.msg import DiagnosticArray
 from harness import joint_state, LATCHED, PATIENCE, ros
 from hidden_modules import environment
 import numpy as np
@@ -18,6 +19,7 @@ import rbd_ros
 from rbd_ros import quantities
 from rbd_ros.kernels.jit import c_compiler, compiled, machine_code
 from rbd_ros.kernels.jit.compile_process import CompileProcess
+from rbd_ros.kernels.jit.numba_backend import RUN_AS
 from rbd_ros.ros.robot import current_robot
 import rclpy
 from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
@@ -47,7 +49,8 @@ def test_a_node_publishes_what_pinocchio_computes(tmp_path, compiler):
     states = peer.create_publisher(JointState, 'joint_states', 10)
     peer.create_publisher(String, 'robot_description', LATCHED).publish(
         String(data=UR10.read_text()))
-    torques, matrices = [], []
+    torques, matrices, reports = [], [], []
+    peer.create_subscription(DiagnosticArray, '/diagnostics', reports.append, 10)
     peer.create_subscription(JointState, '/dynamics/gravity_torques', torques.append, 10)
     peer.create_subscription(MatrixStamped, '/dynamics/mass_matrix', matrices.append, 10)
     process = subprocess.Popen(
@@ -56,7 +59,7 @@ def test_a_node_publishes_what_pinocchio_computes(tmp_path, compiler):
                         'XDG_CACHE_HOME': str(tmp_path)})
     try:
         end = monotonic() + START_UP
-        while not (torques and matrices):
+        while not (torques and matrices and reports):
             assert monotonic() < end
             states.publish(joint_state(model.velocity_names, q))
             rclpy.spin_once(peer, timeout_sec=0.05)
@@ -67,6 +70,8 @@ def test_a_node_publishes_what_pinocchio_computes(tmp_path, compiler):
         process.communicate()
         peer.destroy_node()
     assert process.returncode == 0
+    values = {one.key: one.value for one in reports[-1].status[0].values}
+    assert values['kernels run as'] == RUN_AS['cc' if compiler == 'cc' else 'python']
     oracle = Oracle(UR10, rbd_ros.load_urdf(UR10))
     assert torques[0].name == list(model.velocity_names)
     assert relative_error(torques[0].effort, oracle.tau(q, still, still)) < ROUNDING
