@@ -41,7 +41,7 @@ class DerivativeMethods(RobotArrays):
               states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
                             [DERIVATIVES], cut_derivatives, Derivatives._make,
                             closed=Closed('closed_inverse_derivatives_states',
-                                          lambda w: (*w._table, *w._tree_derivatives))),
+                                          lambda w: w._tree_derivatives)),
               results={**by_state(TORQUES), **M})
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:

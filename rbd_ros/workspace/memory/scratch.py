@@ -91,10 +91,15 @@ def unknown_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, Deriv
     return X, lanes, tuple.__new__(Derivatives, derivative_layout(w._nv).cut(X))
 
 
+def torque_derivatives_and_path(w: WorkspaceBase) -> Arrays:
+    """Return buffers for the derivatives of tau, and for a path."""
+    return np.zeros(derivative_layout(w._nv).shape), path(w)
+
+
 def derivatives_and_factor(w: WorkspaceBase) -> Arrays:
     """Return buffers for the derivatives of tau, and for a factor of M."""
-    n = w._nv
-    return np.zeros((n, 3 * n)), *lanes_of_columns(n, n), path(w)
+    rows, indices = torque_derivatives_and_path(w)
+    return rows, *lanes_of_columns(w._nv, w._nv), indices
 
 
 def elimination_table(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
