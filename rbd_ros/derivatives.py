@@ -84,8 +84,7 @@ class DerivativeMethods(RobotArrays):
         if not newton_euler_derivatives.forward_dynamics_and_derivatives(
                 self.robot, self._screws, q, v, self._a, tau,
                 *self._kept(scratch.derivatives_and_factor), X, lanes):
-            self._explain_accelerations(q, v, self._zeros, tau,
-                                        self._kept(scratch.none_prescribed))
+            self._explain_forward(q, v, tau)
         return derivatives
 
     @quantity(part=0, results={

@@ -52,8 +52,7 @@ class CoupledMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
         if not self._forward(*self._solver, q, v, self._a, tau):
-            self._explain_accelerations(q, v, self._zeros, tau,
-                                        self._kept(scratch.none_prescribed))
+            self._explain_forward(q, v, tau)
         return self._a
 
     def hybrid_dynamics(
@@ -74,8 +73,7 @@ class CoupledMethods(RobotArrays):
                 return self.forward_dynamics_derivatives(q, v, tau)
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
         if not self._forward_derivatives(*self._differentiation, q, v, self._a, tau, X, lanes):
-            self._explain_accelerations(q, v, self._zeros, tau,
-                                        self._kept(scratch.none_prescribed))
+            self._explain_forward(q, v, tau)
         return derivatives
 
     def hybrid_dynamics_derivatives(

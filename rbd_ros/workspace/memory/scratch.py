@@ -36,6 +36,10 @@ none_prescribed = zeros(lambda n: (n,), bool)   # the mask for which no accelera
 matrix_rates = zeros(lambda n: (2 * n + 1, n))  # C, and the rates of C and g
 com_rows = several(lambda n: (3, n), lambda n: (3,))    # Jacobian of the centre of mass, and that
 link_acceleration = zeros(lambda n: (1, 6))     # Jdot v of a link
+square = zeros(lambda n: (n, n))    # M
+# Derivatives of a Jacobian, and of its rate, the coordinate first.
+jacobian_change = zeros(lambda n: (n, 6, n))
+jacobian_changes = several(lambda n: (n, 6, n), lambda n: (n, 6, n))
 # Derivatives of M and of C, the coordinate first.
 cube = zeros(lambda n: (n, n, n))
 cubes = several(lambda n: (n, n, n), lambda n: (n, n, n))
@@ -50,21 +54,6 @@ def terms(w: WorkspaceBase) -> tuple[np.ndarray, DynamicsTerms]:
     layout = term_layout(w._nv)
     rows = np.zeros(layout.shape)
     return rows, tuple.__new__(DynamicsTerms, layout.cut(rows))
-
-
-def jacobian_change(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for the derivatives of a Jacobian, the coordinate first."""
-    return np.empty((w._nv, 6, w._nv))
-
-
-def jacobian_changes(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return buffers for the derivatives of a Jacobian and of its rate, the coordinate first."""
-    return np.empty((w._nv, 6, w._nv)), np.empty((w._nv, 6, w._nv))
-
-
-def square(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for M."""
-    return np.zeros((w._nv, w._nv))
 
 
 def factor(w: WorkspaceBase) -> Arrays:
