@@ -42,8 +42,7 @@ class ClosedMethods(JointMotion):
 
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
         super().__init__(model, tree, fresh=fresh)
-        self._tau, self._a = (self._vectors[k, :model.nv] for k in (arrays.TAU,
-                                                                  arrays.OWN_A))
+        self._tau, self._a = (self._vectors[k, :model.nv] for k in (arrays.TAU, arrays.OWN_A))
         self._solver = *self._table, *self._kept(scratch.factor)
         # Buffers for the terms and the derivatives of the tree.
         n = len(self._loops.order)
