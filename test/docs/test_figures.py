@@ -16,8 +16,7 @@ from rbd_ros import random_configuration
 from rbd_ros.ros.commands import effort_commands
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, session
 from rbd_ros.ros.nodes import simulated_robot
-from rbd_ros.ros.outputs import diagnostics
-from rbd_ros.ros.outputs import commanding
+from rbd_ros.ros.outputs import commanding, diagnostics
 from rbd_ros.ros.runtime import worker
 from rbd_ros.ros.services import dynamics_services
 

@@ -171,7 +171,7 @@ class Commanding(Part):
             return efforts
         complete = self._commands.complete
         self._publish(self._commands.update(efforts[robot.command_columns], now,
-                                                    self._law.guard(robot, efforts), start))
+                                            self._law.guard(robot, efforts), start))
         if self._commands.complete and not complete:
             self._log.info(COMPLETE)
             for level, text in self._law.findings():
