@@ -238,7 +238,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
         # rclpy's annotations do not state that the clock of a node is a ROSClock.
         self.clocks = clocks = add(
             Clocks(self.get_clock(), self._on_jump))  # type: ignore[arg-type]
-        law = self._make_law()
+        law = add(self._make_law(), *self.law_kinds)
         self.current = add(CurrentRobot(
             select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
             lambda: self.commanding.is_commanding(), law.prepare, self._alone),
@@ -249,7 +249,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
         withheld = Withheld(report, log)
         self.commanding = add(Commanding(
             self, select(PublishingSettings), clocks, self.current, self.commands, law, withheld,
-            report, log, self.command_topics), PublishingSettings, *self.law_kinds)
+            report, log, self.command_topics), PublishingSettings)
         self.publishing = add(Publishing(
             self, select(PublishingSettings), clocks, self.current, self.commanding, self.forces,
             withheld, report), PublishingSettings)

@@ -56,10 +56,9 @@ class Commanding(Part):
                             for topic in topics}
         self._start_timer()
 
-    def configure(self, settings: PublishingSettings, *of_law: Any) -> None:
-        """Replace the settings, also those of the law."""
+    def configure(self, settings: PublishingSettings) -> None:
+        """Replace the settings."""
         before, self._settings = self._settings, settings
-        self._law.configure(*of_law)
         if settings.on_stale != before.on_stale:
             self._node.destroy_timer(self._timer)
             self._start_timer()
@@ -83,16 +82,15 @@ class Commanding(Part):
 
     def is_commanding(self) -> bool:
         """Return whether commands are being sent to a subscriber."""
-        return self.active and self._commands.enabled and self.find_subscribers()
+        return self.active and self._commands.enabled and bool(self._listened_to())
 
-    def find_subscribers(self) -> bool:
-        """Find the topics with subscribers; return whether there are any."""
-        self.subscribed = [topic for topic, publisher in self._publishers.items()
-                           if publisher.get_subscription_count()]
-        return bool(self.subscribed)
+    def _listened_to(self) -> list[str]:
+        return [topic for topic, publisher in self._publishers.items()
+                if publisher.get_subscription_count()]
 
-    def note_subscribers(self, now: float) -> None:
-        """Tell the commands whether they have subscribers, also while they are not sent."""
+    def find_subscribers(self, now: float) -> None:
+        """Find the topics with subscribers; tell the commands, also while they are not sent."""
+        self.subscribed = self._listened_to()
         note = (self._commands.note_subscriber if self.subscribed
                 else self._commands.note_no_subscriber)
         note(now)
@@ -108,11 +106,6 @@ class Commanding(Part):
             return 'nothing listens to ~/effort_commands'
         return self.why_withheld() or {'command_joints': tuple(self._commands.joints),
                                        'commanded': self._commands.last}
-
-    def facts(self) -> dict[str, str]:
-        """Return the values of the law."""
-        robot = self._current.robot
-        return {} if robot is None else self._law.facts(robot, self._clocks.age_time())
 
     def findings(self) -> Iterator[tuple[bytes, str]]:
         """Yield what is wrong with commands."""
@@ -133,7 +126,6 @@ class Commanding(Part):
                     settings.missing_velocity)) if not isfinite(x)]):
             yield WARN, (f'commands do not compensate friction of {listed(names)}: velocities are '
                          'unknown')
-        yield from self._law.findings()
         if beyond := commands.beyond_limits():
             yield WARN, ('efforts beyond the limits of the URDF, '
                          + ('clamped: ' if settings.limit_efforts else 'not clamped: ')
@@ -197,8 +189,7 @@ class Commanding(Part):
     def _repeat(self, later: float = 0.0) -> bool:
         """Send the command that is due while no states arrive; return whether there was one."""
         now = self._clocks.age_time()
-        self.find_subscribers()
-        self.note_subscribers(now + later)
+        self.find_subscribers(now + later)
         if not (self.active and self.subscribed):
             return False
         robot = self._current.robot

@@ -104,8 +104,7 @@ class Publishing(Part):
         """Find, once per LISTENERS_PERIOD, the topics with subscribers that can be answered."""
         if moment >= self._listeners_due or robot is not self._searched_for:
             self._listeners_due, self._searched_for = moment + LISTENERS_PERIOD, robot
-            self._commanding.find_subscribers()
-            self._commanding.note_subscribers(now)
+            self._commanding.find_subscribers(now)
             self._subscribed = [topic for topic, publisher in self._publishers.items()
                                 if publisher.get_subscription_count()]
             self._markers_subscribed = self._marker_publisher.get_subscription_count() > 0
