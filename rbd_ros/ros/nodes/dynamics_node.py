@@ -238,14 +238,14 @@ class DynamicsNode(QosOverrides, LifecycleNode):
         # rclpy's annotations do not state that the clock of a node is a ROSClock.
         self.clocks = clocks = add(
             Clocks(self.get_clock(), self._on_jump))  # type: ignore[arg-type]
-        law = add(self._make_law(), *self.law_kinds)
         self.current = add(CurrentRobot(
             select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
-            lambda: self.commanding.is_commanding(), law.prepare, self._alone),
-            ChangeSettings, RobotSettings)
+            lambda: self.commanding.is_commanding(), lambda robot: law.prepare(robot),
+            self._alone), ChangeSettings, RobotSettings)
         self.forces = add(ExternalForces(select(ForceSettings), clocks, log), ForceSettings)
         self.effort_check = add(EffortCheck(log))
         self.diagnosis = add(EffortDiagnosis(worker, log))
+        law = add(self._make_law(), *self.law_kinds)
         withheld = Withheld(report, log)
         self.commanding = add(Commanding(
             self, select(PublishingSettings), clocks, self.current, self.commands, law, withheld,

@@ -25,6 +25,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 
 # The default event callbacks of publishers cost the executor a tenth of a core at 1 kHz.
 NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
@@ -51,9 +52,9 @@ class Commanding(Part):
         self.subscribed: list[str] = []    # The topics with subscribers
         self._constants_of: tuple[Sequence[str], EffortConvention] | None = None
         self._messages = CommandMessages()
-        self._publishers = {topic: node.create_publisher(CommandMessages.kinds[topic], topic, 10,
-                                                         event_callbacks=NO_EVENTS)
-                            for topic in topics}
+        self._publishers: dict[str, Publisher] = {
+            topic: node.create_publisher(CommandMessages.kinds[topic], topic, 10,
+                                         event_callbacks=NO_EVENTS) for topic in topics}
         self._start_timer()
 
     def configure(self, settings: PublishingSettings) -> None:
