@@ -284,3 +284,20 @@ def test_a_controller_that_comes_while_states_are_away_is_a_new_one(harness, mod
     node.peer.create_subscription(Float64MultiArray, topic, first.append, 10)
     keep_sending(node, state, lambda: first)
     assert np.max(np.abs(first[0].data)) < 0.1 * np.max(np.abs(gravity(model, state)))
+
+
+def test_timers_follow_parameters_that_change_while_the_node_runs(harness):
+    node = harness(topics=('~/dynamics',)).node
+
+    def becomes(name, value):
+        result, = node.set_parameters([Parameter(name, value=value)])
+        assert result.successful, result.reason
+
+    assert node.publishing._timer is None
+    becomes('publish_rate', 50.0)
+    assert node.publishing._timer.timer_period_ns == 20_000_000
+    becomes('publish_rate', 0.0)
+    assert node.publishing._timer is None
+    assert node.commanding._timer.timer_period_ns == 100_000_000
+    becomes('on_stale', 'hold')
+    assert node.commanding._timer.timer_period_ns == 10_000_000
