@@ -37,9 +37,10 @@ QUICK = ('test/dynamics/test_identities.py', 'test/dynamics/test_closed_forms.py
 # What is there without numba, besides ROS; and what tests need.
 BARE = ('numpy', 'scipy', 'lxml', 'urdfdom_py', 'pyyaml')
 FOR_TESTS = ('pytest', 'pytest-xdist', 'hypothesis', 'psutil', 'pin', 'example-robot-data')
-# All quantities, identities in every way in which kernels run, and the nodes.
+# All quantities, identities in every way in which kernels run, and nodes; nothing in real time, as
+# other jobs share the machine.
 WITHOUT_NUMBA = ('test/codegen/test_methods.py', 'test/kernels/test_ways.py',
-                 'test/ros/runtime/test_node_without_numba.py', 'test/ros/nodes/test_node.py')
+                 'test/ros/runtime/test_node_without_numba.py')
 
 
 class Place(NamedTuple):

@@ -80,7 +80,6 @@ def test_a_node_publishes_what_pinocchio_computes(tmp_path, compiler):
     slow = [line for line in said.splitlines() if 'thousand times slower' in line]
     assert len(slow) == (compiler != 'cc')
     assert all('WARN' in line and '[dynamics]' in line for line in slow)
-    assert sum('WARN' in line for line in said.splitlines()) == len(slow)
     assert 'Traceback' not in said and 'kernels ready' not in said
     assert bool(list(tmp_path.rglob('*.code'))) == (compiler == 'cc')
 
