@@ -3,8 +3,9 @@
 """
 Time the functions of given robots as machine code, called from Python, by turns with others.
 
-That is `rbd_ros.codegen.load`, next to the methods of `Workspace` and to Pinocchio, for one state.
-All functions are timed as code, also those that are left to kernels by default.
+That is `rbd_ros.codegen.load`, next to the methods of `Workspace` and to Pinocchio, for one state,
+and next to `rbd_ros.batch` for many states on one thread. All functions are timed as code, also
+those that are left to kernels by default.
 
 """
 
@@ -15,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 import rbd_ros
-from rbd_ros import analysis
+from rbd_ros import analysis, batch
 from rbd_ros.codegen import load
 from rbd_ros.codegen.machine_code import calls
 from robots import robots
@@ -30,6 +31,8 @@ FUNCTIONS = {
     'all_terms': 'all terms', 'inverse_dynamics_derivatives': 'derivatives of inverse dynamics',
     'forward_dynamics_derivatives': 'derivatives of forward dynamics',
     'body_jacobian': 'body Jacobian', 'torque_regressor': 'torque regressor'}
+# Functions of many states, and their number.
+OF_MANY, STATES = ('inverse_dynamics', 'forward_dynamics'), 4096
 
 
 def measure(robot, folder, quick):
@@ -60,7 +63,27 @@ def measure(robot, folder, quick):
             'ratio': {key: float(np.median(times['loaded'] / t)) for key, t in times.items()
                       if key != 'loaded'}})
         print(robot.label, rows[-1], flush=True)
-    return {'joints': model.nv, 'seconds': seconds, 'rows': rows}
+    return {'joints': model.nv, 'seconds': seconds, 'rows': rows,
+            'many': [of_many(model, code, name, quick) for name in OF_MANY]}
+
+
+def of_many(model, code, name, quick):
+    """Return times of many states, ns a state, and of the first call, which compiles, s."""
+    rng = np.random.default_rng(0)
+    Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(STATES)])
+    V, last = rng.normal(size=(2, STATES, model.nv))
+    results = [np.empty_like(V) for _ in range(2)]
+    begin = perf_counter()
+    getattr(code, name)(Q, V, last, threads=1)
+    seconds = perf_counter() - begin
+    times = take_turns({label: partial(getattr(batch, name), one, Q, V, last, out=out, threads=1)
+                        for label, one, out in zip(('loaded', 'batch'), (code, model), results)},
+                       quick=quick)
+    row = {'function': name, 'first': seconds,
+           'ns': {key: 1e9 * float(np.median(t)) / STATES for key, t in times.items()},
+           'ratio': float(np.median(times['loaded'] / times['batch']))}
+    print(row, flush=True)
+    return row
 
 
 def main():

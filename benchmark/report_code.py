@@ -14,6 +14,7 @@ SMALL, LARGE = ('UR5', 'Panda'), ('inverse_dynamics', 'gravity_torques', 'forwar
 LOADED_PINOCCHIO = {'inverse_dynamics': 0.14, 'gravity_torques': 0.18, 'forward_dynamics': 0.2,
                     'all_terms': 0.09, 'inverse_dynamics_derivatives': 0.28,
                     'forward_dynamics_derivatives': 0.28}
+MANY = 0.6      # largest ratio of forward dynamics of many states to `rbd_ros.batch`
 # In JAX: largest ratios, by name in `in_jax.py`, and how often automatic differentiation of a
 # recursion takes a gradient's time; from so many states on.
 JAX_RATIOS = {'jax to batch': 1.3, 'gradient to derivatives': 3.0}
@@ -39,6 +40,9 @@ def targets(found):
             rows += [(f'loaded {name}, {robot}, to {other}', f'{limit:.2f}',
                       f'{row["ratio"][other]:.2f}', verdict(row['ratio'][other] <= limit))
                      for other, limit in limits.items()]
+        rows += [(f'loaded {row["function"]}, many states, {robot}, to batch', f'{MANY:.2f}',
+                  f'{row["ratio"]:.2f}', verdict(row['ratio'] <= MANY))
+                 for row in one.get('many', ()) if row['function'] == 'forward_dynamics']
     mine = [row for row in found['in_jax']['rows']
             if row['states'] >= JAX_STATES] if 'in_jax' in found else ()
     for name, limit, best in (*((name, limit, max) for name, limit in JAX_RATIOS.items()),
@@ -87,7 +91,14 @@ def loaded(results):
                        for name in ('loaded', 'Workspace', 'Pinocchio')),
                      *(f'{row["ratio"][name]:.2f}' if name in row['ratio'] else '-'
                        for name in ('Workspace', 'Pinocchio')))
-                    for robot, found in results['robots'].items() for row in found['rows']])]
+                    for robot, found in results['robots'].items() for row in found['rows']]), '',
+            'Many states on one thread, ns a state, into existing arrays. The first call compiles '
+            'the code of many states.', '',
+            *table(('robot', 'function', 'loaded', '`batch`', 'ratio', 'first call, s'),
+                   [(robot, f'`{row["function"]}`', f'{row["ns"]["loaded"]:.0f}',
+                     f'{row["ns"]["batch"]:.0f}', f'{row["ratio"]:.2f}', f'{row["first"]:.1f}')
+                    for robot, found in results['robots'].items()
+                    for row in found.get('many', ())])]
 
 
 def in_jax(results):

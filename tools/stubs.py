@@ -26,6 +26,7 @@ DERIVED = 'rbd_ros.batch.functions'
 IMPORTS = """\
 import numpy as np
 from numpy.typing import ArrayLike
+from rbd_ros.batch.functions import Loaded
 from rbd_ros.batch.threads import Progress
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model

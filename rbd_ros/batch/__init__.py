@@ -16,6 +16,9 @@ Every function takes
 - ``out``: arrays for the results, which are returned: those of an earlier call, or others of the
   same shapes, float64 or float32. After an error their content is undefined.
 
+Instead of a model, functions of dynamics take an object of `rbd_ros.codegen.load` that has them:
+its code then computes the states, in about half the time of the kernels.
+
 Each of ``external_wrenches`` is one moment and force (6,) for all states, or one per state
 (states, 6). C has the Christoffel form; M or C alone take as long as `all_terms`. ``prescribed``
 of `hybrid_dynamics` is (nv,) or (states, nv). All functions raise StateError for an

@@ -8,9 +8,9 @@ modules. The stub of the package, which `make stubs` writes, has the types.
 
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import signature
-from typing import Any
+from typing import Any, Protocol
 
 from rbd_ros.batch.prescribed import solve_prescribed
 from rbd_ros.batch.tasks import Given, solve
@@ -21,6 +21,19 @@ from rbd_ros.workspace.documentation import states_doc
 from rbd_ros.workspace.memory.lanes import Task
 from rbd_ros.workspace.quantity import function_of, task_of
 from rbd_ros.workspace.workspace import workspace_of
+
+
+class Loaded(Protocol):
+    """An object of `rbd_ros.codegen.load`, whose code computes in place of the kernels."""
+
+    def report(self) -> Mapping[str, Any]:
+        """Return how each function computes, by name."""
+
+
+def _by_code(loaded: Any, name: str, *arguments: Any, **options: Any) -> Any:
+    if not hasattr(loaded, 'report'):
+        check_model(loaded)     # raises
+    return getattr(loaded, name)(*arguments, **options)
 
 
 def _given_link(model: Model, task: Task, link: str) -> Given:
@@ -35,19 +48,22 @@ def _make(name: str) -> Callable[..., Any]:
     returns = signature(plain).return_annotation
     states, masked = task.labels[:len(task.labels) - task.zeros], 'prescribed' in declared.options
     form = ', '.join([
-        "model: 'Model'", *(f"{one}: 'ArrayLike'" for one in states), *["link: 'str'"] * of_link,
-        *["prescribed: 'ArrayLike'"] * masked, '*',
+        "model: 'Model | Loaded'", *(f"{one}: 'ArrayLike'" for one in states),
+        *["link: 'str'"] * of_link, *["prescribed: 'ArrayLike'"] * masked, '*',
         *["external_wrenches: 'Wrenches | None' = None"] * task.wrenched,
         f"out: '{returns} | None' = None", "threads: 'int | None' = None",
         "progress: 'Progress | None' = None"])
     more = (', prescribed' * masked + ', out, threads, progress'
             + ', given=given_link(model, task, link)' * of_link
             + ', external_wrenches=external_wrenches' * task.wrenched)
+    given = [*states, *['link'] * of_link, *['prescribed'] * masked, *(f'{one}={one}' for one in (
+        *['external_wrenches'] * task.wrenched, 'out', 'threads', 'progress'))]
     function: Callable[..., Any] = function_of(
         name, f'({form}) -> {returns!r}',
-        f'result(solve(model, task, ({", ".join(states)},){more}))',
+        f'result(solve(model, task, ({", ".join(states)},){more})) if isinstance(model, Model) '
+        f'else by_code(model, {name!r}, {", ".join(given)})',
         {'result': task.result, 'solve': solve_prescribed if masked else solve, 'task': task,
-         'given_link': _given_link})
+         'given_link': _given_link, 'Model': Model, 'by_code': _by_code})
     function.__module__ = __name__
     function.__doc__ = states_doc(plain.__doc__ or '', signature(function).parameters)
     return function

@@ -30,10 +30,15 @@ class Style(NamedTuple):
 
     prefix: str         # of all names
     single: bool        # float instead of double
+    lanes: bool = False     # vectors of numbers, one of each state; see lanes.c.in
+
+    @property
+    def scalar(self) -> str:
+        return 'float' if self.single else 'double'
 
     @property
     def real(self) -> str:
-        return 'float' if self.single else 'double'
+        return f'{self.prefix}_lanes' if self.lanes else self.scalar
 
     @property
     def restrict(self) -> str:
@@ -47,8 +52,12 @@ class Style(NamedTuple):
         return f'{float(x) if abs(x) >= np.finfo(np.float32).tiny else 0.0!r}f'
 
     def call(self, name: str) -> str:
-        """Return the name of a function of the C library."""
-        return name + 'f' * self.single
+        """Return the name of a function of the C library, or of the same one in lanes."""
+        return f'{self.prefix}_' * self.lanes + name + 'f' * self.single
+
+    def alone(self, number: str) -> str:
+        """Return a literal as an expression of the type ``real``."""
+        return f'({self.real}){{0}} + {number}' if self.lanes else number
 
 
 def prototype(style: Style, graph: Graph) -> str:
@@ -118,6 +127,8 @@ class Writer:
         if kind == 'neg':
             return Expression(f'-{operands[0].within(ATOM)}', SUM, length)
         x = operands[0].text
+        if kind == 'sign' and self.style.lanes:
+            return Expression(f'{self.style.prefix}_sign({x})', ATOM, length)
         if kind == 'sign':
             one, zero = self.style.number(1.0), self.style.number(0.0)
             x = operands[0].within(ATOM)
@@ -144,7 +155,9 @@ class Writer:
             if self.is_inlined(k, found):
                 self.expressions[k] = found
                 if k in self.places:
-                    yield -1, f'{" = ".join(self.places[k])} = {found.text};'
+                    text = (self.style.alone(found.text)
+                            if self.graph.operations[k].kind == 'constant' else found.text)
+                    yield -1, f'{" = ".join(self.places[k])} = {text};'
             else:
                 self.expressions[k] = Expression(f't{k}', ATOM, 0)
                 yield k, f'const {self.style.real} t{k} = {found.text};'
@@ -194,9 +207,12 @@ class Writer:
             if kind not in ('sin', 'cos'):
                 self.expressions[k] = self.expression(k)
         texts = ', '.join(self.expressions[k].text for k in self.angles)
+        scalar = self.style.scalar
+        arguments = (f'{count} * LANES, (const {scalar} *)angle_, ({scalar} *)cos_, '
+                     f'({scalar} *)sin_' if self.style.lanes else f'{count}, angle_, cos_, sin_')
         return [f'const {real} angle_[{count}] = {{{texts}}};',
                 f'{real} cos_[{count}], sin_[{count}];',
-                f'{self.style.prefix}_cosines_and_sines({count}, angle_, cos_, sin_);']
+                f'{self.style.prefix}_cosines_and_sines({arguments});']
 
 
 def name_in_part(names: Mapping[str, str], found: re.Match[str]) -> str:

@@ -14,7 +14,10 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, batch
 from rbd_ros.codegen import FUNCTIONS, load
+from rbd_ros.codegen.c import Style
+from rbd_ros.codegen.graph import Array, Tape
 from rbd_ros.codegen.machine_code import calls, loading
+from rbd_ros.codegen.machine_code.loading import compile_graph
 from rbd_ros.kernels.jit import c_compiler as compiler
 from rbd_ros.model import build_model, Constraint, inertial_parameters, with_constraints
 from rbd_ros.model.description import Link
@@ -23,6 +26,8 @@ from robots import example_urdf, load_quietly, random_tree, relative_error, with
 
 # Of the largest entry: rounding, which solutions amplify by the condition number of M.
 ROUNDING, SOLVED, SINGLE = 1e-12, 1e-10, 1e-4
+# Functions with every kind of operation.
+LANES = ('inverse_dynamics', 'forward_dynamics', 'all_terms', 'friction_torques', 'center_of_mass')
 PENDULUM = """<robot name="pendulum"><link name="base"/><link name="rod"><inertial>
 <origin xyz="0.5 0 0"/><mass value="2"/><inertia ixx="0" iyy="0.1" izz="0.1" ixy="0" ixz="0"
 iyz="0"/></inertial></link><joint name="hinge" type="continuous"><parent link="base"/>
@@ -112,6 +117,108 @@ def test_all_functions_equal_the_library(name, way, quick_load, monkeypatch):
             assert differences(found, expected) < SOLVED, function
             in_many = tuple(x[k] for x in many) if isinstance(many, tuple) else many[k]
             assert differences(in_many, expected) < SOLVED, function
+
+
+@pytest.mark.parametrize('single', [False, True])
+@pytest.mark.parametrize('name', ROBOTS)
+def test_states_in_lanes_equal_single_ones(name, single, quick_load, monkeypatch):
+    monkeypatch.setattr(calls, 'LONGEST', 10 ** 9)
+    monkeypatch.setattr(calls, 'MANY', 1)
+    monkeypatch.setattr(calls.LoadedFunction, '_by_library', None)
+    model, states = states_of(name, 37)     # not a multiple of any number of lanes
+    states |= {'q': states['q'].astype(np.float32 if single else float)}
+    functions = [one for one in LANES if model.loops is None or one != 'friction_torques']
+    code = quick_load(model, functions, single=single)
+    ran, run = [], calls.Runner.run_some
+    monkeypatch.setattr(calls.Runner, 'run_some', lambda runner, first, end, given: (
+        ran.append((first, end, run(runner, first, end, given))) or ran[-1][-1]))
+    for function in functions:
+        arguments = arguments_of(library(function), states)
+        ran.clear()
+        many = getattr(code, function)(*arguments)
+        assert ran == [(0, 37, -1)], function     # none is left to the code of one state
+        many = many if isinstance(many, tuple) else (many,)
+        for k in (0, 7, 8, 15, 16, 31, 32, 35, 36):
+            one = getattr(code, function)(*(x[k] for x in arguments))
+            for x, y in zip(many, one if isinstance(one, tuple) else (one,)):
+                assert relative_error(x[k], y) < (SINGLE if single else SOLVED), (function, k)
+
+
+@pytest.mark.parametrize('single', [False, True])
+def test_every_operation_has_its_form_in_lanes(single, folder):
+    kinds, tape = {'sqrt': np.sqrt, 'sin': np.sin, 'cos': np.cos, 'exp': np.exp, 'tanh': np.tanh,
+                   'abs': np.abs, 'sign': np.sign}, Tape()
+    first, second = tape.inputs(0, (2,))
+    values = [tape.apply(kind, tape.apply('abs', first) if kind == 'sqrt' else first)
+              for kind in kinds]
+    values += [first + second, first - second, first * second, first / second, -first, 2.5]
+    graph = tape.graph('operations', 'robot', (Array('q', (2,), ''),),
+                       (Array('tau', (len(values),), ''),), [np.array(values, object)])
+    code = compile_graph(ROBOTS['arm'](), Style('robot', single, True), graph,
+                         compiler.find_compiler(), compiler.code_directory(folder))[0]
+    x = np.random.default_rng(4).normal(size=(37, 2)).astype(np.float32 if single else float)
+    x[3, 0] = 0.0
+    out = np.zeros((37, len(values)), x.dtype)
+    assert calls.runner(code, graph, x.dtype).run(37, [x], [out]) == -1
+    a, b = x.T
+    expected = [f(np.abs(a) if kind == 'sqrt' else a) for kind, f in kinds.items()] + [
+        a + b, a - b, a * b, a / b, -a, np.full(37, 2.5)]
+    assert np.allclose(out.T, expected, rtol=1e-6 if single else 1e-14, atol=0.0)
+
+
+@pytest.mark.parametrize('threads', [1, 2, None])
+def test_threads_share_states_and_results_go_where_they_are_wanted(threads, quick_load,
+                                                                   monkeypatch):
+    monkeypatch.setattr(calls.LoadedFunction, '_by_library', None)
+    model, states = states_of('arm', 3000)
+    code, done = quick_load(model, ['inverse_dynamics']), []
+    given = [states[x] for x in ('q', 'v', 'a')]
+    expected, out = batch.inverse_dynamics(model, *given), np.zeros_like(given[1])
+    assert code.inverse_dynamics(*given, out=out, threads=threads,
+                                 progress=lambda n, count: done.append((n, count))) is out
+    assert relative_error(out, expected) < ROUNDING
+    assert done[-1] == (3000, 3000)
+    single, apart = np.zeros(out.shape, np.float32), np.zeros((3000, 14))[:, ::2]
+    for other, tolerance in ((single, SINGLE), (apart, ROUNDING)):
+        assert code.inverse_dynamics(*given, out=other, threads=threads) is other
+        assert relative_error(other, expected) < tolerance
+    for wrong in ((), out[1:], given[0]):
+        with pytest.raises(rbd_ros.errors.StateError, match='out'):
+            code.inverse_dynamics(*given, out=wrong, threads=threads)
+
+
+def test_functions_of_many_states_take_loaded_code_instead_of_a_model(quick_load, monkeypatch):
+    model, states = states_of('arm', 100)
+    code = quick_load(model, ['forward_dynamics', 'hybrid_dynamics'],
+                      prescribed=states['prescribed'])
+    monkeypatch.setattr(calls.LoadedFunction, '_by_library', None)
+    q, v, a, tau = (states[x] for x in ('q', 'v', 'a', 'tau'))
+    wrenches, out = {model.link_names[-1]: np.arange(6.0)}, np.zeros_like(v)
+    expected = batch.forward_dynamics(model, q, v, tau, external_wrenches=wrenches)
+    assert batch.forward_dynamics(code, q, v, tau, external_wrenches=wrenches, out=out,
+                                  threads=1) is out
+    assert relative_error(out, expected) < SOLVED
+    given = q, v, a, tau, states['prescribed']
+    assert differences(batch.hybrid_dynamics(code, *given),
+                       batch.hybrid_dynamics(model, *given)) < SOLVED
+    with pytest.raises(AttributeError, match="'mass_matrix' is not loaded"):
+        batch.mass_matrix(code, q)
+
+
+def test_a_bad_state_among_many_is_named(quick_load):
+    model, states = states_of('arm', 2500)
+    states['v'][1777, 2] = np.nan
+    code = quick_load(model, ['inverse_dynamics'])
+    given = [states[x] for x in ('q', 'v', 'a')]
+    assert message_of(code.inverse_dynamics, *given) == message_of(
+        batch.inverse_dynamics, model, *given)
+    code, pi = quick_load(model, ['inverse_dynamics'], parameters=['pi']), (
+        inertial_parameters(model))
+    with pytest.raises(rbd_ros.errors.StateError, match='state 1777: '):
+        code.inverse_dynamics(*given, pi)
+    states['v'][1777, 2] = 0.0
+    assert relative_error(code.inverse_dynamics(*given, pi),
+                          batch.inverse_dynamics(model, *given)) < ROUNDING
 
 
 def test_dynamics_equal_pinocchio(folder):

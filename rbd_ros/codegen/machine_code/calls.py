@@ -19,6 +19,7 @@ import numpy as np
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.batch.results import checked_out
+from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.batch.wrenches import batch_wrenches
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph
@@ -35,6 +36,9 @@ from rbd_ros.workspace.workspace import workspace_of
 # Operations beyond which kernels, if numba compiles them, are faster than code that no longer fits
 # into the processor's caches; a result, which is stored and checked, counts as several.
 LONGEST, PER_RESULT = 14_000, 8
+MANY = 64       # states from which code that computes several at a time is worth compiling
+OF_MANY = 'threads', 'progress'     # options of functions in `rbd_ros.batch`
+OPTIONS = {'out', *OF_MANY}
 NOT_IN_CODE = {'task_space_dynamics': 'the condition number takes an iteration'}
 RESULTS: Mapping[str, Callable[..., Any]] = {
     'all_terms': DynamicsTerms._make, 'inverse_dynamics_derivatives': Derivatives._make,
@@ -83,6 +87,8 @@ class LoadedFunction:
         self.plain: Any = FUNCTIONS[name].function
         self.runner: Runner | None = None
         self.balance: Runner | None = None
+        self.lanes: Runner | None = None        # for many states, from their first call
+        self.compile_lanes: Callable[[], tuple[ctypes.CDLL, float]]
         self.caller: Any = None
         self.operations, self.seconds, self.reason = 0, 0.0, why_not_in_code(model, name)
         self.fixed = {key: mask(model, key, x) if key == 'prescribed' else x
@@ -97,9 +103,11 @@ class LoadedFunction:
         first = [x for x in given if x.kind is x.POSITIONAL_OR_KEYWORD]
         self.form = Signature([
             *first, *(Parameter(x, Parameter.POSITIONAL_OR_KEYWORD) for x in self.parameters),
-            *given[len(first):], Parameter('out', Parameter.KEYWORD_ONLY, default=None)])
+            *given[len(first):], *(Parameter(x, Parameter.KEYWORD_ONLY, default=None)
+                                   for x in ('out', *OF_MANY))])
         # Arguments for which there is code.
         self.defaults = {x.name: x.default for x in given if x.default is not x.empty}
+        self.first = [*(x.name for x in first), *self.parameters]
         self.state = [x.name for x in first if x.name not in FUNCTIONS[
             self.name].options]
 
@@ -141,22 +149,34 @@ class LoadedFunction:
                       self.seconds)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        given = {**self.defaults, **self.form.bind(*arguments, **named).arguments}
+        if len(arguments) == len(self.first) and named.keys() <= OPTIONS:
+            given = {**self.defaults, **dict(zip(self.first, arguments)), **named}
+        else:           # `bind` takes longer than ten states
+            given = {**self.defaults, **self.form.bind(*arguments, **named).arguments}
         out, first = given.pop('out', None), given[self.state[0]]
+        of_many = {name: given.pop(name, None) for name in OF_MANY}
         many = hasattr(first, 'columns') or np.ndim(first) == 2
-        arrays = self._by_code(given, many, out is not None) if (
+        arrays = self._by_code(given, many, out, of_many) if (
             self.runner is not None and self._has_code(given)) else None
         if arrays is None:
-            arrays = self._by_library(given, many)
+            arrays = self._by_library(given, many, of_many)
         if out is None:
             return arrays[0] if len(arrays) == 1 else self.result(arrays)
-        users = {name: x for name, x in given.items() if isinstance(x, np.ndarray)}
-        for x, array in zip(checked_out(out, [np.shape(x) for x in arrays], users), arrays):
+        users = out if isinstance(out, tuple) else (out,)
+        if len(users) == len(arrays) and all(x is y for x, y in zip(users, arrays)):
+            return out      # the code has written there
+        for x, array in zip(self._outputs(out, [np.shape(x) for x in arrays], given), arrays):
             x[...] = array
         return out
 
-    def _by_code(self, given: Mapping[str, Any], many: bool,
-                 fresh: bool) -> Sequence[np.ndarray] | None:
+    def _outputs(self, out: object, shapes: Sequence[tuple[int, ...]],
+                 given: Mapping[str, Any]) -> Sequence[np.ndarray]:
+        """Return the arrays that a user gives for results, checked."""
+        users = {name: x for name, x in given.items() if isinstance(x, np.ndarray)}
+        return checked_out(out, shapes, users)
+
+    def _by_code(self, given: Mapping[str, Any], many: bool, out: object,
+                 of_many: Mapping[str, Any]) -> Sequence[np.ndarray] | None:
         """Return the results of the code; None if they are left to the library."""
         assert self.runner is not None
         inputs: list[np.ndarray] = []
@@ -169,7 +189,11 @@ class LoadedFunction:
         inputs += [finite_array(name, given[name], (size,)) for name, size in zip(
             self.parameters, self.runner.sizes[len(inputs):])]
         inputs = [np.ascontiguousarray(x, self.dtype) for x in inputs]
-        arrays = self.runner.new(*[count] * many) if many or fresh else self.kept
+        arrays: Sequence[np.ndarray] = [] if many or out is not None else self.kept
+        if many and out is not None:
+            arrays = self._outputs(out, [(count, *shape) for shape in self.runner.shapes], given)
+        if not arrays or any(x.dtype != self.dtype or not x.flags.c_contiguous for x in arrays):
+            arrays = self.runner.new(*[count] * many)
         balance, (where, part) = None, BALANCED.get(self.name, (None, None))
         if given.get('external_wrenches') is not None:
             if not many:
@@ -180,12 +204,30 @@ class LoadedFunction:
             if where is not None:
                 k = self.inputs.index(where)
                 inputs[k] = inputs[k] - balance
-        bad = self.runner.run(count, inputs, arrays)
+        bad = (self._run_many(count, inputs, arrays, **of_many) if many
+               else self.runner.run(count, inputs, arrays))
         if bad >= 0 and self.parameters:
             self._explain(inputs, bad if many else None)
         if balance is not None and part is not None:
             arrays[part] += balance
         return None if bad >= 0 else arrays
+
+    def _run_many(self, count: int, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray],
+                  threads: int | None, progress: Progress | None) -> int:
+        """Compute states in threads; return the first that the code cannot vouch for, or -1."""
+        one, bad = self.runner, []
+        assert one is not None
+        if self.lanes is None and count >= MANY:
+            self.lanes = runner(self.compile_lanes()[0], self.graph, self.dtype)
+        several, arguments = self.lanes, one.arguments(count, inputs, outputs) if count else []
+
+        def work(start: int, stop: int) -> None:
+            first = start if several is None else several.run_some(start, stop, arguments)
+            # One by one: states that are too few, and those of which one is bad.
+            if first >= 0 and (found := one.run_some(first, stop, arguments)) >= 0:
+                bad.append(found)
+        compute(count, work, threads, progress)
+        return min(bad, default=-1)
 
     def _has_code(self, given: Mapping[str, Any]) -> bool:
         """Return whether options are those that were compiled."""
@@ -206,7 +248,8 @@ class LoadedFunction:
         bad = self.balance.run(count, [np.atleast_2d(q), forces], [tau])
         return None if bad >= 0 else tau if q.ndim == 2 else tau[0]
 
-    def _by_library(self, given: Mapping[str, Any], many: bool) -> Sequence[Any]:
+    def _by_library(self, given: Mapping[str, Any], many: bool,
+                    of_many: Mapping[str, Any]) -> Sequence[Any]:
         """Return what the library computes, or raise its error."""
         if self.parameters:
             raise ModelError(f'{self.name} was not loaded for these options: with parameters, '
@@ -216,6 +259,8 @@ class LoadedFunction:
                  if x.kind is x.POSITIONAL_OR_KEYWORD]
         more = {name: x for name, x in given.items() if name in self.defaults
                 and x is not self.defaults[name]}
+        if many and function is not self.plain:
+            more |= of_many
         found = function(self.model, *first, **more)
         arrays = found if isinstance(found, tuple) else [found]
         return [np.asarray(x, self.dtype) if isinstance(x, np.ndarray) else x for x in arrays]

@@ -5,6 +5,7 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 import ctypes
+from functools import partial
 from math import prod
 import os
 from typing import Any
@@ -113,6 +114,9 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
             made[function.name] = function
             if not function.reason:
                 pending[function.name] = compiled(function.graph)
+                function.compile_lanes = partial(
+                    compile_graph, model, style._replace(lanes=True), function.graph, compiler,
+                    folder)
         if not parameters and not BALANCED.keys().isdisjoint(pending):
             balance = balance_of_wrenches(model)
             balance_code = compiled(balance)
@@ -163,21 +167,35 @@ def sources_of(model: Model, style: Style, graph: Graph) -> dict[str, str]:
     """Return the sources of a function, the one to compile last."""
     package, outputs = Package(model, style, [graph], {}, {}), outputs_of(graph)
     margins = len(outputs) < len(graph.outputs)
-    inputs = [f'in[{k}] + state * steps[{k}]' for k in range(len(graph.inputs))]
-    written = [f'out[{k}] + state * {prod(x.shape)}' for k, x in enumerate(outputs)]
+    arrays = [*(('in', k, x) for k, x in enumerate(graph.inputs)),
+              *(('out', k, x) for k, x in enumerate(outputs))]
+    if style.lanes:
+        places = [f'{side}_{k}' for side, k, _ in arrays]
+    else:
+        places = [f'{side}[{k}] + state * ' + (f'steps[{k}]' if side == 'in' else
+                                               f'{prod(x.shape)}') for side, k, x in arrays]
+    inputs, written = places[:len(graph.inputs)], places[len(graph.inputs):]
 
     def finite(places: Sequence[str], arrays: Sequence[Array]) -> str:
         return ' && '.join(f'all_finite({place}, {prod(x.shape)})'
                            for place, x in zip(places, arrays))
+
+    def lines(text: str, *sides: str) -> str:
+        return '\n'.join('        ' + text.format(side=side, k=k, n=prod(x.shape))
+                         for side, k, x in arrays if side in sides)
     words = {
         'package': package.name, 'prefix': style.prefix, 'function': graph.name,
-        'real': style.real, 'fabs': style.call('fabs'), 'zero': style.number(0.0),
+        'real': style.scalar, 'zero': style.number(0.0),
+        **{name: name + 'f' * style.single for name in ('fabs', 'sqrt', 'exp', 'tanh')},
         'largest': 'FLT_MAX' if style.single else 'DBL_MAX',
         'margins': graph.outputs[-1].shape[0] if margins else 0,
-        'arguments': ', '.join([*inputs, *written, *['margins'] * margins]),
-        'inputs_finite': finite(inputs, graph.inputs), 'outputs_finite': finite(written, outputs)}
+        'arguments': ', '.join([*places, *['margins'] * margins]),
+        'inputs_finite': finite(inputs, graph.inputs), 'outputs_finite': finite(written, outputs),
+        'buffers': lines(f'{style.real} {{side}}_{{k}}[{{n}}];', 'in', 'out'),
+        'gathered': lines('gather(in_{k}, in[{k}] + state * steps[{k}], steps[{k}], {n});', 'in'),
+        'scattered': lines('scatter(out[{k}] + state * {n}, out_{k}, {n});', 'out')}
     return {f'{package.name}.h': header(package), f'{package.name}.c': source(package),
-            'states.c': filled('states.c', **words)}
+            (main := 'lanes.c' if style.lanes else 'states.c'): filled(main, **words)}
 
 
 def extension(compiler: Compiler, directory: Directory) -> bytes:

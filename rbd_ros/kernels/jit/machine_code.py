@@ -57,21 +57,25 @@ class Runner:
         self.sizes, self.shapes, self.real = sizes, shapes, real
         self._run = code.run
         self._run.restype = ctypes.c_long
-        pointers = ctypes.c_void_p * len(self.sizes)
-        self._types = ctypes.c_long, pointers, ctypes.c_long * len(self.sizes), (
-            ctypes.c_void_p * len(self.shapes))
+        self._types = (ctypes.c_void_p * len(self.sizes), ctypes.c_long * len(self.sizes),
+                       ctypes.c_void_p * len(self.shapes))
+        self._run.argtypes = [ctypes.c_long, ctypes.c_long, *self._types]
 
     def arguments(self, count: int, inputs: Sequence[np.ndarray],
                   outputs: Sequence[np.ndarray]) -> list[Any]:
         """Return the arguments of the code for contiguous arrays; one-dimensional: all states."""
         types = self._types
-        return [types[0](count), types[1](*(x.ctypes.data for x in inputs)),
-                types[2](*(x.size // count if x.ndim > 1 else 0 for x in inputs)),
-                types[3](*(x.ctypes.data for x in outputs))]
+        return [types[0](*(x.ctypes.data for x in inputs)),
+                types[1](*(x.size // count if x.ndim > 1 else 0 for x in inputs)),
+                types[2](*(x.ctypes.data for x in outputs))]
+
+    def run_some(self, first: int, end: int, arguments: Sequence[Any]) -> int:
+        """Compute states before ``end``; return the first without an answer, or -1."""
+        return self._run(first, end, *arguments)
 
     def run(self, count: int, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> int:
-        """Compute states; return the first that the code cannot vouch for, or -1."""
-        return self._run(*self.arguments(count, inputs, outputs)) if count else -1
+        """Compute all states; return the first that the code cannot vouch for, or -1."""
+        return self.run_some(0, count, self.arguments(count, inputs, outputs)) if count else -1
 
     def new(self, *count: int) -> list[np.ndarray]:
         """Return arrays for results."""
@@ -118,7 +122,7 @@ class Runner:
                         break
                     x[:] = value
                 else:
-                    if run(*arguments) < 0:
+                    if run(0, 1, *arguments) < 0:
                         return result
             return others(*values, **named)
         return call

@@ -3,6 +3,7 @@
 """Blocked joints, glitches, limits and tolerances of the torque controller, in a closed loop."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
@@ -463,6 +464,27 @@ def test_damping_is_checked_again_when_states_become_fewer(start):
     loop.period = 0.05
     loop.run(0.5)
     assert 'at 20 states/s' in said_of_damping(loop)
+
+
+def test_a_check_of_damping_that_ends_after_the_gains_changed_is_ignored(start):
+    loop, submitted = start(mode='pd_gravity', period=5e-3), []
+    loop.run(0.1)
+    said_of_damping(loop)
+    modes = loop.node.modes
+    loop.harness.spin_until(lambda: modes._check is None)
+    worker, modes._worker = modes._worker, SimpleNamespace(
+        submit=lambda work, then, may_wait: submitted.append(then))
+    try:
+        modes._check_damping()
+        modes._check_damping()
+        assert len(submitted) == 1      # one at a time
+        loop.node.set_parameters([Parameter('pd_gravity.damping', value=[2.0])])
+        submitted[0]('it diverges')
+        assert 'it diverges' not in [text for _, text in modes.findings()]
+        submitted[1]('it still diverges')
+        assert 'it still diverges' in [text for _, text in modes.findings()]
+    finally:
+        modes._worker = worker
 
 
 def test_different_reasons_are_all_logged_and_each_sender_is_told(start, capfd):
