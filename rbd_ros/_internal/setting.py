@@ -9,8 +9,6 @@ checks, parameter files and tables of the documentation are derived from it.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros check``: print the content of a robot description, as text or JSON."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable, Iterator
 import json

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros diagnose``: say why efforts differ from the torques of a description."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

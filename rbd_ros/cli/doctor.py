@@ -8,8 +8,6 @@ dependency of the library is missing; 2, it works, but with a problem.
 
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from datetime import datetime, timezone

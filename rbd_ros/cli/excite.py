@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros excite``: plan a motion for identification."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros gains``: factors that turn recorded efforts, such as currents, into torques."""
 
-from __future__ import annotations
-
 import argparse
 from functools import partial
 import sys

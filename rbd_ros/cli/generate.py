@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros generate``: write the functions of a robot in C, or a controller around them."""
 
-from __future__ import annotations
-
 import argparse
 from hashlib import sha256
 from pathlib import Path

@@ -8,8 +8,6 @@ represent), ``identification.json`` and ``report.html`` into a directory, all of
 
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -7,8 +7,6 @@ Every message is one line on standard error, and no file is left incomplete.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from importlib import import_module
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros replay``: compute model and external efforts for every sample of a recording."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 import sys

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros torques``: compute the torques of a state or along a trajectory, or retime it."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros view``: show a robot and its dynamics in a browser, moved by sliders."""
 
-from __future__ import annotations
-
 import argparse
 from time import monotonic, sleep
 

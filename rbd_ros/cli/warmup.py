@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros warmup``: compile all kernels in advance."""
 
-from __future__ import annotations
-
 import argparse
 
 from rbd_ros.kernels.jit.kernel_cache import cache_directory

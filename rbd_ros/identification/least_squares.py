@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fit the parameters of a robot (bodies, friction, rotors) to reduced recordings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ rotor inertias). Parameters of a payload: the ten of one body.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -20,8 +20,6 @@ with decreasing mu.
 
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

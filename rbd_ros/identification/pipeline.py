@@ -7,8 +7,6 @@ Each recording is reduced on its own, by a pure function; the results are merged
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed, ProcessPoolExecutor
 from dataclasses import replace

@@ -16,8 +16,6 @@ JASA 113, for intervals from quantiles of left-out residuals.]
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge an identification: can it be trusted, and if not, what to do about it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

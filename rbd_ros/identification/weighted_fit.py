@@ -18,8 +18,6 @@ the fit: the block jackknife, CR3 of Bell and McCaffrey (2002).
 
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -103,7 +101,7 @@ class _Solution(NamedTuple):
     Vt: np.ndarray
 
 
-def _solve(joints: _Joints, deviation: np.ndarray, noise: np.ndarray,
+def _solve(joints: '_Joints', deviation: np.ndarray, noise: np.ndarray,
            correlation: np.ndarray) -> _Solution:
     """Return the estimate for a given noise."""
     matrix, target = joints.weighted_system(1.0 / (noise * np.sqrt(correlation)))
@@ -112,7 +110,7 @@ def _solve(joints: _Joints, deviation: np.ndarray, noise: np.ndarray,
                      Vt)
 
 
-def _converged_noise(joints: _Joints, deviation: np.ndarray, noise: np.ndarray,
+def _converged_noise(joints: '_Joints', deviation: np.ndarray, noise: np.ndarray,
                      correlation: np.ndarray) -> np.ndarray:
     """Return the noise of the joints that is consistent with the fit it weights."""
     for _ in range(MAX_ITERATIONS):

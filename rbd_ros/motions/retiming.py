@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fastest motion along a path that keeps to the limits of the robot."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 import logging

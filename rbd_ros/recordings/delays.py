@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimate the delay of recorded efforts relative to positions."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

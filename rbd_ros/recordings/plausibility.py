@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find recordings that are no single series of joint states in s and rad, before they are used."""
 
-from __future__ import annotations
-
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RecordingError

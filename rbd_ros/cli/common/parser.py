@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The argument parser of the command line, and its error."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from typing import Any, NoReturn

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress of long work, so that no command is silent for long."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 import sys

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trajectory files: trajectory_msgs/JointTrajectory as YAML, and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 import json
 from pathlib import Path

@@ -15,8 +15,6 @@ held-out samples]. Its deviations are those of the jackknife over the parts.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes that no columns represent: detected, and undone so that others can be found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise

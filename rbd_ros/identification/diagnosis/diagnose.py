@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnose recordings: what is wrong, how much of the residual it explains, what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

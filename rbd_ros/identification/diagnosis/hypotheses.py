@@ -8,8 +8,6 @@ description. Efforts are measured = described + friction + columns @ sizes.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 

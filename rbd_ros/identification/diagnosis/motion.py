@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The samples that hypotheses are compared with, and the torques that hypotheses are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -11,8 +11,6 @@ name, or ignored on request. Contacts and actuators are no part of a model.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from math import inf

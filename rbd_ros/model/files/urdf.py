@@ -8,8 +8,6 @@ urdf_parser_py, from which the model is built, and `urdf_contents` names what is
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike

@@ -8,8 +8,6 @@ rewritten; shapes, comments and everything else stay.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from os import PathLike
 import warnings

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The criterion of excitation: condition number of the regressor, and distance to limits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -43,7 +41,7 @@ class Limits(NamedTuple):
     # With closed loops, (nq, 2): limits of the coordinates of dependent joints, may be infinite.
     passive: np.ndarray | None = None
 
-    def reduced(self, share: float) -> Limits:
+    def reduced(self, share: float) -> 'Limits':
         """Return a fraction of the limits; positions shrink about their middle."""
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         passive = None if self.passive is None else shrunk(self.passive, share)

@@ -9,8 +9,6 @@ limits of position, velocity, acceleration and effort. Collisions are not checke
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
