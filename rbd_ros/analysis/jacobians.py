@@ -52,8 +52,7 @@ class JacobianMethods(RobotArrays):
     @quantity(rates, part=1, returns=JACOBIAN_AND_RATE, kept=True, states=States(
         batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
         of_link=lambda w, link: (w._link_row(link), False)), results=JACOBIAN_DOT)
-    def jacobian_dot(self, q: ArrayLike, v: ArrayLike,
-                     link: str) -> tuple[np.ndarray, np.ndarray]:
+    def jacobian_dot(self, q: ArrayLike, v: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """
         Return the time derivative of the body Jacobian of a link.
 

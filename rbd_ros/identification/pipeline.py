@@ -22,8 +22,7 @@ from rbd_ros.identification.least_squares import Identification
 from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
 from rbd_ros.identification.reduction import Partial
 from rbd_ros.identification.report import Comparison
-from rbd_ros.identification.torque_uncertainty import (
-    left_out_residuals, LeftOut, Residuals)
+from rbd_ros.identification.torque_uncertainty import (left_out_residuals, LeftOut, Residuals)
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import read_recording, Recording
@@ -97,8 +96,7 @@ def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
 def left_out_recording(path: str, *, found: Identification, left_out: LeftOut, reading: Reading
                        ) -> list[list[Residuals]]:
     """Return the residuals of a recording from robots that were identified without them."""
-    return left_out_residuals(found, left_out,
-                              read_samples(found.parameters.model, path, reading))
+    return left_out_residuals(found, left_out, read_samples(found.parameters.model, path, reading))
 
 
 def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, workers: int = 1,

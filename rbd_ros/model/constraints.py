@@ -86,8 +86,7 @@ def closed_tree(tree: Model, constraints: Sequence[Constraint],
     if not constraints:
         return tree
     links = {name: k for k, name in enumerate(tree.link_names)}
-    loops = make_loops([check_constraint(one, links) for one in constraints], links,
-                       tree.tree)
+    loops = make_loops([check_constraint(one, links) for one in constraints], links, tree.tree)
     _refuse_fixed_distances(tree, loops)
     q = _closed_configuration(tree, loops)
     regular, J = _regular_equations(tree, loops, q)
@@ -150,8 +149,7 @@ def _moves(tree: Model, loops: Loops, q: np.ndarray, J: np.ndarray, rank: int) -
     return True
 
 
-def _regular_equations(tree: Model, loops: Loops,
-                       q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _regular_equations(tree: Model, loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a configuration near q that is not singular, and J there."""
     rng, best, most = np.random.default_rng(0), None, -1
     for scale in (0.0, PERTURBATION, PERTURBATION):

@@ -90,8 +90,7 @@ def check_constraint(constraint: Constraint, links: Mapping[str, int]) -> Constr
                              "length of 0 use the kind 'point'")
     elif length is not None:
         raise ModelError(f"{where}: only the kind 'distance' has a length; leave it out")
-    return replace(constraint, placement_a=placements[0], placement_b=placements[1],
-                   length=length)
+    return replace(constraint, placement_a=placements[0], placement_b=placements[1], length=length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +137,7 @@ class Loops:
             1, len(blocks), len(involved), len(members), len(self.table),
             m + arrays.EXTRA_ROWS, arrays.G + nv, m, d, d, d,
             len(involved), n, nv, d if damped else 0))
-        loops = np.zeros((ends[-1], max(arrays.ROW_LENGTH, n + 2,
-                                        m + 1 if damped else 0)))
+        loops = np.zeros((ends[-1], max(arrays.ROW_LENGTH, n + 2, m + 1 if damped else 0)))
         sizes = *ends.tolist(), n, d
         for k, whole in enumerate((sizes, self.order.tolist(), *blocks, *involved, *members)):
             loops[k, :len(whole)].view(np.int64)[:] = whole
@@ -211,8 +209,7 @@ def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Lo
     blocks: list[tuple[set[int], set[int], set[int]]] = []
     of_constraint = []
     for k, row in enumerate(loops.table):
-        a, b = (_path(bodies, slots.index(row[end])) for end in (arrays.BODY_A,
-                                                                 arrays.BODY_B))
+        a, b = (_path(bodies, slots.index(row[end])) for end in (arrays.BODY_A, arrays.BODY_B))
         inside, own = a ^ b, {k}
         velocities = {int(tree.robot[body, VELOCITY]) for body in inside}
         of_constraint.append(velocities)

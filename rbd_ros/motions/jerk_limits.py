@@ -69,8 +69,7 @@ class SmoothMotion:
             last = coefficients[-1][1:]
             coefficients.append(last * np.arange(1, len(last) + 1)[:, None, None] / h)
         self._coefficients = coefficients
-        self.inside = [np.stack([_value(one, x) for x in CHECKS], axis=1)
-                       for one in coefficients]
+        self.inside = [np.stack([_value(one, x) for x in CHECKS], axis=1) for one in coefficients]
         for one in self.inside[1:3]:
             one[-1, -1] = 0.0
 
@@ -118,7 +117,6 @@ class Averages:
 
     def __init__(self, s: np.ndarray, speed: np.ndarray) -> None:
         from scipy.interpolate import PPoly      # lazily: SciPy is slow to import
-
         spans = 2.0 * np.diff(s) / (speed[:-1] + speed[1:])
         times = np.concatenate(([0.0], np.cumsum(spans)))
         self.duration = float(times[-1])
@@ -146,7 +144,6 @@ def smooth_motion(limits: Limits, path: Path, speed: np.ndarray) -> tuple[Smooth
 
     """
     from scipy.optimize import minimize_scalar
-
     averages = Averages(path.s, speed)
 
     def duration(share: float) -> float:

@@ -84,7 +84,6 @@ class Path:
 
     def __init__(self, model: Model, limits: Limits, waypoints: np.ndarray) -> None:
         from scipy.interpolate import CubicSpline    # lazily: SciPy is slow to import
-
         self._model, self._own, self.given = model, independent_positions(model), waypoints
         points = waypoints[:, self._own]
         self.numbers = _different(points)

@@ -63,7 +63,6 @@ class JointTrajectory:
                  v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None,
                  tau: npt.ArrayLike | None = None, first_v: npt.ArrayLike | None = None) -> None:
         from scipy.interpolate import BPoly, PchipInterpolator    # lazily: SciPy is slow to import
-
         if model.unconstrained.nq != model.unconstrained.nv:
             raise StateError(f"'{model.name}' has joints with quaternions, which trajectories of "
                              'joints do not have')
@@ -175,7 +174,6 @@ class JointTrajectory:
     def _check_extrema(self, curve: Any, lower: np.ndarray, upper: np.ndarray, verb: str,
                        per: str) -> None:
         from scipy.interpolate import BPoly, PPoly
-
         slack = LIMIT_SLACK * np.maximum(np.where(np.isfinite(upper), np.abs(upper), 0.0), 1.0)
         lower, upper = lower - slack, upper + slack
         hull = curve.c.reshape(-1, len(lower))    # its convex hull contains the curve
@@ -197,7 +195,6 @@ class JointTrajectory:
     def _check_accelerations(self) -> None:
         """Raise StateError if a joint becomes faster or slower beyond its limits."""
         from scipy.interpolate import BPoly, PPoly
-
         model, (_, v, a) = self._model, self._curves
         rates = stated_speeds(np.stack((model.acceleration_limit, model.deceleration_limit)))
         hull = np.abs(a.c).reshape(-1, model.nv).max(axis=0)

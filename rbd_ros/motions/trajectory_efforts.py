@@ -137,7 +137,6 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
         # Parabolas through three points: a short interval has no effect on distant ones.
         return v, np.gradient(v, time, axis=0, edge_order=1 if len(time) == 2 else 2)
     from scipy.interpolate import CubicSpline
-
     spline = CubicSpline(time, q[:, independent_positions(model)], bc_type='clamped')
     return spline(time, 1), spline(time, 2) if a is None else a
 

@@ -89,7 +89,6 @@ def mjcf_geometry(model: Model, compiled: Any) -> Geometry:
 
     """
     import mujoco
-
     m, scenes = compiled, {}
     for body in range(m.nbody):
         geoms = range(m.body_geomadr[body], m.body_geomadr[body] + m.body_geomnum[body])

@@ -117,8 +117,7 @@ def _joint_trajectory(path: Path, message: Any) -> Any:
     return message.get('joint_trajectory', message) if isinstance(message, dict) else message
 
 
-def _field(path: Path, label: str, points: list[dict[str, Any]], width: int
-           ) -> np.ndarray | None:
+def _field(path: Path, label: str, points: list[dict[str, Any]], width: int ) -> np.ndarray | None:
     """Return a field of all points, or None if it is empty in all of them."""
     given = [point.get(label) or [] for point in points]
     if not any(given):

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 def control_laws() -> dict[str, type[Controller]]:
     """Return the class of each control mode; those for floating bases come first."""
     from rbd_ros.control.controller import Controller
-
     found = {}
     for _, mode, _ in iter_modules(__path__):
         module = import_module(f'{__name__}.{mode}')

@@ -72,14 +72,12 @@ def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
         leader = position(leader_of[k])
         return None if leader is None else one.multiplier * leader + one.offset
 
-    return {k: one if (fixed := position(k)) is None else fixed
-            for k, one in found.items()}, loops
+    return {k: one if (fixed := position(k)) is None else fixed for k, one in found.items()}, loops
 
 
 def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Constraint | None:
     """Return the loop that equality k closes, None if it is neither ``connect`` nor ``weld``."""
     from mujoco import mjtEq, mjtObj
-
     kind = mjtEq(m.eq_type[k])
     if kind not in (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD):
         return None
@@ -115,7 +113,6 @@ def _linear(m: Any, k: int) -> tuple[dict[int, float], float] | str | None:
 
     """
     from mujoco import mjtEq, mjtWrap
-
     kind, first, second = m.eq_type[k], int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
     if kind == mjtEq.mjEQ_JOINT:
         sides = [({j: 1.0}, float(m.qpos0[m.jnt_qposadr[j]])) for j in (first, second) if j >= 0]

@@ -199,7 +199,6 @@ def read_mjcf(m: Any, ignore: Collection[str]
 def element_names(m: Any, kind: str) -> list[str]:
     """Return the unique names of all elements of a kind; nameless ones have a number."""
     import mujoco
-
     count = {'body': m.nbody, 'joint': m.njnt, 'actuator': m.nu, 'tendon': m.ntendon,
              'equality': m.neq, 'key': m.nkey}[kind]
     given = [mujoco.mj_id2name(m, getattr(mujoco.mjtObj, f'mjOBJ_{kind.upper()}'), k)
@@ -224,7 +223,6 @@ def _joint(m: Any, j: int, names: Names, placement: np.ndarray, coupling: Mimic 
            rotors: np.ndarray) -> Joint:
     """Return joint j, without its links; ``placement`` is that of the body in the parent."""
     import mujoco
-
     kind = KINDS[mujoco.mjtJoint(m.jnt_type[j]).name]
     nq, nv = {'free': (7, 6), 'spherical': (4, 3)}.get(kind, (1, 1))
     dof, at = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
@@ -273,7 +271,6 @@ def _position(kind: str, qpos: np.ndarray) -> tuple[float, ...]:
 def _actuators(m: Any, j: int) -> list[int]:
     """Return the actuators that act on joint j alone."""
     from mujoco import mjtTrn
-
     # NumPy's integers are equal to MuJoCo's enumerators, but not the other way round.
     return [k for k in range(m.nu) if m.actuator_trnid[k, 0] == j and mjtTrn(
         m.actuator_trntype[k]) in (mjtTrn.mjTRN_JOINT, mjtTrn.mjTRN_JOINTINPARENT)]
@@ -282,7 +279,6 @@ def _actuators(m: Any, j: int) -> list[int]:
 def _effort_limit(m: Any, j: int) -> float:
     """Return the largest effort that the actuators of joint j can exert, N m or N."""
     from mujoco import mjtBias, mjtDyn, mjtGain
-
     limit = max(map(abs, m.jnt_actfrcrange[j])) if m.jnt_actfrclimited[j] else inf
     total = 0.0
     for k in _actuators(m, j):
@@ -309,7 +305,6 @@ def _without_motors(m: Any, names: Names, joints: list[Joint]) -> list[Joint]:
 def _rotors(m: Any, names: Names, refuse: Refuse) -> np.ndarray:
     """Return armature and damping (2, joints) that actuators add to their joints."""
     from mujoco import mjtJoint
-
     result, known = np.zeros((2, m.njnt)), set()
     for j in range(m.njnt):
         if mjtJoint(m.jnt_type[j]) in (mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE):
@@ -341,7 +336,6 @@ def _omissions(m: Any, names: Names) -> list[str]:
 def _refuse_inexpressible(m: Any, names: Names, refuse: Refuse) -> None:
     """Refuse elements other than equalities that links and joints cannot express."""
     from mujoco import mjtBias, mjtJoint
-
     if m.opt.density or m.opt.viscosity:
         refuse('the fluid (option density or viscosity)', 'fluid')
     if m.nflex:
