@@ -20,12 +20,8 @@ class ByValue:
 
 
 def real_array(value: object) -> np.ndarray | None:
-    """
-    Return a new float64 array, or None if the value (any object) is not real numbers.
-
-    Masked entries are none, and the numbers of data frames have names instead of an order.
-
-    """
+    """Return a new float64 array, or None if the value (any object) is not real numbers."""
+    # Masked entries are none, and the numbers of data frames have names instead of an order.
     try:
         array = np.array(value)
         if type(value) not in PLAIN and (_is_labelled(value) or np.ma.is_masked(value)):

@@ -65,9 +65,8 @@ class JointStateLayout:
     The places of all fields in the serialized joint states of one sender.
 
     A message with the same texts and counts at the same places has the same joints. The padding
-    between them is not compared. It is made from a serialized message, ``raw``, and its content;
-    raises ValueError if the message has another layout, for example a text padded with NULs, or if
-    `SHORTCUTS` is off.
+    between them is not compared. ValueError: the message, ``raw``, has another layout, for example
+    a text padded with NULs, or `SHORTCUTS` is off.
 
     """
 

@@ -29,13 +29,9 @@ LENGTH_SHARE = 0.2    # unit of length of condition numbers over distance from r
 
 
 def characteristic_length(model: Model, link: str) -> float:
-    """
-    Return the unit of length, m, in which rotations and translations of a link are comparable.
-
-    A fifth of the distance from the root to the link along the joints: about the lever arm of a
-    joint in the middle, which minimizes condition numbers of arms. 1 m if the distance is zero.
-
-    """
+    """Return the unit of length, m, in which rotations and translations of a link compare."""
+    # A fifth of the distance from the root to the link along the joints: about the lever arm of a
+    # joint in the middle, which minimizes condition numbers of arms. 1 m if the distance is zero.
     way, up = 0.0, {joint.child: joint for joint in model.joints}
     while link in up:
         way += float(np.linalg.norm(up[link].placement[:3, 3]))

@@ -158,13 +158,9 @@ def _shown(value: object) -> str:
 
 def gravity_differences(a: Model, b: Model, tolerance: float, count: int,
                         rng: np.random.Generator) -> Iterator[str]:
-    """
-    Yield a line for each common joint whose gravity torques differ, relative to the largest.
-
-    ``count`` random configurations are within the limits of the first robot; joints of the second
-    only are at their neutral positions.
-
-    """
+    """Yield a line for each common joint whose gravity torques differ, relative to the largest."""
+    # Random configurations are within the limits of the first robot; joints of the second only are
+    # at their neutral positions.
     Q = np.array([random_configuration(a, rng) for _ in range(count)])
     column_of = {name: k for k, name in enumerate(b.position_names)}
     shared = [(k, column_of[name]) for k, name in enumerate(a.position_names) if name in column_of]

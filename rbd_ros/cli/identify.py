@@ -35,9 +35,9 @@ from rbd_ros.identification.pipeline import (
     compare_recording, default_workers, Errors, left_out_recording, map_recordings, read_for_robot,
     read_samples, Reading, reduce_recording)
 from rbd_ros.identification.reduction import merge, Partial, partial
-from rbd_ros.identification.report import (Comparison, identification_report, Row, write_residuals)
+from rbd_ros.identification.report import Comparison, identification_report, Row, write_residuals
 from rbd_ros.identification.torque_uncertainty import leave_out, torque_uncertainty
-from rbd_ros.identification.verdicts import (MAX_HELD_OUT_ERROR, NOT_BELIEVABLE, Verdict, verdict)
+from rbd_ros.identification.verdicts import MAX_HELD_OUT_ERROR, NOT_BELIEVABLE, Verdict, verdict
 from rbd_ros.model.arguments import whole_number
 from rbd_ros.model.changes.drives import COLUMNS
 from rbd_ros.model.changes.inertial import body_names, parameters_of_inertia

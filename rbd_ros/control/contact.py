@@ -41,13 +41,8 @@ def contact_deviations(model: Model, margin: float = MARGIN) -> np.ndarray:
 
 def external_deviations(model: Model, recording: Recording, gain: npt.ArrayLike = GAIN
                         ) -> np.ndarray:
-    """
-    Return external torques in deviations, (states, nv), as a node estimates them.
-
-    The observer takes the states as they were recorded, with all noise and uneven times; results
-    are zero until it has settled.
-
-    """
+    """Return external torques in deviations, (states, nv), as a node estimates them."""
+    # The observer takes the states as they were recorded, with all noise and uneven times.
     motion = recording.for_robot(model)
     motion = replace(motion, position=unwrapped(model, motion.time, motion.position)[0])
     if motion.effort is None or np.any(np.isnan(motion.effort)):
@@ -111,11 +106,10 @@ def with_contact_calibration(model: Model, recordings: Recording | Iterable[Reco
 
 def detectable_forces(J: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     """
-    Return the smallest forces on a link at which a joint exceeds its threshold.
+    Return the smallest forces (states, 3), N, on a link at which a joint exceeds its threshold.
 
     ``J`` (states, 6, nv) are the link's Jacobians in the axes of the root, ``threshold`` (states,
-    nv) is in N m or N. The forces (states, 3), N, act at the link's origin along x, y and z, inf
-    where no joint feels them.
+    nv) is in N m or N. Forces act at the link's origin along x, y and z; inf: no joint feels them.
 
     """
     with np.errstate(divide='ignore'):

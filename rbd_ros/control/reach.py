@@ -18,15 +18,11 @@ MAX_DAMPING = 1e6   # damping at which a search ends: no step improves
 
 
 def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[float, float]:
-    """
-    Return the smallest pose error of a link, rad and m, that a search within joint limits finds.
-
-    Damped least squares (Levenberg-Marquardt: Nocedal and Wright, "Numerical Optimization",
-    Springer 2006, 10.3) start at q with the rotation. If the position is not reached, the rotation
-    is dropped, and they start at q and at `STARTS` other configurations, the same at every call.
-    Joints at a limit are held there. The model must have no quaternions; T is in the root's frame.
-
-    """
+    """Return the smallest pose error of a link, rad and m, that a search within limits finds."""
+    # Damped least squares (Levenberg-Marquardt: Nocedal and Wright, "Numerical Optimization",
+    # Springer 2006, 10.3) start at q with the rotation. If the position is not reached, the
+    # rotation is dropped, and they start at q and at `STARTS` other configurations, the same at
+    # every call. Joints at a limit are held there. The model must have no quaternions.
     angle, distance = _search(model, link, T, q, slice(0, 6))
     if distance <= REACHED:
         return angle, distance

@@ -196,13 +196,9 @@ def _inequalities(parameters: RobotParameters) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _prior_deviation(parameters: RobotParameters, part: Partial) -> np.ndarray:
-    """
-    Return the prior standard deviations of the model's parameters.
-
-    A body's are the parameters of a body of its mass and of the size of the robot's links; a
-    drive's are so large that each alone could explain the torques.
-
-    """
+    """Return the prior standard deviations of the model's parameters."""
+    # A body's are the parameters of a body of its mass and of the size of the robot's links; a
+    # drive's are so large that each alone could explain the torques.
     model, bodies = parameters.model, parameters.bodies
     drives = np.ones((model.nv, len(parameters.columns)))
     for j, (factors, own) in enumerate(zip(part.factors, part.columns)):

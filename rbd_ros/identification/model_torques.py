@@ -16,13 +16,9 @@ FRICTION_SMOOTHING = 0.5
 
 def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
                   ) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the torques of a robot along recorded motions, and their friction, both (samples, nv).
-
-    Friction is filtered as the efforts were. It changes its sign over the speed ``smooth``, rad/s
-    or m/s, well above the filtered noise of joints at rest.
-
-    """
+    """Return the torques of a robot along recorded motions, and their friction, (samples, nv)."""
+    # Friction is filtered as the efforts were. It changes its sign over the speed `smooth`, rad/s
+    # or m/s, well above the filtered noise of joints at rest.
     v = samples.v
     dry_friction = samples.low_pass(friction(model, v, direction(v, smooth), v)
                                     + passive_friction(model, samples.q, v, smooth))

@@ -124,13 +124,10 @@ class RobotParameters:
 
 @dataclass(frozen=True)
 class LoadParameters:
-    """
-    The ten parameters of a payload on a link, in its frame; the robot is known.
+    """The ten parameters of a payload on a link, in its frame; the robot is known, or almost."""
 
-    Or almost, if it is in doubt: then its base parameters follow, as multiples of the rows of
-    the factor of its uncertainty, whose prior is the standard normal distribution.
-
-    """
+    # If the robot is in doubt, its base parameters follow, as multiples of the rows of the factor
+    # of its uncertainty, whose prior is the standard normal distribution.
 
     model: Model    # without the payload
     link: str       # that carries it

@@ -47,14 +47,13 @@ def nearest_consistent(start: np.ndarray, matrix: np.ndarray, target: np.ndarray
                        conditions: tuple[np.ndarray, np.ndarray] | None = None
                        ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return physically consistent parameters with the least |matrix theta - target|^2.
+    Return physically consistent parameters with the least |matrix theta - target|^2, and C.
 
     ``start`` is the prior and the start of the search; inconsistent bodies are made consistent
     first. ``scale`` has the sizes of the parameters; for a body, powers of a length times a mass.
     The first 10 * bodies parameters are inertial. ``matrix`` has full column rank, unless
-    ``prior``, the weight of D, is positive. ``conditions`` are G and h of the drive parameters.
-
-    Also returns C (16 * bodies, parameters), with the Hessian C^T C of the divergences.
+    ``prior``, the weight of D, is positive. ``conditions`` are G and h of the drive parameters. C
+    (16 * bodies, parameters) is a root of the Hessian C^T C of the divergences.
 
     """
     # P keeps its form when parameters are divided by the scale.
@@ -119,12 +118,8 @@ class _Problem:
         return -1.0 / least if least < 0.0 else np.inf
 
     def barrier_rows(self, x: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
-        """
-        Return C and c: the Hessian C^T C and the gradient -C^T c of the prior and the barrier.
-
-        For -log det P, P = L L^T, the columns of C are vec(L^-1 dP/dx_i L^-T), and c is vec(1).
-
-        """
+        """Return C and c: Hessian C^T C and gradient -C^T c of the prior and the barrier."""
+        # For -log det P, P = L L^T, the columns of C are vec(L^-1 dP/dx_i L^-T), and c is vec(1).
         blocks = x[:self.split].reshape(-1, 10)
         L = np.linalg.cholesky(pseudo_inertia_of_parameters(blocks))
         L_inv = np.linalg.inv(L)[:, None]

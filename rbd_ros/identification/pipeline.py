@@ -22,7 +22,7 @@ from rbd_ros.identification.least_squares import Identification
 from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
 from rbd_ros.identification.reduction import Partial
 from rbd_ros.identification.report import Comparison
-from rbd_ros.identification.torque_uncertainty import (left_out_residuals, LeftOut, Residuals)
+from rbd_ros.identification.torque_uncertainty import left_out_residuals, LeftOut, Residuals
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import read_recording, Recording
@@ -105,16 +105,10 @@ def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, w
     """
     Call a function for each recording, and yield its index and result as they arrive.
 
-    Parameters
-    ----------
-    function, paths : callable, sequence of str
-        The function takes a path; it and its results must be picklable if there are workers. A
-        cluster needs paths as its workers see them.
-    workers, scheduler : int, str, optional
-        Number of processes (1: this one only), or address of a Dask scheduler; if one of its
-        workers dies, the recording is given to another one.
-    progress : callable, optional
-        Called with the number of recordings done and the total.
+    With several ``workers`` (processes), or the address of a Dask ``scheduler``, the function and
+    its results must be picklable. A cluster needs paths as its workers see them; if one of these
+    dies, its recording is given to another. ``progress`` is called with the number done and the
+    total.
 
     """
     for done, item in enumerate(_results(function, paths, workers, scheduler), 1):

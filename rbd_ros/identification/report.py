@@ -80,13 +80,7 @@ class Row(NamedTuple):
 def identification_report(title: str, joint_names: Sequence[str], units: Sequence[str],
                           comparisons: Sequence[Comparison], parameters: Iterable[Row],
                           grade: str, reasons: Sequence[str]) -> str:
-    """
-    Return a report on an identification as HTML.
-
-    Names and units belong to the efforts; there is one comparison per recording, and ``grade`` and
-    ``reasons`` are those of the `Verdict`. Raises RbdError if matplotlib is not installed.
-
-    """
+    """Return a report as HTML: one comparison per recording, and those of a `Verdict`."""
     figure = _matplotlib()
     body = [f'<h1>{escape(title)}</h1>', _verdict(grade, reasons),
             '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
@@ -115,13 +109,7 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
 def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], samples: Samples,
                   model: np.ndarray, external: np.ndarray, deviation: np.ndarray | None = None
                   ) -> str:
-    """
-    Return a replay report as HTML.
-
-    ``model``, ``external`` and, if known, the ``deviation`` of measured efforts from the model's
-    have the shape (samples, nv).
-
-    """
+    """Return a replay report as HTML; efforts and their ``deviation`` are (samples, nv)."""
     figure = _matplotlib()
     traces = partial(_draw_traces, samples.segment, samples.time, deviation, {
         'measured': (samples.tau, '#888', 0.9), 'external': (external, '#a51d1d', 0.9),
@@ -300,13 +288,8 @@ def _draw_friction(comparisons: Sequence[Comparison], units: Sequence[str], axes
 
 def write_residuals(path: str | os.PathLike[str], robot: str, joint_names: Sequence[str],
                     comparisons: Sequence[Comparison]) -> None:
-    """
-    Write measured and computed efforts of a robot as Parquet, one row per joint and sample.
-
-    The columns are ``robot recording joint time velocity measured urdf fit usable``, so that
-    tables of several robots can be queried together.
-
-    """
+    """Write measured and computed efforts as Parquet, one row per joint and sample."""
+    # With the name of the robot in each row, tables of several robots can be queried together.
     pyarrow, parquet = import_pyarrow(path)
     texts = ('robot', 'recording', 'joint')
     numbers = ('time', 'velocity', 'measured', 'urdf', 'fit')

@@ -127,14 +127,10 @@ def _converged_noise(joints: '_Joints', deviation: np.ndarray, noise: np.ndarray
 
 
 def correlation_of(scores: np.ndarray, information: np.ndarray, counts: np.ndarray) -> float:
-    """
-    Return how many samples of a joint count as one: 1 for white noise.
-
-    It is the mean ratio of the variances of the scores to those of white noise, at most the number
-    of samples in a block. Scores (blocks, n) and information (blocks, n, n) are derivatives of
-    half the sum of squares, in units of the noise.
-
-    """
+    """Return how many samples of a joint count as one: 1 for white noise."""
+    # The mean ratio of the variances of the scores to those of white noise, at most the number of
+    # samples in a block. Scores (blocks, n) and information (blocks, n, n) are derivatives of half
+    # the sum of squares, in units of the noise.
     block_size = np.sum(counts) / max(np.count_nonzero(counts), 1)
     total = information.sum(axis=0)
     values, vectors = np.linalg.eigh(total)

@@ -129,12 +129,8 @@ def finite_vector(model: Model, label: str, value: object, *,
 
 def rows(model: Model, label: str, values: object, count: int | None = None, *,
          positions: bool = False, finite: bool = True) -> np.ndarray:
-    """
-    Return a contiguous array (count, nv), or (count, nq), with one state per row.
-
-    Columns of data frames are found by the names of coordinates.
-
-    """
+    """Return a contiguous array (count, nv), or (count, nq), with one state per row."""
+    # Columns of data frames are found by the names of coordinates.
     check_model(model)
     width = model.nq if positions else model.nv
     array = (values if type(values) is np.ndarray and values.dtype == float else real_array(

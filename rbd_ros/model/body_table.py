@@ -105,12 +105,8 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
 
 
 def with_shared_coordinates(tree: Tree, to_tree: Coordinates) -> Tree:
-    """
-    Return the arrays of a robot whose joints share coordinates.
-
-    Multipliers scale the columns of S, offsets turn and slide the bodies' frames at q = 0.
-
-    """
+    """Return the arrays of a robot whose joints share coordinates."""
+    # Multipliers scale the columns of S, offsets turn and slide the bodies' frames at q = 0.
     robot = tree.robot.copy()
     bodies, q = robot[1:], tree.robot[1:, columns.Q].astype(int)
     multiplier, offset = to_tree.columns[:, 1], to_tree.offset[q]

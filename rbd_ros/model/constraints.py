@@ -76,13 +76,9 @@ def with_constraints(model: Model, constraints: Sequence[Constraint],
 def closed_tree(tree: Model, constraints: Sequence[Constraint],
                 independent: Sequence[str] | None = None,
                 passive: Collection[str] | None = None, condition_limit: float = inf) -> Model:
-    """
-    Return a tree with constraints, as `with_constraints` does.
-
-    Of independent joints that are not given, the velocities named by ``passive`` come last; None
-    stands for those with an effort limit of 0.
-
-    """
+    """Return a tree with constraints, as `with_constraints` does."""
+    # Of independent joints that are not given, the velocities named by `passive` come last; None
+    # stands for those with an effort limit of 0.
     if not constraints:
         return tree
     links = {name: k for k, name in enumerate(tree.link_names)}
@@ -228,12 +224,8 @@ def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
 def rebuild(model: Model, *, links: Sequence[Link] | None = None,
             joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None,
             constraints: Sequence[Constraint] | None = None) -> Model:
-    """
-    Return the robot with other parts or gravity; known warnings are not repeated.
-
-    Its uncertainty is kept if it has the same joints and moving bodies.
-
-    """
+    """Return the robot with other parts or gravity; known warnings are not repeated."""
+    # Its uncertainty is kept if it has the same joints and moving bodies.
     check_model(model)
     return attach(_rebuilt(model, links, joints, gravity, constraints), model.uncertainty)
 

@@ -16,12 +16,7 @@ _SPEED_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """
-    The map from the coordinates of a robot to those of its tree: v_tree = G v.
-
-    Torques map as G^T tau_tree, and M as G^T M_tree G.
-
-    """
+    """The map v_tree = G v from the coordinates of a robot to those of its tree."""
 
     source: np.ndarray  # Entry k of the tree's q is multiplier[k] * q[source[k]] + offset[k].
     multiplier: np.ndarray
@@ -100,14 +95,9 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
 
 
 def map_drives(joints: tuple[Joint, ...], coordinates: Coordinates) -> dict[str, np.ndarray]:
-    """
-    Return all `DRIVE` coefficients with respect to the coordinates of a robot, v_joints = G v.
-
-    A mimic with the multiplier m contributes tau = m tau_mimic(m v). Springs of coupled joints add
-    up to one: stiffness sum m^2 k, at rest at sum m k (reference - offset) / stiffness. Raise
-    ModelError if the Stribeck velocities of coupled joints do not give a single curve.
-
-    """
+    """Return all `DRIVE` coefficients by the coordinates of a robot, v_joints = G v."""
+    # A mimic with the multiplier m contributes tau = m tau_mimic(m v). Springs of coupled joints
+    # add up to one: stiffness sum m^2 k, at rest at sum m k (reference - offset) / stiffness.
     own = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)
            for label in DRIVE}
     if coordinates.is_identity:

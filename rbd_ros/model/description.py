@@ -100,13 +100,7 @@ def check_links(links: Sequence[Link]) -> list[str]:
 
 
 def check_link(link: Link) -> str | None:
-    """
-    Return a sentence if no body can have the link's inertia, else None.
-
-    Raise ModelError if a number is not finite or too large, the mass is negative or the inertia is
-    not symmetric.
-
-    """
+    """Return a sentence if no body can have the link's inertia, else None; or raise ModelError."""
     where = f"link '{link.name}'"
     for label, value, shape in (('mass', link.mass, ()), ('centre of mass', link.com, (3,)),
                                 ('inertia', link.inertia, (3, 3))):
@@ -137,12 +131,7 @@ def _impossible(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_joint(joint: Joint) -> tuple[Joint, list[str]]:
-    """
-    Return a joint with unit axes and one entry per velocity in all limits and coefficients.
-
-    Also return notes on invalid limits, which are ignored.
-
-    """
+    """Return a joint with unit axes and one entry per velocity, and notes on ignored limits."""
     where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
     if joint.kind not in KINDS:
         raise ModelError(f"{where}: its kind is '{joint.kind}', expected one of "

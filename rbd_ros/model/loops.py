@@ -121,12 +121,8 @@ class Loops:
         return self.equations + (len(self.order) - self.nv if self.condition_limit < inf else 0)
 
     def array(self, damped: bool) -> np.ndarray:
-        """
-        Return a new array for the kernels, see `rbd_ros.kernels.loops.arrays`.
-
-        With ``damped``, a block has the equations that damp its dependent velocities, too.
-
-        """
+        """Return a new array for the kernels, see `rbd_ros.kernels.loops.arrays`."""
+        # If damped, a block has the equations that damp its dependent velocities, too.
         damped = damped and self.condition_limit < inf
         m, n, nv = self.rows if damped else self.equations, len(self.order), self.nv
         d, (blocks, involved, members) = n - nv, self.numbers
@@ -162,12 +158,8 @@ class Loops:
 
 
 def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree: Tree) -> Loops:
-    """
-    Return the table of constraints, which are checked; all velocities count as independent.
-
-    ``links`` has the indices of links, ``tree`` is of the robot without its constraints.
-
-    """
+    """Return the table of constraints, which are checked; all velocities count as independent."""
+    # `links` has the indices of links, `tree` is of the robot without its constraints.
     require_unique('constraint', [one.name for one in constraints])
     bodies = tree.robot[:, PARENT].astype(int)
     robot, slots = pack(tree.robot)

@@ -78,13 +78,8 @@ def _cycle(name: str, leading_to: Mapping[str, Joint]) -> str:
 
 def resolve_mimics(
         joints: Sequence[Joint]) -> tuple[dict[str, tuple[str, float, float]], list[Joint]]:
-    """
-    Return leader, multiplier and offset of each mimic, and the mimics of unknown joints.
-
-    Chains are composed: no leader is a mimic. Raise ModelError if joints mimic each other in a
-    circle, or one of them has several velocities.
-
-    """
+    """Return leader, multiplier and offset of each mimic, and the mimics of unknown joints."""
+    # Chains are composed: no leader is a mimic.
     by_name = {joint.name: joint for joint in joints}
     copies = {joint.name: joint.mimic for joint in joints if joint.mimic and joint.kind != 'fixed'}
     unknown = [by_name[name] for name, mimic in copies.items() if mimic.joint not in by_name]

@@ -136,13 +136,9 @@ class Averages:
 
 
 def smooth_motion(limits: Limits, path: Path, speed: np.ndarray) -> tuple[SmoothMotion, float]:
-    """
-    Return the motion with limited jerk, and the factor for its durations.
-
-    The factor is that of `SmoothMotion.least_scale`; efforts may need a larger one. `speed` are
-    the speeds ds/dt of the fastest motion at the nodes.
-
-    """
+    """Return the motion with limited jerk, and the factor for its durations, by `least_scale`."""
+    # Efforts may need a larger one. `speed` are the speeds ds/dt of the fastest motion at the
+    # nodes.
     from scipy.optimize import minimize_scalar
     averages = Averages(path.s, speed)
 

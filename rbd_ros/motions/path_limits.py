@@ -203,13 +203,9 @@ class NodeLimits:
         self.fastest = np.square(np.minimum(rates, FASTEST))
 
     def friction(self, x: np.ndarray) -> np.ndarray:
-        """
-        Return the least and the largest friction at both nodes of each interval.
-
-        The shape is (least or largest, first or last node, intervals, nv). They differ where a
-        joint may have several directions: where it reverses, stands still or starts.
-
-        """
+        """Return the least and the largest friction at both nodes of each interval."""
+        # The shape is (least or largest, first or last node, intervals, nv). They differ where a
+        # joint may have several directions: where it reverses, stands still or starts.
         path, model = self._path, self._model
         sign = path.direction
         if not self._friction:
@@ -231,13 +227,9 @@ class NodeLimits:
         """
         Return a, b and c of the inequalities a u + b x + c <= 0, shape (intervals, inequalities).
 
-        Parameters
-        ----------
-        x : ndarray, shape (nodes,), or None
-            The last solution, about which friction is linearized.
-        allowed, exerted : ndarray, shape (intervals,)
-            Shares that are used: of the limits of accelerations, and of what starting to move
-            leaves of those of efforts.
+        ``x`` (nodes,) is the last solution, about which friction is linearized; None: there is
+        none. Shares (intervals,) that are used: ``allowed`` of the limits of accelerations,
+        ``exerted`` of what starting to move leaves of those of efforts.
 
         """
         path, limits = self._path, self._limits

@@ -303,13 +303,9 @@ def on_lines(t: float, times: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
               a: np.ndarray | None = None) -> np.ndarray:
-    """
-    Return the Bernstein coefficients (4 or 6, points - 1, n) of polynomials between points.
-
-    ``h`` (points - 1, 1) are durations, s. See Farin, "Curves and Surfaces for CAGD", 5th edition,
-    5.3 and 7.5.
-
-    """
+    """Return the Bernstein coefficients (4 or 6, points - 1, n) of polynomials between points."""
+    # `h` (points - 1, 1) are durations, s. Farin, "Curves and Surfaces for CAGD", 5th edition,
+    # 5.3, 7.5.
     if a is None:
         return np.stack((q[:-1], q[:-1] + h * v[:-1] / 3.0, q[1:] - h * v[1:] / 3.0, q[1:]))
     return np.stack((

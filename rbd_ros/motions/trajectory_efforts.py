@@ -103,13 +103,8 @@ def acceleration_limits(model: Model, v: np.ndarray, a: np.ndarray) -> np.ndarra
 
 
 def slowdown(model: Model, time: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """
-    Return the factors for the durations that the limits of motion require, shape (nv,).
-
-    These are the limits of velocity, acceleration, deceleration and jerk, which is the change of
-    the acceleration from point to point. A joint within its limits has the factor 1.
-
-    """
+    """Return the factors (nv,) for durations that the limits of motion require; 1: within."""
+    # Jerk is the change of the acceleration from point to point.
     jerk = np.diff(a, axis=0) / np.diff(time)[:, None]
     result = np.ones(model.nv)
     for values, limit, order in ((v, model.velocity_limit, 1),

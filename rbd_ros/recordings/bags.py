@@ -34,13 +34,8 @@ def is_bag(path: Path) -> bool:
 
 
 def read_bag(path: Path, topic: str | None) -> tuple[list[JointSeries], list[str]]:
-    """
-    Return the joint states of a bag, one series for each set of joints, and notes.
-
-    The path is a directory or a single ``.mcap`` or ``.db3`` file; the default topic is the only
-    one with joint states, or ``/joint_states``. Times are in s since the first message.
-
-    """
+    """Return the joint states of a bag, one series for each set of joints, and notes."""
+    # Times are in s since the first message.
     try:
         import rosbags.rosbag2  # noqa: F401
     except ImportError:

@@ -123,16 +123,12 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
 
 
 def effort_cutoff(effort: np.ndarray, rate: float, most: float) -> float:
-    """
-    Return the lowest cut-off, Hz, that passes 99.5 % of the power of the efforts.
-
-    That is of all joints together, and also of each joint as far as a cut-off of ``most``, Hz, can
-    do so. A small fast motion, or a contact, is below the noise in the spectrum of the positions,
-    but visible in the uniformly sampled efforts (samples, joints). Power means variance, less that
-    of the noise, whose level is taken above the largest cut-off, a fifth of the rate; what its
-    standard error explains counts as noise.
-
-    """
+    """Return the lowest cut-off, Hz, that passes 99.5 % of the power of efforts."""
+    # That is of all joints together, and also of each joint as far as a cut-off of `most`, Hz, can
+    # do so. A small fast motion, or a contact, is below the noise in the spectrum of the
+    # positions, but visible in the efforts. Power means variance, less that of the noise, whose
+    # level is taken above the largest cut-off, a fifth of the rate; what its standard error
+    # explains is noise.
     f, spectra = _spectra(effort, rate)
     largest = MAX_RATE_FRACTION * rate
     noise = np.mean(spectra[f >= largest], axis=0)

@@ -10,16 +10,12 @@ MAX_CHANGES = 1000  # bound, never reached, on how often the set of free joints 
 
 def resting_impulses(A: np.ndarray, v: np.ndarray, lower: np.ndarray,
                      upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the impulses that bring joints to rest as far as they can, and which joints rest.
-
-    Impulses p result in the velocities v + A p, where A is the inverse of a mass matrix or a block
-    of it. Each joint comes to rest, or its impulse is at the bound that opposes its velocity: p is
-    the unique minimum of 1/2 p^T A p + p^T v within bounds that contain 0 and may be infinite.
-    Active sets: Nocedal and Wright, *Numerical Optimization* (2006), algorithm 16.3, releasing
-    several bounds at a time.
-
-    """
+    """Return the impulses that bring joints to rest as far as they can, and which joints rest."""
+    # Impulses p result in the velocities v + A p, where A is the inverse of a mass matrix or a
+    # block of it. Each joint comes to rest, or its impulse is at the bound that opposes its
+    # velocity: p is the unique minimum of 1/2 p^T A p + p^T v within bounds that contain 0 and may
+    # be infinite. Active sets: Nocedal and Wright, Numerical Optimization (2006), algorithm 16.3,
+    # releasing several bounds at a time.
     # At first all joints slide; those without a bound in that direction are free.
     p = np.where(v > 0.0, lower, upper)
     free = np.isinf(p)

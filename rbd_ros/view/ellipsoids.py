@@ -23,13 +23,9 @@ class Ellipsoid(NamedTuple):
 
 
 def inertia_solid(link: Link, share: float = ELLIPSOID) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the solid of uniform density with the mass and inertia of a link (with mass > 0).
-
-    `share` is `ELLIPSOID` or `BOX`. The result is a rotation (3, 3) whose columns are the
-    principal axes, in the link's axes, and the diameters or sides (3,), m.
-
-    """
+    """Return principal axes and sizes, m, of the uniform solid with the inertia of a link."""
+    # `share` is `ELLIPSOID` or `BOX`, of diameters or sides; the axes are columns in those of the
+    # link.
     second = 0.5 * np.trace(link.inertia) * np.eye(3) - link.inertia
     moments, axes = np.linalg.eigh(second)
     axes[:, 0] *= np.linalg.det(axes)

@@ -40,20 +40,12 @@ class Geometry(NamedTuple):
 def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
                   package_path: Sequence[str | os.PathLike[str]] = ()) -> Geometry:
     """
-    Return the shapes of all links of a robot.
+    Return the shapes of all links of a robot; ``text`` is its URDF or MJCF.
 
     A link is drawn by its <visual> elements; if one of their meshes cannot be read, also by the
     primitives of its <collision> elements; without any shape, by the box of uniform density with
-    its mass and inertia. RbdError is raised if trimesh is missing, UrdfError for invalid text.
-
-    Parameters
-    ----------
-    model, text
-        The robot and its URDF or MJCF.
-    folder : Path, optional
-        Folder of the URDF file, for relative file names of meshes.
-    package_path : sequence of path-like
-        Folders that contain packages, for meshes at package://.
+    its mass and inertia. Meshes are found in the ``folder`` of the URDF and in ``package_path``,
+    folders that contain packages. RbdError: trimesh is missing; UrdfError: the text is invalid.
 
     """
     if is_mjcf(text):
@@ -81,13 +73,9 @@ def _finish(scene: Scene, k: int, link: Link, shapes: dict[int, bytes]) -> None:
 
 
 def mjcf_geometry(model: Model, compiled: Any) -> Geometry:
-    """
-    Return the shapes of a robot read from MJCF.
-
-    A link is drawn by its geoms of the groups 0 to 2, which MuJoCo's viewer shows, or by all if it
-    has none of these. Planes and height fields are left out.
-
-    """
+    """Return the shapes of a robot read from MJCF."""
+    # A link is drawn by its geoms of the groups 0 to 2, which MuJoCo's viewer shows, or by all if
+    # it has none of these. Planes and height fields are left out.
     import mujoco
     m, scenes = compiled, {}
     for body in range(m.nbody):

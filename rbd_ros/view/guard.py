@@ -36,12 +36,9 @@ _STARTING = Lock()    # one server at a time: starting replaces a function of we
 
 
 class Guard:
-    """
-    Accepts connections only from the server's own pages, and only valid values of their inputs.
+    """Accepts connections only from the server's own pages, and only valid values of inputs."""
 
-    `names` are host names of the server in addition to localhost and its IP addresses.
-
-    """
+    # `names` are host names of the server in addition to localhost and its IP addresses.
 
     def __init__(self, names: Collection[str]) -> None:
         self.inputs: Mapping[str, Any] = {}    # GuiInputHandles that pages may change, by uuid

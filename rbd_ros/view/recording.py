@@ -56,20 +56,9 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
     """
     Return a page (HTML) that plays a recording without other files or a network.
 
-    RbdError is raised if viser, trimesh or matplotlib is not installed.
-
-    Parameters
-    ----------
-    title, model, geometry
-        Heading; the robot and its shapes.
-    time, q, v : ndarray, shapes (samples,), (samples, nq) and (samples, nv)
-        s; positions and velocities.
-    efforts : mapping of str to ndarray, shape (samples, nv)
-        Curves to plot by name, N m or N; ``'external'`` is also drawn at the joints.
-    progress : callable
-        Called with the number of finished poses and of all poses.
-    segment : ndarray of int, shape (samples,), optional
-        Number of gaps before each sample; default: no gaps.
+    ``efforts`` (samples, nv) are curves by name; ``'external'`` is also drawn at the joints.
+    ``segment`` (samples,) has the number of gaps before each sample; ``progress`` takes the number
+    of finished poses and of all. RbdError: viser, trimesh or matplotlib is not installed.
 
     """
     try:

@@ -30,15 +30,8 @@ class Viewer:
     """
     A page that shows one robot; raises RbdError if viser is missing or the port is in use.
 
-    Parameters
-    ----------
-    model, geometry
-        The robot and its shapes.
-    host, port : str, int
-        Address that browsers connect to; ``0.0.0.0``: all addresses of this machine, so that
-        everybody in its network can open the page. 0: any free port.
-    effort : str
-        Label of the efforts of the states.
+    Browsers connect to ``host``; ``0.0.0.0``: all addresses of this machine, so that everybody in
+    its network can open the page. ``port`` 0: any free port. ``effort`` labels efforts of states.
 
     """
 

@@ -206,13 +206,9 @@ def two_names(text: str) -> tuple[str, str]:
 
 def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
                  positions: bool = False) -> np.ndarray:
-    """
-    Return q (if ``positions``), v or a, given in order or by name; others are neutral.
-
-    With closed loops, q has the given positions of the independent joints; those of the others
-    are solved, and what is given of them is a guess.
-
-    """
+    """Return q (if ``positions``), v or a, given in order or by name; others are neutral."""
+    # With closed loops, q has the given positions of the independent joints; those of the others
+    # are solved, and what is given of them is a guess.
     given = list(given)
     if given and all(name is None for name, _ in given):
         numbers = [x for _, x in given]

@@ -39,15 +39,7 @@ def check_suffix(path: Path) -> None:
 
 
 def read_trajectory(path: Path) -> Trajectory:
-    """
-    Return the trajectory in a file; raise RecordingError, naming the place, if there is none.
-
-    ``.yaml``: a trajectory_msgs/JointTrajectory, or a goal or message with exactly one in a field
-    ``trajectory`` or ``joint_trajectory``, such as a moveit_msgs/DisplayTrajectory; ``.csv`` or
-    ``.parquet``: columns ``time``, ``<joint>/position`` and optionally ``<joint>/velocity``,
-    ``<joint>/acceleration`` and ``<joint>/effort``.
-
-    """
+    """Return the trajectory in a file; RecordingError names the place if there is none."""
     check_suffix(path)
     return _of_message(path) if path.suffix in YAML_SUFFIXES else _of_table(path)
 
@@ -117,7 +109,7 @@ def _joint_trajectory(path: Path, message: Any) -> Any:
     return message.get('joint_trajectory', message) if isinstance(message, dict) else message
 
 
-def _field(path: Path, label: str, points: list[dict[str, Any]], width: int ) -> np.ndarray | None:
+def _field(path: Path, label: str, points: list[dict[str, Any]], width: int) -> np.ndarray | None:
     """Return a field of all points, or None if it is empty in all of them."""
     given = [point.get(label) or [] for point in points]
     if not any(given):

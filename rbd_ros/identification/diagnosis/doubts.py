@@ -25,14 +25,10 @@ UNSURE = 0.2    # Deviation of a factor that is not known, as a share of the fac
 
 
 def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
-    """
-    Return why efforts look like other quantities than the torques of the joints, by kind.
-
-    A fit adapts masses to any factor of the efforts, so these are compared with the description.
-    What a fit finds by itself competes, but is no doubt; nor are factors that may be errors of the
-    masses.
-
-    """
+    """Return why efforts look like other quantities than the torques of the joints, by kind."""
+    # A fit adapts masses to any factor of the efforts, so these are compared with the description.
+    # What a fit finds by itself competes, but is no doubt; nor are factors that may be errors of
+    # the masses.
     limits = beyond_limits(model, np.abs(samples.tau))
     doubts = {'limits': limits.text} if limits else {}
     if not np.any(samples.tau[samples.usable]):

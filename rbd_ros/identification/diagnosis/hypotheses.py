@@ -89,12 +89,8 @@ class Hypothesis(NamedTuple):
 
 def _of_joints(column: Callable[[Motion, int], np.ndarray], fixed: float | None = None,
                known: str = '') -> Callable[[Motion], Iterator[Change]]:
-    """
-    Return changes of one joint each, given the columns (rows, sizes) or (rows,) of a joint.
-
-    With its change, the first size, ``known``, an attribute of the model, must not be negative.
-
-    """
+    """Return changes of one joint each, given the columns (rows, sizes) or (rows,) of a joint."""
+    # With its change, the first size, `known`, an attribute of the model, must not be negative.
     def changes(motion: Motion) -> Iterator[Change]:
         for j, name in enumerate(motion.model.velocity_names):
             own = column(motion, j).reshape(len(motion.tau), -1)

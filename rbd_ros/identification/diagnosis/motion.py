@@ -86,12 +86,7 @@ def motion_of(model: Model, recordings: Sequence[Samples],
               factor: np.ndarray | float = 1.0,
               about: Mapping[tuple[str, str], float] | None = None, delay: float = 0.0,
               payload_link: str | None = None, most: int = MAX_ROWS) -> Motion:
-    """
-    Return the samples of recordings as one motion.
-
-    ``delay`` is that about which to linearise it, s; ``most`` samples of a recording are taken.
-
-    """
+    """Return at most ``most`` samples of each recording as one motion; ``delay``: about it, s."""
     parts = [_rows(model, one, (about or {}).get(('delay', ''), delay), most)
              for one in recordings]
     time, states, tau, use, late, block = [np.concatenate(column) for column in zip(*(

@@ -92,12 +92,8 @@ def with_springs(model: Model, *, stiffness: Values | None = None,
 
 
 def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
-    """
-    Return the robot with other `DRIVE` coefficients by name, each as for `with_friction`.
-
-    It has no uncertainty: that belonged to the coefficients before.
-
-    """
+    """Return the robot with other `DRIVE` coefficients by name, each as for `with_friction`."""
+    # It has no uncertainty: that belonged to the coefficients before.
     check_model(model)
     own = {joint.name: v for joint, _, v in model.unconstrained.moving_joints}
     joints = model.joints

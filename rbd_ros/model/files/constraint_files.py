@@ -64,26 +64,8 @@ def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
 
 
 def read_constraints(path: str | PathLike[str]) -> Contents:
-    """
-    Return the arguments of `Constraint` for each constraint of a file, and of `with_constraints`.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The YAML file.
-
-    Returns
-    -------
-    list of dict or None, list of str or None, float or None
-        Arguments of `Constraint`; names of the independent joints; condition limit; None if the
-        file has none.
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be read or has wrong entries; the message names the constraint.
-
-    """
+    """Return arguments of `Constraint` for each one of a file, and those of `with_constraints`."""
+    # None stands for what the file does not have.
     document = read_yaml(path, ModelError)
     try:
         return _constraints(document)

@@ -20,13 +20,9 @@ from rbd_ros.model.se3 import pose
 def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
                     equalities: Sequence[str], refuse: Callable[[str, str], None]
                     ) -> tuple[dict[int, Mimic | float], list[Constraint]]:
-    """
-    Return the couplings of a compiled model by the index of the joint that follows, and the loops.
-
-    A float is the position of a joint that an equality fixes. Equalities that are not linear,
-    couple more than two joints or join a mocap body are passed to ``refuse``.
-
-    """
+    """Return the couplings of a compiled model by the joint that follows, and the loops."""
+    # A float is the position of a joint that an equality fixes. Equalities that are not linear,
+    # couple more than two joints or join a mocap body are passed to `refuse`.
     found: dict[int, Mimic | float] = {}
     loops: list[Constraint] = []
     leader_of: dict[int, int] = {}
@@ -105,13 +101,8 @@ def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:
 
 
 def _linear(m: Any, k: int) -> tuple[dict[int, float], float] | str | None:
-    """
-    Return coefficients c by joint, and constant d, of equality k: sum c q = d.
-
-    'nonlinear' if it is a polynomial of higher degree; None if it is no equation in joint
-    coordinates.
-
-    """
+    """Return coefficients c by joint, and constant d, of equality k: sum c q = d."""
+    # 'nonlinear': a polynomial of higher degree; None: no equation in joint coordinates.
     from mujoco import mjtEq, mjtWrap
     kind, first, second = m.eq_type[k], int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
     if kind == mjtEq.mjEQ_JOINT:

@@ -146,12 +146,7 @@ def compile_mjcf(source: str | bytes | PathLike[str]) -> Any:
 
 def read_mjcf(m: Any, ignore: Collection[str]
               ) -> tuple[str, list[Link], list[Joint], list[Constraint], list[str], list[str]]:
-    """
-    Return name, links, joints and constraints.
-
-    Also return what is left out on request, and what without being asked.
-
-    """
+    """Return name, links, joints, constraints, notes on what is ignored, and on what is lost."""
     notes: list[str] = []
 
     def refuse(element: str, kind: str) -> None:

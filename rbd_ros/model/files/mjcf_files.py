@@ -15,15 +15,7 @@ _FOLDERS = ('assetdir', 'meshdir', 'texturedir')
 
 
 def read_mjcf_file(path: str | PathLike[str]) -> str:
-    """
-    Return the text of an MJCF file with its includes, and with absolute paths of its assets.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file. ModelError is raised if it, or an included file, is missing or included twice.
-
-    """
+    """Return the text of an MJCF file with its includes, and with absolute paths of its assets."""
     folder, root = Path(path).resolve().parent, parse_xml(decode(read_file(path)))
     included = {Path(path).resolve()}
     while (element := next(root.iter('include'), None)) is not None:

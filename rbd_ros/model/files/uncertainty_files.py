@@ -68,13 +68,8 @@ def uncertainty_lines(model: Model) -> list[str]:
 
 
 def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
-    """
-    Return the robot with an uncertainty, by the names of its attributes, if it belongs to it.
-
-    If it belongs to a robot with other inertial parameters, `Model.warnings` has a note. Raise
-    ModelError if entries are missing or do not match.
-
-    """
+    """Return the robot with an uncertainty, given by attribute, if it belongs to it."""
+    # If it belongs to a robot with other inertial parameters, `Model.warnings` has a note.
     if not any(given.values()):
         return model
     for label in given:

@@ -97,12 +97,7 @@ def ignored_contents(root: etree._Element) -> list[str]:
 
 
 def read_rotors(root: etree._Element, beyond: Beyond) -> list[str]:
-    """
-    Add the rotor inertias of Drake, reflected by the gear ratio squared, to the joints' armatures.
-
-    Return a sentence for each one that belongs to no single joint with one coordinate.
-
-    """
+    """Add Drake's rotor inertias, times squared gear ratios, to the joints; return notes."""
     notes = []
     kinds = {joint.get('name'): joint.get('type') for joint in root.iterchildren('joint')}
     holders = {holder: None for rotor in root.iter('{*}rotor_inertia') if tag_of(rotor) == _ROTOR

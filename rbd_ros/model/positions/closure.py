@@ -102,12 +102,8 @@ def _limited(step: np.ndarray) -> np.ndarray:
 
 
 def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.ndarray | None:
-    """
-    Return the closed configuration after a step of the independent joints from q, or None.
-
-    The dependent joints are solved from those in q; ``step`` (nv,) is in rad and m, or None.
-
-    """
+    """Return the closed configuration after a step of the independent joints from q, or None."""
+    # The dependent joints are solved from those in q; `step` (nv,) is in rad and m, or None.
     loops, tree = model.loops, model.unconstrained
     assert loops is not None
     start, total = q, np.zeros(tree.nv)
@@ -147,13 +143,9 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
 
 def _change_of_total(loops: Loops, q: np.ndarray, total: np.ndarray,
                      partly: Sequence[slice]) -> np.ndarray:
-    """
-    Return Newton's step of ``total``, the coordinates of q about the start.
-
-    Joints with a quaternion of which some velocities are independent are at ``partly``: theirs are
-    V = (1 - ad/2! + ad^2/3! ...) d total/dt.
-
-    """
+    """Return Newton's step of ``total``, the coordinates of q about the start."""
+    # Joints with a quaternion of which some velocities are independent are at `partly`: theirs are
+    # V = (1 - ad/2! + ad^2/3! ...) d total/dt.
     J, e = equations_and_gaps(loops, q)
     for k in partly:
         along = np.zeros(6)
@@ -205,13 +197,10 @@ def nearly_closed(model: Model, q: np.ndarray, label: str) -> np.ndarray:
 
 
 def close_samples(model: Model, first: int, stride: float, samples: np.ndarray) -> int:
-    """
-    Solve the dependent joints in rows of ``samples`` (points, nq), each from the row before.
-
-    Rows before ``first`` are solved. Return the first row that is not: a step of an independent
-    joint is longer than the stride, rad or m, Newton's method fails, or joints have quaternions.
-
-    """
+    """Solve the dependent joints in rows of ``samples`` (points, nq), each from the row before."""
+    # Rows before `first` are solved. The first row that is not is returned: a step of an
+    # independent joint is longer than the stride, rad or m, Newton's method fails, or joints have
+    # quaternions.
     loops, tree = model.loops, model.unconstrained
     assert loops is not None
     if tree.nq != tree.nv:

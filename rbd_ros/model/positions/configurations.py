@@ -91,12 +91,8 @@ def independent_positions(model: Model) -> list[int]:
 
 
 def closed_along(model: Model, positions: np.ndarray, label: str = 'positions') -> np.ndarray:
-    """
-    Return configurations (points, nq) for those of the independent joints, by point.
-
-    Each one is reached from the one before, and the first one from the neutral configuration.
-
-    """
+    """Return configurations (points, nq) for those of the independent joints, by point."""
+    # Each one is reached from the one before, and the first one from the neutral configuration.
     if model.loops is None:
         return positions
     # The first row is the start.

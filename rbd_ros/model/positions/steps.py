@@ -66,13 +66,9 @@ def with_unit_quaternions(model: Model, Q: np.ndarray) -> np.ndarray:
 
 
 def moved(model: Model, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """
-    Return configurations (..., nq) after steps (..., nv), velocity times time.
-
-    Quaternions must have unit length, and keep it up to rounding. The position of a free joint
-    moves by the second column of exp [Lynch and Park (3.88)].
-
-    """
+    """Return configurations (..., nq) after steps (..., nv), velocity times time."""
+    # Quaternions must have unit length, and keep it up to rounding. The position of a free joint
+    # moves by the second column of exp [Lynch and Park (3.88)].
     if model.nq == model.nv:
         return q + step
     result = np.empty_like(q)

@@ -195,13 +195,9 @@ class Criterion:
 
     def _barrier(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, whole: np.ndarray
                  ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """
-        Return minus the mean logarithm of the distances to limits, with its derivatives.
-
-        ``whole`` are the configurations in which independent joints are at q. Limits of dependent
-        joints are no part of it.
-
-        """
+        """Return minus the mean logarithm of the distances to limits, with its derivatives."""
+        # `whole` are the configurations in which independent joints are at q. Limits of dependent
+        # joints are no part of it.
         model, limits = self._model, self._limits
         value, derivatives = 0.0, []
         for z, size in (((q - self._middle) / self._half, self._half),

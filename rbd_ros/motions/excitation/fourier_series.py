@@ -58,13 +58,10 @@ def even_times(period: float, rate: float) -> np.ndarray:
 
 
 class RestBasis:
-    """
-    Basis of the Fourier series whose velocity and acceleration are zero at t = 0.
+    """Basis of the Fourier series whose velocity and acceleration are zero at t = 0."""
 
-    ``q``, ``v`` and ``a`` (samples, size) are the basis functions at equidistant times of a
-    period, the mean position first; a coefficient of 1 is about 1 rad/s or m/s.
-
-    """
+    # `q`, `v` and `a` (samples, size) are the basis functions at equidistant times of a period,
+    # the mean position first; a coefficient of 1 is about 1 rad/s or m/s.
 
     def __init__(self, period: float, harmonics: int, samples: int) -> None:
         self.period = number('duration', period, *DURATION_RANGE)

@@ -23,7 +23,7 @@ from rbd_ros.model.arguments import check_model, number, vector, whole_number
 from rbd_ros.model.model import Model
 from rbd_ros.motions.excitation.criterion import Criterion, Limits
 from rbd_ros.motions.excitation.fourier_series import FourierSeries, RestBasis
-from rbd_ros.motions.excitation.whole_motion import (passive_limits, shrunk, whole_motion)
+from rbd_ros.motions.excitation.whole_motion import passive_limits, shrunk, whole_motion
 
 # Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
 # time in which the velocity limit is reached, s.
@@ -245,14 +245,10 @@ def efforts(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.nda
 
 def minimize(function: Callable[[np.ndarray], tuple[float, np.ndarray]], x: np.ndarray,
              steps: int, count_step: Callable[[], None] = lambda: None) -> np.ndarray:
-    """
-    Return a point where a function is smaller than at x, after at most some steps of BFGS.
-
-    The function returns value and gradient; the value is infinite where x is not allowed (SciPy's
-    line searches fail there; here the step is halved). ``count_step`` is called after every step.
-    [Nocedal and Wright, Numerical Optimization, algorithm 6.1 with (6.20).]
-
-    """
+    """Return a point where a function is smaller than at x, after at most some steps of BFGS."""
+    # The function returns value and gradient; the value is infinite where x is not allowed
+    # (SciPy's line searches fail there; here the step is halved). [Nocedal and Wright, Numerical
+    # Optimization, algorithm 6.1 with (6.20).]
     H = None                        # the inverse Hessian, initially unknown
     value, gradient = function(x)
     for _ in range(steps):

@@ -15,13 +15,9 @@ STRIDE, CUTS = 0.2, 2
 
 
 def whole_motion(model: Model, q: np.ndarray) -> np.ndarray | None:
-    """
-    Return configurations (points, nq) for positions of the independent joints, by point.
-
-    The loops are closed all the way from the neutral configuration through the points; None if
-    they cannot be. Without loops these are the positions.
-
-    """
+    """Return configurations (points, nq) for positions of the independent joints, or None."""
+    # The loops are closed all the way from the neutral configuration through the points, if they
+    # can be. Without loops these are the positions.
     if model.loops is None:
         return q
     own, start = independent_positions(model), neutral(model)
