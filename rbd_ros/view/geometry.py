@@ -144,7 +144,7 @@ class _Reader:
         name = element.where
         try:
             shape = element.required_child('geometry')
-            T, color = placement(element), self._color(element.child('material'))
+            T, color = placement(element, []), self._color(element.child('material'))
             mesh = shape.child('mesh')
             if mesh is None:
                 _add(scene, _primitive(shape), T, color or GREY)

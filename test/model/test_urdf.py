@@ -120,7 +120,7 @@ def test_fault_59_too_many_joints_are_refused_before_anything_is_made(monkeypatc
     text = chain_urdf(30)
     assert load_urdf_string(text, max_joints=30).nv == 30
     monkeypatch.setattr(
-        'rbd_ros.model.files.urdf._link', lambda *_: pytest.fail('a link was made'))
+        'rbd_ros.model.files.urdf.describe', lambda *_: pytest.fail('a link was read'))
     with pytest.raises(UrdfError, match='has 30 joints, max_joints is 29'):
         load_urdf_string(text, max_joints=29)
 

@@ -79,18 +79,6 @@ def test_a_loop_in_the_gazebo_elements_of_an_object_is_named():
     assert any('closes a loop' in note for note in notes)
 
 
-def test_the_model_is_built_from_an_object_of_urdf_parser_py(monkeypatch):
-    add_link = parser.URDF.add_link
-
-    def add_heavier(robot, link):
-        if link.inertial is not None:
-            link.inertial.mass = 7.0
-        add_link(robot, link)
-
-    monkeypatch.setattr(parser.URDF, 'add_link', add_heavier)
-    assert load_urdf_string(ARM).mass == 7.0
-
-
 # -- URDF 1.1 and 1.2. ----------------------------------------------------------------------------
 
 def test_a_quaternion_in_the_origin_of_a_joint_turns_its_axis():

@@ -93,9 +93,8 @@ def _placement(constraint: Element, end: str, axis: tuple[float, ...] | None) ->
     origin = constraint.child(tag)
     T = np.eye(4)
     if origin is not None:
-        R = origin_rotation(origin, [])[0] if origin.has('quat_xyzw') else None
-        if R is None:
-            R = rotation_from_rpy(_finite(origin, tag, 'rpy', _ZERO))
+        R = (origin_rotation(origin, []) if origin.has('quat_xyzw')
+             else rotation_from_rpy(_finite(origin, tag, 'rpy', _ZERO)))
         T = pose(R, _finite(origin, tag, 'xyz', _ZERO))
     if axis is not None:
         T[:3, :3] = T[:3, :3] @ _turn_z_to(np.array(axis))

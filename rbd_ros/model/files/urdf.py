@@ -1,38 +1,27 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads models from URDF.
-
-lxml parses the document, `urdf_document` reads its kinematics and inertias as an object of
-urdf_parser_py, from which the model is built, and `urdf_contents` names what is not used.
-
-"""
+"""Reads models from URDF: `urdf_document` reads links and joints, the rest is checked here."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from lxml import etree
-import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.arguments import shown, whole_number
 from rbd_ros.model.changes.modifications import payload_name, with_floating_base
 from rbd_ros.model.constraints import with_constraints
-from rbd_ros.model.description import Link
 from rbd_ros.model.files.constraint_elements import constraints_of
 from rbd_ros.model.files.urdf_contents import ignored_contents, read_rotors
-from rbd_ros.model.files.urdf_document import describe, document_of, URDF_KINDS
+from rbd_ros.model.files.urdf_document import describe, document_of
 from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.model.files.xml_elements import decode, LARGEST_TEXT, parse
-from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warned
 from rbd_ros.model.plausibility import nothing_to_compute, point_masses
-from rbd_ros.model.se3 import pose, rotation_from_rpy
 from urdf_parser_py import urdf as parser
 
 
@@ -127,21 +116,21 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
         raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
                         'or raise max_joints')
     notes: list[str] = []
-    urdf, beyond = describe(root, notes)
-    ignored = ignored_contents(root) + read_rotors(root, beyond)
-    # Overflowing numbers are rejected later, with the name of the link.
-    with np.errstate(over='ignore', invalid='ignore'):
-        links = [_link(link, **beyond.get(('link', link.name), {})) for link in urdf.links]
-    joints = [_joint(joint, **beyond.get(('joint', joint.name), {})) for joint in urdf.joints]
+    links, joints = describe(root, notes)
+    rotors, unused = read_rotors(root)
+    joints = [replace(joint, armature=rotors[joint.name]) if joint.name in rotors else joint
+              for joint in joints]
     payloads = {joint.child for joint in joints
                 if joint.kind == 'fixed' and joint.child == payload_name(joint.parent)}
     links = [replace(link, is_load=True) if link.name in payloads else link for link in links]
-    if 'world' not in urdf.link_map and 'world' in urdf.child_map:
-        joint, _ = urdf.child_map['world'][0]
-        raise UrdfError(f"joint '{joint}' names link 'world', which is not there: add "
-                        '<link name="world"/>')
+    if not any(link.name == 'world' for link in links):
+        for joint in joints:
+            if joint.parent == 'world':
+                raise UrdfError(f"joint '{joint.name}' names link 'world', which is not there: "
+                                'add <link name="world"/>')
     try:
-        model = build_tree(urdf.name, links, joints, gravity, ignored + notes)
+        model = build_tree(root.get('name') or 'robot', links, joints, gravity,
+                           [*ignored_contents(root), *unused, *notes])
         if floating_base and not _has_floating_base(model):
             model = with_floating_base(model)
         model = with_constraints(model, [Constraint(**one) for one in constraints_of(root)])
@@ -161,38 +150,3 @@ def _has_floating_base(model: Model) -> bool:
             else:
                 fixed.add(joint.child)
     return first == ['free']
-
-
-def _placement(part: Any, rotation: np.ndarray | None) -> np.ndarray:
-    """Return the pose of a joint or an inertia, whose rotation may be a quaternion's."""
-    if part.origin is None:
-        return np.eye(4)
-    return pose(rotation_from_rpy(part.origin.rpy) if rotation is None else rotation,
-                part.origin.xyz)
-
-
-def _link(link: parser.Link, rotation: np.ndarray | None = None) -> Link:
-    inertial = link.inertial
-    if inertial is None:
-        return Link(link.name)
-    T, inertia = _placement(inertial, rotation), np.zeros((3, 3))
-    if inertial.inertia is not None:
-        R = T[:3, :3]
-        inertia = R @ np.array(inertial.inertia.to_matrix()) @ R.T
-        inertia = 0.5 * (inertia + inertia.T)
-    return Link(link.name, inertial.mass, T[:3, 3], inertia)
-
-
-def _joint(joint: parser.Joint, rotation: np.ndarray | None = None, **extra: Any) -> Joint:
-    if joint.axis is not None:
-        extra['axis'] = np.array(joint.axis)
-    if joint.limit is not None:
-        extra.update(effort=(joint.limit.effort,), velocity=(joint.limit.velocity,))
-        if joint.type != 'continuous':
-            extra.update(lower=(joint.limit.lower,), upper=(joint.limit.upper,))
-    if joint.dynamics is not None:
-        extra.update(damping=(joint.dynamics.damping,), friction=(joint.dynamics.friction,))
-    if joint.mimic is not None:
-        extra['mimic'] = Mimic(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
-    return Joint(joint.name, URDF_KINDS[joint.type], joint.parent, joint.child,
-                 placement=_placement(joint, rotation), **extra)

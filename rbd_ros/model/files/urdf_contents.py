@@ -4,7 +4,7 @@
 
 from lxml import etree
 from rbd_ros._internal.text import counted, listed, printable
-from rbd_ros.model.files.urdf_document import Beyond, INERTIA, SINGLE, VERSIONS
+from rbd_ros.model.files.urdf_document import INERTIA, SINGLE, VERSIONS
 from rbd_ros.model.files.xml_elements import DECORATION, Element, tag_of, xacro_leftovers
 from rbd_ros.model.joints import NEW_LIMITS
 
@@ -96,8 +96,9 @@ def ignored_contents(root: etree._Element) -> list[str]:
     return notes
 
 
-def read_rotors(root: etree._Element, beyond: Beyond) -> list[str]:
-    """Add Drake's rotor inertias, times squared gear ratios, to the joints; return notes."""
+def read_rotors(root: etree._Element) -> tuple[dict[str, tuple[float]], list[str]]:
+    """Return Drake's rotor inertias, times squared gear ratios, by joint, and notes on others."""
+    found: dict[str, tuple[float]] = {}
     notes = []
     kinds = {joint.get('name'): joint.get('type') for joint in root.iterchildren('joint')}
     holders = {holder: None for rotor in root.iter('{*}rotor_inertia') if tag_of(rotor) == _ROTOR
@@ -115,5 +116,5 @@ def read_rotors(root: etree._Element, beyond: Beyond) -> list[str]:
             continue
         inertia, ratio = (Element(one[0], where).number('value') if one else 1.0
                           for one in values.values())
-        beyond.setdefault(('joint', name), {})['armature'] = (inertia * ratio ** 2,)
-    return notes
+        found[name] = (inertia * ratio ** 2,)
+    return found, notes

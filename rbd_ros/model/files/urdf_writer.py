@@ -173,8 +173,8 @@ def _read(source: str | bytes | PathLike[str]) -> str | bytes:
 def with_angles(root: etree._Element) -> None:
     """Write all orientations of a document as rpy, which every program reads."""
     for origin in root.iter('origin'):
-        R = rotation(Element(origin, f'<{origin.getparent().tag}>'), [])[0]
-        if R is not None:
+        if origin.get('quat_xyzw') is not None:
+            R = rotation(Element(origin, f'<{origin.getparent().tag}>'), [])
             del origin.attrib['quat_xyzw']
             origin.set('rpy', words(rpy_from_rotation(R)))
 
