@@ -1,11 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Names of a package, and modules, that are imported at their first use.
-
-A node can then handle signals before it waits for numba, and `rbd_ros check` needs no kernels.
-
-"""
+"""Names of a package, and modules, that are imported at their first use."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
 """
 Declarations of the values that users set: gains of control laws and parameters of nodes.
 
-A declaration stands where the value is used, such as in the annotation of a field,
-``ramp_time: Annotated[float, Setting(1.0, 'Duration of the ramp.', 's')]``. ROS parameters,
-checks, parameter files and tables of the documentation are derived from it.
+ROS parameters, checks, files and tables of the documentation are derived from annotations like
+``ramp_time: Annotated[float, Setting(1.0, 'Duration of the ramp.', 's')]``.
 
 """
 

@@ -1,12 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-``rbd_ros identify``: identify a robot or a payload from recordings, and judge the result.
-
-Writes ``robot.urdf``, ``dynamics.param.yaml`` (parameters for the node that URDF cannot
-represent), ``identification.json`` and ``report.html`` into a directory, all of them or none.
-
-"""
+"""``rbd_ros identify``: identify a robot or a payload from recordings, and judge the result."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence

@@ -1,11 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-The command ``rbd_ros``: inspect robots, plan and replay recordings, prepare the machine.
-
-Every message is one line on standard error, and no file is left incomplete.
-
-"""
+"""The command ``rbd_ros``: every message is one line, and no file is left incomplete."""
 
 from collections.abc import Collection, Sequence
 from importlib import import_module

@@ -1,12 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-The parameters to identify, and the torques as a function of them: tau = known + Y theta.
-
-Parameters of a robot: ten for each moving body, followed by those of the drives (friction and
-rotor inertias). Parameters of a payload: the ten of one body.
-
-"""
+"""The parameters of a robot or a payload, and the torques as their function, known + Y theta."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,11 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reduce recordings in this process, in several, or on a cluster, and compare them with robots.
-
-Each recording is reduced on its own, by a pure function; the results are merged where they arrive.
-
-"""
+"""Reduce recordings here, in several processes or on a cluster, and compare them with robots."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed, ProcessPoolExecutor

@@ -4,11 +4,10 @@
 Reduce recordings to their information about parameters, in constant memory, and merge results.
 
 Torques are linear in the parameters, so the R factor of [Y_j, tau_j] for each joint j contains all
-information of a recording; one per joint, so that joints can be weighted afterwards. Each
-recording is cut into `BLOCKS` of time, the k-th blocks of all recordings are merged, and each
-block keeps its own factors: the scatter between blocks shows how certain an estimate is
-(`weighted_fit`). The R factor of two stacked R factors is that of both parts: merging is
-associative and, up to rounding, independent of the order.
+information of a recording. Each recording is cut into `BLOCKS` of time, the k-th blocks of all
+recordings are merged, and each block keeps its own factors: their scatter shows how certain an
+estimate is. The R factor of two stacked R factors is that of both parts: merging is associative
+and, up to rounding, independent of the order.
 
 """
 

@@ -34,25 +34,13 @@ QUINTIC = np.array([[1.0, 0.0, 0.0, -10.0, 15.0, -6.0], [0.0, 1.0, 0.0, -6.0, 8.
 
 
 class SmoothMotion:
-    """
-    The motion with an averaging time: quintic polynomials between points evenly spaced in time.
-
-    Attributes
-    ----------
-    time, s, rate : ndarray, shape (points,)
-        Time of each point in seconds, path position, and its rate, 1/s.
-    q, v, a : ndarray, shape (points, nv)
-        Independent positions, rad or m, and their rates.
-    inside : list of ndarray, shape (intervals, checks, nv)
-        Positions, velocities, accelerations and jerks in each interval.
-
-    """
+    """The motion with an averaging time: quintic polynomials between even times."""
 
     def __init__(self, path: Path, averages: 'Averages', w: float) -> None:
         duration = averages.duration + (1.0 + SECOND) * w
         intervals = int(np.clip(PER_AVERAGE * duration / w, LEAST_INTERVALS, MOST_INTERVALS))
         self.time = np.linspace(0.0, duration, intervals + 1)
-        self.s, rate, change = averages(self.time, w)
+        self.s, rate, change = averages(self.time, w)      # path position, 1/s, 1/s^2
         # Rounding at rest would have a direction, and so friction.
         rate[[0, -1]] = change[[0, -1]] = 0.0
         slope, bend = path.spline(self.s, 1), path.spline(self.s, 2)
@@ -69,6 +57,7 @@ class SmoothMotion:
             last = coefficients[-1][1:]
             coefficients.append(last * np.arange(1, len(last) + 1)[:, None, None] / h)
         self._coefficients = coefficients
+        # Positions, velocities, accelerations and jerks, (intervals, checks, nv).
         self.inside = [np.stack([_value(one, x) for x in CHECKS], axis=1) for one in coefficients]
         for one in self.inside[1:3]:
             one[-1, -1] = 0.0

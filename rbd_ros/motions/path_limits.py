@@ -65,22 +65,7 @@ class Limits(NamedTuple):
 
 
 class Path:
-    """
-    A natural cubic spline through waypoints, and the nodes of the grid on it.
-
-    Attributes
-    ----------
-    s : ndarray, shape (nodes,)
-        Path positions of the nodes, in proportion to the chords between waypoints, up to the
-        duration, s, at limits of velocity, or 1 if there are none.
-    q, slope, bend : ndarray, shape (nodes, nq) and (nodes, nv)
-        Configurations, and the derivatives q' and q'' of the independent coordinates.
-    direction : ndarray, shape (nodes - 1, nv)
-        Sign of q' in each interval; 0 if the joint stands still.
-    stops : ndarray of bool, shape (nodes, nv)
-        Whether a joint reverses or stands still at a node.
-
-    """
+    """A natural cubic spline through waypoints, and the nodes of the grid on it."""
 
     def __init__(self, model: Model, limits: Limits, waypoints: np.ndarray) -> None:
         from scipy.interpolate import CubicSpline    # lazily: SciPy is slow to import
@@ -95,10 +80,13 @@ class Path:
         self.knots *= (quickest or 1.0) / self.knots[-1]
         # Natural: other ends let a short piece determine a long one beside it.
         self.spline = CubicSpline(self.knots, points, bc_type='natural')
+        # Nodes, in proportion to the chords between waypoints, up to the duration, s, at limits of
+        # velocity, or 1; q' and q'' of the independent coordinates there, (nodes, nv).
         self.s = self._grid()
         self.slope, self.bend = self.spline(self.s, 1), self.spline(self.s, 2)
         self.slope[np.abs(self.slope) < STANDS] = 0.0
         middle = self.spline(0.5 * (self.s[:-1] + self.s[1:]), 1)
+        # Sign of q' in each interval; 0: the joint stands still. Where joints reverse or stand.
         self.direction = np.where(np.abs(middle) < STANDS, 0.0, np.sign(middle))
         self.stops = self.slope == 0.0
         self.stops[1:-1] |= self.direction[1:] != self.direction[:-1]
@@ -161,19 +149,7 @@ def _different(points: np.ndarray) -> list[int]:
 
 
 class NodeLimits:
-    """
-    The inequalities of velocities, accelerations and efforts at the nodes of a path.
-
-    Attributes
-    ----------
-    fastest : ndarray, shape (nodes,)
-        Largest x at the nodes by the limits of velocities.
-    holding : ndarray, shape (nodes, nv)
-        Efforts that hold the robot still, N m or N.
-    friction_varies : bool
-        Whether friction depends on the speed.
-
-    """
+    """The inequalities of velocities, accelerations and efforts at the nodes of a path."""
 
     def __init__(self, model: Model, limits: Limits, path: Path, friction: bool, springs: bool
                  ) -> None:
@@ -182,6 +158,7 @@ class NodeLimits:
         rest = batch.inverse_dynamics(model, path.q, still, still)
         self._inertial = batch.inverse_dynamics(model, path.q, still, path.slope) - rest
         self._bent = batch.inverse_dynamics(model, path.q, path.slope, path.bend) - rest
+        # Efforts (nodes, nv) that hold the robot still, N m or N.
         self.holding = rest + spring_torques(model, path.q) if springs else rest
         tree = model.unconstrained
         speeds = tree.damping, tree.damping_asymmetry, tree.stribeck_friction
@@ -200,6 +177,7 @@ class NodeLimits:
             most = np.concatenate((most, tree.velocity_limit))
         with np.errstate(divide='ignore', invalid='ignore'):
             rates = np.min(np.where(slopes != 0.0, most / np.abs(slopes), FASTEST), axis=1)
+        # Largest x at the nodes by the limits of velocities.
         self.fastest = np.square(np.minimum(rates, FASTEST))
 
     def friction(self, x: np.ndarray) -> np.ndarray:

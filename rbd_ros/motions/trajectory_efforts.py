@@ -3,11 +3,9 @@
 """
 Efforts along a trajectory, and the time scaling that keeps it within the limits of the robot.
 
-If all durations are multiplied by c, the path is unchanged, and
+If all durations are multiplied by c, the path is unchanged, with the torques tau_s of springs
 
     tau(c) = g(q) + tau_s(q) + (M a + C v) / c^2 + tau_f(v / c)
-
-with the torques tau_s that hold springs.
 
 and velocities, accelerations and jerks are divided by c, c^2 and c^3.
 

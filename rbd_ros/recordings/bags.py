@@ -1,12 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Read joint states from ROS 2 bags without ROS, with `rosbags`.
-
-Messages whose byte layout is already known (usually all but the first of each publisher) are
-decoded in blocks, the others one by one.
-
-"""
+"""Read joint states from ROS 2 bags without ROS, with `rosbags`."""
 
 from collections import Counter, defaultdict
 from itertools import islice

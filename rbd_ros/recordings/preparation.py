@@ -1,12 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Prepare samples of a recording for fits of dynamics.
-
-Uniform times, one filter for all signals, derivatives by the same filter, and masks of samples
-without information about the robot: standstill, saturated drives, edges of the filter.
-
-"""
+"""Samples of a recording for fits of dynamics: uniform times, one filter, masks of what counts."""
 
 from dataclasses import replace
 

@@ -1,11 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Recorded joint states, from ROS 2 bags and from tables, as arrays by joint name.
-
-States that are incomplete, out of order or not finite are left out; `Recording.notes` counts them.
-
-"""
+"""Recorded joint states, from ROS 2 bags and from tables, as arrays by joint name."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

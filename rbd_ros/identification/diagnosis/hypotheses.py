@@ -3,8 +3,8 @@
 """
 What may be wrong: each kind is declared once, and everything else derives from this table.
 
-A hypothesis adds columns times sizes, which are fixed or fitted, to the torques of the
-description. Efforts are measured = described + friction + columns @ sizes.
+A hypothesis adds columns times sizes, fixed or fitted: measured = described + friction + columns @
+sizes.
 
 """
 
@@ -55,34 +55,19 @@ class Change(NamedTuple):
 
 
 class Hypothesis(NamedTuple):
-    """
-    A kind of mistake; texts are templates of the `words` of a finding.
+    """A kind of mistake; texts are templates of the `words` of a finding."""
 
-    Attributes
-    ----------
-    text, undo, tell : str
-        What it is, and what to do; how to take that back; the motion that tells it from others.
-    changes : callable, optional
-        Returns the changes of the torques along a motion.
-    unit, value : (str, str), callable
-        The unit for a joint that turns, or slides; the value of sizes (..., sizes).
-    valid : callable
-        Whether sizes are possible.
-    fitted : bool
-        Whether identification finds it by itself.
-    detect, compare : callable, optional
-        Detects the mistake in a recording; yields what may explain samples better.
-
-    """
-
-    text: str
-    undo: str
-    tell: str = MOVE_MORE
+    text: str                   # what it is, and what to do
+    undo: str                   # how to take that back
+    tell: str = MOVE_MORE       # the motion that tells it from others
+    # Returns the changes of the torques along a motion.
     changes: Callable[[Motion], Iterable[Change]] | None = None
-    unit: tuple[str, str] = ('', '')
+    unit: tuple[str, str] = ('', '')    # for a joint that turns, or slides
+    # Value of sizes (..., sizes), and whether they are possible.
     value: Callable[[np.ndarray, Model], np.ndarray] = lambda sizes, model: sizes[..., 0]
     valid: Callable[[np.ndarray, Model], bool] = lambda sizes, model: True
-    fitted: bool = True
+    fitted: bool = True         # whether identification finds it by itself
+    # Detects the mistake in a recording; yields what may explain samples better.
     detect: Callable[[Model, Recording], Detected | None] | None = None
     compare: Callable[[Model, Samples], Iterable[Detected]] | None = None
 

@@ -23,38 +23,19 @@ BLOCKS = 20     # Parts of the time of a recording.
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """
-    Samples of recordings, as rows.
+    """Samples of recordings, as rows."""
 
-    Attributes
-    ----------
-    model, time, states : Model, ndarray, States
-        The description; s; the states.
-    tau, use : ndarray, ndarray of bool, shape (rows, nv)
-        Efforts, and whether each can be used.
-    block : ndarray of int, shape (rows,)
-        Part of the time, numbered across recordings.
-    late : ndarray, shape (rows, nv)
-        Change of the efforts per second of their delay.
-    about : mapping of (str, str) to float
-        Sizes, by kind and place, about which changes that are not linear are linearised.
-    factor : ndarray, shape (nv,)
-        Known factors of the efforts, by which everything else changes them, too.
-    payload_link : str or None
-        Link that may carry a payload; None: the last ones.
-
-    """
-
-    model: Model
-    time: np.ndarray
+    model: Model            # the description
+    time: np.ndarray        # (rows,), s
     states: States
-    tau: np.ndarray
-    use: np.ndarray
-    block: np.ndarray
-    late: np.ndarray
-    factor: np.ndarray
+    tau: np.ndarray         # (rows, nv), efforts
+    use: np.ndarray         # (rows, nv), whether each can be used
+    block: np.ndarray       # (rows,), part of the time, numbered across recordings
+    late: np.ndarray        # (rows, nv), change of the efforts per second of their delay
+    factor: np.ndarray      # (nv,), known factors of the efforts, by which all else changes them
+    # Sizes, by kind and place, about which changes that are not linear are linearised.
     about: Mapping[tuple[str, str], float]
-    payload_link: str | None = None
+    payload_link: str | None = None     # that may carry a payload; None: the last ones
 
     @property
     def recording(self) -> np.ndarray:

@@ -4,12 +4,9 @@
 Constraints in URDF, which close loops: elements <constraint>, as proposed for urdfdom.
 
 Each type is named after the joint or link at which the loop was cut; ``distance``, a rod between
-two ball joints, is an addition of rbd_ros. An element has ``<parent link="...">``,
-``<parent_origin xyz="..." rpy="...">`` and ``<parent_axis xyz="...">``, the same of the child, and
-``<length value="...">`` if it is a distance; doc/closed_loops.md has examples.
-
-Origins are poses in the frames of the links; axes are in the frames of the origins. Without an
-axis it is ``1 0 0``, as for joints, and without that of the child both are equal.
+two ball joints, is an addition of rbd_ros. Origins are poses in the frames of the links; axes are
+in the frames of the origins. Without an axis it is ``1 0 0``, as for joints, and without that of
+the child both are equal. doc/closed_loops.md has examples.
 
 """
 

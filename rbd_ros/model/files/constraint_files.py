@@ -1,16 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Constraints in a YAML file, for robots whose description lacks them or does not name the motors.
-
-A file has a list ``constraints``, each with name, kind, link_a and link_b, and may have a list
-``independent`` of joints and a ``condition_limit``; doc/closed_loops.md has an example.
-
-`Constraint` explains the kinds. ``xyz_a``, ``rpy_a``, ``xyz_b`` and ``rpy_b`` are the poses of the
-frames in those of the links, m and rad, zero by default; a ``distance`` also has a ``length``, m.
-A file without ``constraints`` names the independent joints of those in the description.
-
-"""
+"""Constraints in YAML, for robots whose description lacks them: see doc/closed_loops.md."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,20 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Drive coefficients, including those that URDF lacks, as a ROS 2 parameter file.
-
-The dynamics node takes the same file::
-
-    dynamics:
-      ros__parameters:
-        drives:
-          joints: ["shoulder", "elbow"]
-          armature: [0.5, 0.2]
-          friction: [3.0, 1.5]
-
-If the robot was identified, ``uncertainty`` follows, see `uncertainty_files`.
-
-"""
+"""Drive coefficients and uncertainties in files of parameters, which the dynamics node reads."""
 
 from collections.abc import Mapping, Sequence
 import json

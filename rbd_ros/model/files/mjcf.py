@@ -3,11 +3,9 @@
 """
 Reads models from MJCF: MuJoCo compiles the document, and its bodies and joints are copied.
 
-MuJoCo itself resolves includes, defaults, classes, frames and inertias of shapes. A body with
-several joints becomes a chain of links without mass. Springs, friction, armature and limits become
-those of joints, keyframes their named configurations, linear couplings mimics, ``connect`` and
-``weld`` constraints; elements that links, joints and constraints cannot express are refused by
-name, or ignored on request. Contacts and actuators are no part of a model.
+A body with several joints becomes a chain of links without mass. Springs, friction, armature and
+limits become those of joints, keyframes their named configurations, linear couplings mimics,
+``connect`` and ``weld`` constraints. Contacts and actuators are no part of a model.
 
 """
 

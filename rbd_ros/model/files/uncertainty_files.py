@@ -3,10 +3,9 @@
 """
 The uncertainty of an identified robot as ROS 2 parameters, which follow its drives.
 
-The parameters are the attributes of `Uncertainty`, matrices as one list by rows, ``factor``
-without the zeros below its diagonal; and ``inertial``, by which the identified robot is
-recognized. The drives alone would fit the URDF before the identification, too, whose torques are
-further off.
+They are the attributes of `Uncertainty`, matrices as one list by rows, and ``inertial``, by which
+the identified robot is recognized: its drives alone would fit the URDF before the identification,
+too, whose torques are further off.
 
 """
 

@@ -1,12 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writes models as URDF.
-
-Given the document that the model was read from, only the elements that changed since then are
-rewritten; shapes, comments and everything else stay.
-
-"""
+"""Writes models as URDF, of an earlier document only the elements that changed since."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike

@@ -3,9 +3,8 @@
 """
 Find motions whose recordings determine the parameters of a robot well.
 
-The motion is a Fourier series (Swevers et al. 1997). Its coefficients are optimized for a well
-conditioned base regressor, including friction and rotors, while every joint stays within its
-limits of position, velocity, acceleration and effort. Collisions are not checked.
+The coefficients of a Fourier series (Swevers et al. 1997) are optimized within the limits of all
+joints. Collisions are not checked.
 
 """
 
