@@ -204,7 +204,6 @@ class Template:
                          type(message).__name__)
 
     def _marks(self, seed: int) -> tuple[Stamp, dict[Any, np.ndarray]]:
-        """Return a recognizable stamp and recognizable numbers."""
         rng = np.random.default_rng(seed)
         return (Stamp(int(rng.integers(2 ** 29, 2 ** 30)), int(rng.integers(2 ** 29))),
                 {name: rng.random(shape) for name, (shape, _) in self._fields.items()})

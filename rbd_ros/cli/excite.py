@@ -76,7 +76,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _limits(model: Model, options: argparse.Namespace) -> Limits:
-    """Return the limits of the robot, overridden by those of the options."""
     own = {'lower': model.lower, 'upper': model.upper, 'velocity': model.velocity_limit,
            'effort': model.effort_limit}
     given = {name: joint_vector(model, f'--{name}', getattr(options, name), limit)
@@ -90,7 +89,6 @@ def _limits(model: Model, options: argparse.Namespace) -> Limits:
 
 
 def _report(model: Model, found: Excitation, times: np.ndarray) -> Iterator[str]:
-    """Yield the condition number of the motion, and the extreme values of each joint."""
     q, v, a = found.motion.at(times)
     whole = whole_motion(model, q)
     assert whole is not None

@@ -170,7 +170,6 @@ def _distinct(recordings: Sequence[str], validate: Sequence[str]) -> tuple[list[
 
 
 def _check_recording(path: str, *, model: Model, reading: Reading) -> None:
-    """Raise an error if a recording cannot be compared with a robot."""
     read_samples(model, path, reading._replace(delay=0.0))
 
 
@@ -214,7 +213,6 @@ def _largest_external(path: str, *, model: Model, reading: Reading) -> np.ndarra
 
 
 def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:
-    """Return the function that reduces the samples of each recording."""
     if options.payload is not None:
         return bound(payload_partial, link=options.payload)
     friction = DEFAULT_FRICTION if options.friction is None else options.friction
@@ -306,7 +304,6 @@ def _units(model: Model, found: Identification) -> list[str]:
 
 
 def _print_summary(result: dict[str, Any], output: str) -> int:
-    """Print the results, one per line, and return the exit code."""
     error = result['relative_error']
     print(f'relative error of the torques: {_percent(error["urdf"])} with the URDF, '
           f'{_percent(error["fit"])} identified')

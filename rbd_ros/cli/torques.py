@@ -149,7 +149,6 @@ def _retimed(model: Model, options: argparse.Namespace, q: np.ndarray) -> int:
 
 
 def _order(model: Model, path: str, trajectory: Trajectory) -> list[int]:
-    """Return the indices of the robot's joints in a trajectory."""
     if model.unconstrained.nq != model.unconstrained.nv:
         raise UsageError(f'{path}: trajectories have one position per joint; load the robot '
                          'without --floating-base, or lock joints with several coordinates')

@@ -43,7 +43,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(model: Model, viewer: Viewer) -> None:
-    """Show the state of the sliders until Ctrl-C."""
     sliders = Sliders(viewer.server.gui, model)
     print(f'{model.name}: {viewer.url}\nOpen this page in a browser on '
           + ('this machine' if viewer.is_local else 'any machine that can reach it')
@@ -55,7 +54,6 @@ def _show(model: Model, viewer: Viewer) -> None:
 
 
 def _state(model: Model, setting: Setting, link: str) -> State:
-    """Return the state of the sliders, with the force on a link."""
     wrenches = {}
     if np.any(setting.force):
         turn = forward_kinematics(model, setting.q)[model.link_index(link), :3, :3]

@@ -176,7 +176,6 @@ class Controller(ABC):
             self.model, q, v, self._friction_speed)
 
     def _springs(self, q: np.ndarray) -> np.ndarray | float:
-        """Return the torques of springs that are compensated."""
         return spring_torques(self.model, q) if self.compensates_springs else 0.0
 
     def _gain(self, label: str, value: npt.ArrayLike) -> np.ndarray:

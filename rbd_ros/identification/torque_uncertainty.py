@@ -73,7 +73,6 @@ def leave_out(found: Identification, part: Partial, samples: Sequence[Samples]) 
 
 
 def _without(part: Partial, blocks: np.ndarray) -> Partial:
-    """Return a part without some of its blocks of time."""
     return replace(part, counts=part.counts * ~blocks[:, None], factors=tuple(
         one * ~blocks[:, None, None] for one in part.factors))
 

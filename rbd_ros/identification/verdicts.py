@@ -152,7 +152,6 @@ def _check_held_out(held_out: Mapping[str, tuple[float, float]]) -> list[str]:
 
 
 def _check_finite(samples: tuple[Samples, ...]) -> list[str]:
-    """Check that few states were left out because they are not finite."""
     share = max((one.left_out for one in samples), default=0.0)
     if share <= MAX_LEFT_OUT:
         return []
@@ -184,7 +183,6 @@ def _torque_uncertainty(part: Partial, found: Identification) -> np.ndarray:
 
 
 def _check_delay(samples: tuple[Samples, ...]) -> list[str]:
-    """Check that efforts and positions belong to the same times."""
     late = [one.delay for one in samples
             if abs(one.delay) > max(MIN_REPORTED_DELAY, SIGNIFICANCE * one.delay_deviation)
             and one.delay_explains >= MIN_DELAY_EXPLAINS]
@@ -211,7 +209,6 @@ def position_doubts(model: Model, samples: Sequence[Samples]) -> list[str]:
 
 
 def _standing_joints(model: Model, part: Partial) -> list[str]:
-    """Return the joints that do not move, or too little."""
     counts = part.counts.sum(axis=0)
     seconds = part.duration * part.moving / part.samples
     few = (counts < MIN_SAMPLES_PER_PARAMETER * np.array([len(own) for own in part.columns])) | (
@@ -220,7 +217,6 @@ def _standing_joints(model: Model, part: Partial) -> list[str]:
 
 
 def _too_short(part: Partial) -> str:
-    """Return why no joint of the robot moves for long enough."""
     moving = np.max(part.moving)
     if moving <= MAX_NOISE_MOVES * part.samples:
         return 'the robot stands still: record it while all its joints move'
@@ -287,7 +283,6 @@ def _inconsistent(free: Identification) -> list[str]:
 
 
 def _check_payload(model: Model, payload: Payload) -> list[str]:
-    """Return objections to an identified payload."""
     reasons, reach = [], body_size(model)
     mass, deviation = payload.mass, payload.deviation[0]
     whole = inertial_parameters(model)[::10].sum()

@@ -103,7 +103,6 @@ class _Solution(NamedTuple):
 
 def _solve(joints: '_Joints', deviation: np.ndarray, noise: np.ndarray,
            correlation: np.ndarray) -> _Solution:
-    """Return the estimate for a given noise."""
     matrix, target = joints.weighted_system(1.0 / (noise * np.sqrt(correlation)))
     U, sigma, Vt = np.linalg.svd(matrix * deviation, full_matrices=False)
     return _Solution(Vt.T @ (sigma / (sigma ** 2 + 1.0) * (U.T @ target)), matrix, target, sigma,

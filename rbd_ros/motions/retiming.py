@@ -129,7 +129,6 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
 
 
 def _limits(model: Model, share: float, given: Mapping[str, ArrayLike | None]) -> Limits:
-    """Return the limits of a motion; raise if the robot or its limits do not allow it."""
     names = [joint.name for joint, _, _ in model.unconstrained.moving_joints
              if joint.nq != joint.nv]
     if names:
@@ -193,7 +192,6 @@ def _stuck(model: Model, limits: Limits, path: Path, nodes: NodeLimits) -> State
 
 def _with_limited_jerk(model: Model, limits: Limits, path: Path, nodes: NodeLimits,
                        x: np.ndarray, friction: bool, springs: bool) -> RetimedPath:
-    """Return a motion with limited jerk, from the fastest one."""
     motion, scale = smooth_motion(limits, path, np.sqrt(x))
     if model.loops is not None:     # dependent joints have limits of velocity, too
         fastest = np.sqrt(np.interp(motion.s, path.s, nodes.fastest))
@@ -250,7 +248,6 @@ def _fastest(s: np.ndarray, fastest: np.ndarray, a: np.ndarray, b: np.ndarray, c
 
 
 def _toppra() -> tuple[Any, Any]:
-    """Return the modules of toppra; raise ModelError if it is missing."""
     try:
         from toppra import algorithm, constraint
     except ImportError:

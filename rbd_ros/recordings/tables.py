@@ -56,7 +56,6 @@ def write_table(path: str | os.PathLike[str], names: Sequence[str], *columns: np
 
 
 def _suffix(path: Path) -> str:
-    """Return the suffix of a table; raise for an unsupported one."""
     if path.suffix not in SUFFIXES:
         raise RecordingError(f'{path}: tables end in .csv or .parquet, bags in .mcap or .db3')
     return path.suffix

@@ -53,7 +53,6 @@ def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _screws(screws: npt.ArrayLike) -> np.ndarray:
-    """Return screws (n, 6), checked."""
     if np.size(screws) == 0:
         return np.zeros((0, 6))
     screws = real_array(screws)
@@ -258,7 +257,6 @@ def _joint_of(S: np.ndarray) -> tuple[str, float, np.ndarray]:
 
 
 def _link_of(name: str, G: np.ndarray) -> Link:
-    """Return the link with a 6 x 6 inertia."""
     mass = np.trace(G[3:, 3:]) / 3.0
     com = np.array([G[2, 4], G[0, 5], G[1, 3]]) / mass if mass > 0.0 else np.zeros(3)
     arm = skew(com)

@@ -173,7 +173,6 @@ class _Reader:
 
 
 def _primitive(shape: Element) -> Any:
-    """Return the mesh of a box, cylinder, sphere or capsule."""
     creation = _trimesh().creation
     makers = {'box': lambda box: creation.box(box.vector('size')),
               'cylinder': lambda c: creation.cylinder(c.number('radius'), c.number('length')),
@@ -187,7 +186,6 @@ def _primitive(shape: Element) -> Any:
 
 
 def _load(path: Path) -> list[Any]:
-    """Return the parts of a mesh file, in its frame and in metres."""
     try:
         scene = _trimesh().load_scene(path)
         # COLLADA files contain a unit and an upward axis; like RViz, ignore the axis.

@@ -89,7 +89,6 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
 
 
 def _shown(time: np.ndarray) -> np.ndarray:
-    """Return the indices of the samples whose poses are shown."""
     count = min(POSES, max(1, int(time[-1] * RATE)))
     return np.unique(np.searchsorted(time, np.linspace(0.0, time[-1], count, endpoint=False)))
 

@@ -59,7 +59,6 @@ def write_trajectory(path: Path, trajectory: Trajectory) -> None:
 
 
 def _message(trajectory: Trajectory) -> Iterator[str]:
-    """Yield the lines of a trajectory_msgs/JointTrajectory."""
     yield "header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}"
     yield f'joint_names: {json.dumps(trajectory.joint_names, ensure_ascii=False)}'
     yield 'points:'

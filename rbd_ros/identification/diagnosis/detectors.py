@@ -181,7 +181,6 @@ def _best_order(count: int, pairs: Sequence[tuple[int, int]],
 
 
 def _exchange_message(names: Sequence[str], order: Sequence[int], with_states: bool) -> str:
-    """Return the message for joints that are exchanged."""
     moved = [k for k, other in enumerate(order) if k != other]
     who = ' and '.join(f"'{names[k]}'" for k in moved)
     looks = listed(f"'{names[order[k]]}' looks like '{names[k]}'" for k in moved)

@@ -231,7 +231,6 @@ def _rounds(model: Model, samples: Sequence[Samples], kinds: Collection[str],
 
 
 def _findings(competition: Competition, fitted: Fitted) -> list[Finding]:
-    """Return the hypotheses of a set as findings."""
     parts, model = competition.jackknife(fitted), competition.motion.model
     found, best = [], competition.misfit(fitted.left, fitted)
     for k, (one, own) in zip(fitted.chosen, competition.own(fitted.chosen)):
@@ -311,7 +310,6 @@ def _unexplained(motion: Motion, left: np.ndarray, residual: Mapping[str, float]
 
 def _alternatives(competition: Competition, fitted: Fitted, k: int,
                   others: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the other readings of a finding."""
     texts, own = [], competition.candidates[k]
     for other, one in enumerate(competition.candidates):
         if other in fitted.chosen or {one.kind, own.kind} <= {*FACTORS}:

@@ -80,7 +80,6 @@ def motion_of(model: Model, recordings: Sequence[Samples],
 
 
 def _rows(model: Model, samples: Samples, delay: float, most: int) -> Motion:
-    """Return some samples of a recording."""
     rows = np.flatnonzero(np.any(samples.usable, axis=1))
     period = samples.rate / (ROWS_PER_PERIOD * samples.cutoff)
     rows = rows[::max(1, int(period), -(-len(rows) // most))]

@@ -108,7 +108,6 @@ def _constraint(where: str, entry: Any) -> dict[str, Any]:
 
 
 def _numbers(label: str, values: Any, count: int) -> list[float]:
-    """Return finite numbers in a list."""
     with suppress(ModelError):
         numbers = yaml_numbers(label, values)
         if len(numbers) == count and all(map(isfinite, numbers)):

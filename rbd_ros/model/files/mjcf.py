@@ -270,7 +270,6 @@ def _actuators(m: Any, j: int) -> list[int]:
 
 
 def _effort_limit(m: Any, j: int) -> float:
-    """Return the largest effort that the actuators of joint j can exert, N m or N."""
     from mujoco import mjtBias, mjtDyn, mjtGain
     limit = max(map(abs, m.jnt_actfrcrange[j])) if m.jnt_actfrclimited[j] else inf
     total = 0.0

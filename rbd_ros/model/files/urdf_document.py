@@ -160,7 +160,6 @@ class _Reader:
         return placement(element, self._notes)
 
     def _limits(self, joint: Element, kind: str) -> dict[str, Any]:
-        """Return the limits of a joint with one coordinate."""
         limit = joint.child('limit')
         if limit is None:
             if kind != 'continuous':

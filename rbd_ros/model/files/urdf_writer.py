@@ -92,7 +92,6 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
 
 
 def _unsupported_drives(model: Model) -> list[str]:
-    """Return the drive coefficients that URDF cannot express, with their joints."""
     result = []
     for label in DRIVE:
         names = [joint.name for joint in model.joints if any(getattr(joint, label))
@@ -103,7 +102,6 @@ def _unsupported_drives(model: Model) -> list[str]:
 
 
 def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
-    """Return the edited or new document."""
     links: dict[str, Link] = {}
     joints: dict[str, Joint] = {}
     constraints: dict[str, Constraint] = {}
@@ -160,7 +158,6 @@ def document(root: etree._Element) -> str:
 
 
 def _read(source: str | bytes | PathLike[str]) -> str | bytes:
-    """Return a document given as text or by its path."""
     return source if is_text(source) else read_file(source)    # type: ignore
 
 

@@ -123,7 +123,6 @@ class Criterion:
         return found if found is not None and self._limits.contain(found) else None
 
     def _regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return the scaled base regressors, shape (states, nv, base)."""
         Y = np.concatenate((batch.torque_regressor(self._model, q, v, a), friction_regressor(
             self._model, v, a, columns=DRIVE_COLUMNS, smooth=self._smooth)), axis=2)
         return Y[:, :, self._kept] * self._columns * self._rows[:, None]
@@ -225,7 +224,6 @@ class Criterion:
 
     def _conditioning(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
                       ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the logarithm of the condition number and its derivatives."""
         Y = self._regressor(q, v, a)
         flat = Y.reshape(-1, Y.shape[2])
         # With F = Y^T Y: (log tr F + log tr F^-1) / 2, whose derivative with respect to Y is Y W.
