@@ -3,8 +3,10 @@
 """``rbd_ros compare``: print the differences between two robot descriptions."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 import numpy as np
 from rbd_ros._internal.text import listed
@@ -12,11 +14,11 @@ from rbd_ros.batch import inverse_dynamics
 from rbd_ros.cli.common.options import add_constraints, add_xacro
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import number, whole_number
+from rbd_ros.model.changes.inertial import ENTRIES
 from rbd_ros.model.files.any_format import load_file
 from rbd_ros.model.files.constraint_files import load_constraints
 from rbd_ros.model.files.xacro_files import SUFFIX
-from rbd_ros.model.joints import Joint
-from rbd_ros.model.loops import Constraint
+from rbd_ros.model.joints import Joint, NEW_LIMITS
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import neutral, normalize, random_configuration
 from rbd_ros.model.positions.steps import without_turns
@@ -24,6 +26,7 @@ from rbd_ros.model.positions.steps import without_turns
 # Smallest scale of a comparison, SI units: rounding errors of zeros would count as 100 %.
 MIN_SCALE = 1e-6
 MAX_CONFIGURATIONS = 100_000  # Limit of memory.
+Fields: TypeAlias = Mapping[str, Callable[[Any], object]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,58 +58,55 @@ def run(options: argparse.Namespace) -> int:
     return 2 if found else 0
 
 
+# What is compared of links, joints and constraints, by the labels of lines.
+LINK: Fields = {
+    'mass': lambda one: one.mass, 'centre of mass': lambda one: one.com,
+    'inertia xx yy zz xy xz yz': lambda one: one.inertia[ENTRIES]}
+JOINT: Fields = {
+    **{label: attrgetter(label) for label in ('kind', 'parent', 'child')},
+    'mimics': lambda one: one.mimic.joint if one.mimic else 'none',
+    'multiplier and offset':
+        lambda one: (one.mimic.multiplier, one.mimic.offset) if one.mimic else (),
+    'position in the parent, m': lambda one: one.placement[:3, 3],
+    'orientation in the parent': lambda one: one.placement[:3, :3],
+    'axis': lambda one: one.axis if one.kind != 'fixed' else (),
+    **{f'{label} limit': attrgetter(label)
+       for label in ('lower', 'upper', 'velocity', 'effort', *NEW_LIMITS)},
+    **{label.replace('_', ' '): attrgetter(label)
+       for label in ('damping', 'friction', 'armature', 'stiffness', 'spring_reference')}}
+CONSTRAINT: Fields = {
+    'kind': attrgetter('kind'), 'link a': attrgetter('link_a'), 'link b': attrgetter('link_b'),
+    'position in link a, m': lambda one: one.placement_a[:3, 3],
+    'orientation in link a': lambda one: one.placement_a[:3, :3],
+    'position in link b, m': lambda one: one.placement_b[:3, 3],
+    'orientation in link b': lambda one: one.placement_b[:3, :3],
+    'length, m': lambda one: () if one.length is None else (one.length,)}
+UNITS = {'mass': ' kg', 'centre of mass': ' m', 'inertia xx yy zz xy xz yz': ' kg m^2'}
+
+
 def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
     """Yield a line for each difference; the tolerance is relative to a field's largest entry."""
     def compare(label: str, x: object, y: object, unit: str = '') -> Iterator[str]:
         if not _equal(x, y, tolerance):
-            yield f'{label}: {_shown(x)} / {_shown(y)}{unit and " " + unit}'
+            yield f'{label}: {_shown(x)} / {_shown(y)}{unit}'
 
-    yield from _unmatched('link', a.link_names, b.link_names)
-    yield from _unmatched('joint', a.joint_names, b.joint_names)
-    yield from compare('mass of the robot', a.mass, b.mass, 'kg')
+    yield from compare('mass of the robot', a.mass, b.mass, ' kg')
     if set(a.velocity_names) == set(b.velocity_names):
         yield from compare('order of the coordinates', a.velocity_names, b.velocity_names)
-    links = {link.name: link for link in b.links}
-    for one in a.links:
-        if other := links.get(one.name):
-            label = f"link '{one.name}': "
-            yield from compare(label + 'mass', one.mass, other.mass, 'kg')
-            yield from compare(label + 'centre of mass', one.com, other.com, 'm')
-            yield from compare(label + 'inertia xx yy zz xy xz yz',
-                               _six_entries(one.inertia), _six_entries(other.inertia), 'kg m^2')
-    joints = {joint.name: joint for joint in b.joints}
-    for joint in a.joints:
-        if other := joints.get(joint.name):
-            for label, x, y in zip(JOINT_FIELDS, _joint_fields(joint),
-                                   _joint_fields(_less_turns(joint, other))):
-                yield from compare(f"joint '{joint.name}': {label}", x, y)
-    yield from _unmatched('constraint', *(tuple(one.name for one in model.constraints)
-                                          for model in (a, b)))
     if a.constraints and b.constraints:
         yield from compare('independent joints', a.independent_joints, b.independent_joints)
-    constraints = {one.name: one for one in b.constraints}
-    for one in a.constraints:
-        if other := constraints.get(one.name):
-            for label, x, y in zip(CONSTRAINT_FIELDS, _constraint_fields(one),
-                                   _constraint_fields(other)):
-                yield from compare(f"constraint '{one.name}': {label}", x, y)
-
-
-JOINT_FIELDS = ('kind', 'parent', 'child', 'mimics', 'multiplier and offset',
-                'position in the parent, m', 'orientation in the parent', 'axis', 'lower limit',
-                'upper limit', 'velocity limit', 'effort limit', 'acceleration limit',
-                'deceleration limit', 'jerk limit', 'damping', 'friction', 'armature',
-                'stiffness', 'spring reference')
-
-
-def _joint_fields(joint: Joint) -> tuple[object, ...]:
-    mimic = joint.mimic
-    return (joint.kind, joint.parent, joint.child, mimic.joint if mimic else 'none',
-            (mimic.multiplier, mimic.offset) if mimic else (), joint.placement[:3, 3],
-            joint.placement[:3, :3], joint.axis if joint.kind != 'fixed' else (),
-            joint.lower, joint.upper, joint.velocity, joint.effort, joint.acceleration,
-            joint.deceleration, joint.jerk, joint.damping, joint.friction, joint.armature,
-            joint.stiffness, joint.spring_reference)
+    parts: tuple[tuple[str, Sequence[Any], Sequence[Any], Fields], ...] = (
+        ('link', a.links, b.links, LINK), ('joint', a.joints, b.joints, JOINT),
+        ('constraint', a.constraints, b.constraints, CONSTRAINT))
+    for kind, first, second, fields in parts:
+        others = {one.name: one for one in second}
+        yield from _unmatched(kind, [one.name for one in first], [*others])
+        for one in first:
+            if other := others.get(one.name):
+                other = _less_turns(one, other) if kind == 'joint' else other
+                for label, field in fields.items():
+                    yield from compare(f"{kind} '{one.name}': {label}", field(one), field(other),
+                                       UNITS.get(label, ''))
 
 
 def _less_turns(joint: Joint, other: Joint) -> Joint:
@@ -117,22 +117,7 @@ def _less_turns(joint: Joint, other: Joint) -> Joint:
     return replace(other, mimic=replace(other.mimic, offset=joint.mimic.offset + float(apart)))
 
 
-CONSTRAINT_FIELDS = ('kind', 'link a', 'link b', 'position in link a, m',
-                     'orientation in link a', 'position in link b, m', 'orientation in link b',
-                     'length, m')
-
-
-def _constraint_fields(one: Constraint) -> tuple[object, ...]:
-    a, b = one.placement_a, one.placement_b
-    return (one.kind, one.link_a, one.link_b, a[:3, 3], a[:3, :3], b[:3, 3], b[:3, :3],
-            () if one.length is None else (one.length,))
-
-
-def _six_entries(inertia: np.ndarray) -> np.ndarray:
-    return inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-
-
-def _unmatched(label: str, a: tuple[str, ...], b: tuple[str, ...]) -> Iterator[str]:
+def _unmatched(label: str, a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
     for side, names in (('first', [x for x in a if x not in set(b)]),
                         ('second', [x for x in b if x not in set(a)])):
         if names:
