@@ -114,16 +114,12 @@ def content(model: Model) -> dict[str, object]:
         'gravity': model.gravity.tolist(),
         'position_names': list(model.position_names),
         'coordinates': [
-            {'name': name, 'unit': 'rad' if angular else 'm', **dict(zip(
-                ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction',
-                 'acceleration_limit', 'deceleration_limit', 'jerk_limit', 'stiffness',
-                 'spring_reference'),
-                (float(x) if isfinite(x) else None for x in numbers)))}
-            for name, angular, *numbers in zip(
-                model.velocity_names, model.angular, model.lower, model.upper,
-                model.velocity_limit, model.effort_limit, model.damping, model.friction,
-                model.acceleration_limit, model.deceleration_limit, model.jerk_limit,
-                model.stiffness, model.spring_reference)],
+            {'name': name, 'unit': 'rad' if model.angular[k] else 'm', **{
+                label: float(x) if isfinite(x := getattr(model, label)[k]) else None for label in (
+                    'lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction',
+                    'acceleration_limit', 'deceleration_limit', 'jerk_limit', 'stiffness',
+                    'spring_reference')}}
+            for k, name in enumerate(model.velocity_names)],
         'configurations': {name: q.tolist() for name, q in model.configurations.items()},
         'joints': [
             {'name': joint.name, 'kind': joint.kind, 'parent': joint.parent, 'child': joint.child,

@@ -12,6 +12,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.batch import inverse_dynamics
 from rbd_ros.cli.common.options import add_constraints, add_xacro
+from rbd_ros.cli.common.parser import NEGATIVE
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import number, whole_number
 from rbd_ros.model.changes.inertial import ENTRIES
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         a, b = (load_constraints(model, options.constraints) for model in (a, b))
     found = [*differences(a, b, tolerance), *gravity_differences(a, b, tolerance, count, rng)]
     print('\n'.join(found or [f'equal within {tolerance:g}']))
-    return 2 if found else 0
+    return NEGATIVE if found else 0
 
 
 # What is compared of links, joints and constraints, by the labels of lines.

@@ -10,14 +10,12 @@ import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.parser import NEGATIVE, UsageError
 from rbd_ros.cli.common.progress import progress
 from rbd_ros.identification.diagnosis.diagnose import diagnose, Finding
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS
 from rbd_ros.identification.pipeline import read_for_robot
 from rbd_ros.identification.report import diagnosis_report
-
-EXIT_FOUND = 2
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
             found.compared, lines)
         with whole_files(options.report) as (draft,):
             draft.write_text(text, encoding='utf-8')
-    return EXIT_FOUND if found.findings else 0
+    return NEGATIVE if found.findings else 0
 
 
 def _line(one: Finding) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint)
+from rbd_ros.cli.common.parser import NEGATIVE
 from rbd_ros.cli.common.progress import progress
 from rbd_ros.cli.common.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.model.model import Model
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     print(f'doubtful: with a condition number above {MAX_CONDITION_NUMBER:g} some parameters can '
           'hardly be identified; use more --steps or --harmonics, or wider limits',
           file=sys.stderr)
-    return 2
+    return NEGATIVE
 
 
 def _limits(model: Model, options: argparse.Namespace) -> Limits:

@@ -8,12 +8,12 @@ import sys
 
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import add_list, add_reading, add_robot, load_robot, reading_of
+from rbd_ros.cli.common.parser import NEGATIVE
 from rbd_ros.cli.common.progress import progress
 from rbd_ros.identification.drive_gains import identify_drive_gains
 from rbd_ros.identification.pipeline import map_recordings, read_samples
 
 MAX_DEVIATION = 0.1     # Largest standard deviation of a gain, as a fraction of it.
-EXIT_DOUBTFUL = 2
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -57,4 +57,4 @@ def run(options: argparse.Namespace) -> int:
     if unknown:
         print(printable(f'doubtful: the payload is hardly felt by {listed(unknown)}: move them '
                         'more, or hold a heavier payload further out'), file=sys.stderr)
-    return EXIT_DOUBTFUL if unknown else 0
+    return NEGATIVE if unknown else 0

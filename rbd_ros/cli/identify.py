@@ -18,7 +18,7 @@ import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import add_list, add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.parser import NEGATIVE, UsageError
 from rbd_ros.cli.common.progress import progress
 from rbd_ros.control.contact import largest_external
 from rbd_ros.errors import ModelWarning, StateError
@@ -38,18 +38,14 @@ from rbd_ros.model.changes.inertial import body_names, parameters_of_inertia
 from rbd_ros.model.changes.modifications import with_payload
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.files.any_format import is_mjcf_file
-from rbd_ros.model.files.drive_files import save_drives
+from rbd_ros.model.files.drive_files import MEANINGS, save_drives
 from rbd_ros.model.files.urdf_writer import save_urdf
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.recordings.samples import Samples
 
 FILES = ('robot.urdf', 'dynamics.param.yaml', 'identification.json', 'report.html')
-EXIT_NOT_BELIEVABLE = 2
-# Units of the ten parameters of a body, and of the drives of rotary and linear joints.
-BODY_UNITS = ('kg', *['kg m'] * 3, *['kg m^2'] * 6)
-DRIVE_UNITS = {'armature': ('kg m^2', 'kg'), 'damping': ('N m s/rad', 'N s/m'),
-               'damping_asymmetry': ('N m s/rad', 'N s/m')}
+BODY_UNITS = ('kg', *['kg m'] * 3, *['kg m^2'] * 6)     # of the ten parameters of a body
 DEFAULT_FRICTION = 'viscous,coulomb,offset'
 
 
@@ -299,7 +295,7 @@ def _units(model: Model, found: Identification) -> list[str]:
     for name in found.names[10 * bodies:]:
         velocity, _, coefficient = name.rpartition('.')
         turns = model.angular[model.velocity_names.index(velocity)]
-        units.append(DRIVE_UNITS.get(coefficient, ('N m', 'N'))[0 if turns else 1])
+        units.append(MEANINGS[coefficient][1].split(' or ')[0 if turns else 1])
     return units
 
 
@@ -329,7 +325,7 @@ def _print_summary(result: dict[str, Any], output: str) -> int:
         if result.get('efforts_are_torques') else ''))
     for reason in result['reasons']:
         print(f'{result["verdict"]}: {reason}')
-    return EXIT_NOT_BELIEVABLE if result['verdict'] == NOT_BELIEVABLE else 0
+    return NEGATIVE if result['verdict'] == NOT_BELIEVABLE else 0
 
 
 def _print_parameters(rows: Sequence[Mapping[str, Any]]) -> None:

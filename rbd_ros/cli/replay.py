@@ -15,7 +15,7 @@ from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.cli.common.options import (
     add_list, add_package_path, add_reading, add_robot, joint_vector, load_robot, number_of_joint,
     reading_of, shapes_of)
-from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.parser import NEGATIVE, UsageError
 from rbd_ros.cli.common.progress import progress, Update
 from rbd_ros.control.contact import (
     contact_deviation, contact_deviations, detectable_forces, external_deviations)
@@ -33,7 +33,6 @@ from rbd_ros.recordings.samples import Samples
 from rbd_ros.recordings.tables import SUFFIXES, write_table
 
 MATRICES, VECTORS = ('M', 'C'), ('g', 'Cv', 'friction')
-EXIT_DOUBTFUL = 2
 PROGRESS_PERIOD = 500  # Samples between two updates of the progress.
 
 
@@ -117,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
         doubts = [*effort_doubts(model, samples).values()]
     for doubt in doubts:
         print(printable(f'doubtful: {doubt}', 2000), file=sys.stderr)
-    return EXIT_DOUBTFUL if doubts else code
+    return NEGATIVE if doubts else code
 
 
 def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: Replay) -> str:
@@ -216,4 +215,4 @@ def _print_summary(model: Model, samples: Samples, replay: Replay, units: list[s
         return 0
     print('doubtful: the model explains nothing of the efforts; check their sign and unit, the '
           'joint names and gravity', file=sys.stderr)
-    return EXIT_DOUBTFUL
+    return NEGATIVE

@@ -14,7 +14,7 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint, state_vector,
     warn_of_other_positions, warn_of_range)
-from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.parser import NEGATIVE, UsageError
 from rbd_ros.cli.common.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques
@@ -24,8 +24,6 @@ from rbd_ros.model.positions.configurations import closed_along, independent_pos
 from rbd_ros.motions.retiming import retime
 from rbd_ros.motions.trajectory_efforts import (
     acceleration_limits, beyond, slowdown, trajectory_efforts, TrajectoryEfforts)
-
-BEYOND_LIMITS = 2  # Exit code if the robot cannot follow the trajectory.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +120,7 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
     if found.time_scale <= 1.0:
         return 0
     print(_slower(found), file=sys.stderr)
-    return BEYOND_LIMITS
+    return NEGATIVE
 
 
 def _retimed(model: Model, options: argparse.Namespace, q: np.ndarray) -> int:

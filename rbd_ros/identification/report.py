@@ -81,7 +81,7 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
                           comparisons: Sequence[Comparison], parameters: Iterable[Row],
                           grade: str, reasons: Sequence[str]) -> str:
     """Return a report as HTML: one comparison per recording, and those of a `Verdict`."""
-    figure = _matplotlib()
+    figure = import_figure('reports')
     body = [f'<h1>{escape(title)}</h1>', _verdict(grade, reasons),
             '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
     for comparison in comparisons:
@@ -110,7 +110,7 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
                   model: np.ndarray, external: np.ndarray, deviation: np.ndarray | None = None
                   ) -> str:
     """Return a replay report as HTML; efforts and their ``deviation`` are (samples, nv)."""
-    figure = _matplotlib()
+    figure = import_figure('reports')
     traces = partial(_draw_traces, samples.segment, samples.time, deviation, {
         'measured': (samples.tau, '#888', 0.9), 'external': (external, '#a51d1d', 0.9),
         'model': (model, '#0055aa', 0.9)})
@@ -135,7 +135,7 @@ def diagnosis_report(title: str, joint_names: Sequence[str], units: Sequence[str
     findings, and whether they are usable, (rows, nv); empty: nothing could be compared.
 
     """
-    figure, body = _matplotlib(), [f'<h1>{escape(title)}</h1>', _verdict(
+    figure, body = import_figure('reports'), [f'<h1>{escape(title)}</h1>', _verdict(
         'found' if findings else 'nothing found', findings)]
 
     def draw(axes: Any, number: int) -> None:
@@ -174,11 +174,12 @@ def _page(title: str, body: Sequence[str]) -> str:
             + '\n</body></html>\n')
 
 
-def _matplotlib() -> Callable[..., Any]:
+def import_figure(purpose: str) -> Callable[..., Any]:
+    """Return matplotlib's class of figures; raise RbdError if it is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise RbdError('reports need matplotlib: pip install "rbd_ros[recordings]"') from error
+        raise RbdError(f'{purpose} need matplotlib: pip install "rbd_ros[recordings]"') from error
     return Figure
 
 
@@ -236,8 +237,13 @@ def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[st
             handles, labels = axes.get_legend_handles_labels()
             if handles:
                 axes.legend(handles, labels, fontsize=8, loc='upper right')
+    return picture(page, 90)
+
+
+def picture(figure: Any, dpi: int) -> str:
+    """Return a figure of matplotlib as HTML."""
     image = BytesIO()
-    page.savefig(image, format='png', dpi=90)
+    figure.savefig(image, format='png', dpi=dpi)
     return f'<img alt="plot" src="data:image/png;base64,{b64encode(image.getvalue()).decode()}">'
 
 

@@ -63,18 +63,14 @@ def leave_out(found: Identification, part: Partial, samples: Sequence[Samples]) 
     if folds < 2:
         raise StateError('the samples are too few to leave some out: record for a longer time')
     fold_of_block = np.maximum(np.cumsum(used) - 1, 0) * folds // np.sum(used)
-    others = [fit(found.parameters.model, _without(part, fold_of_block == k))
-              for k in range(folds)]
+    others = [fit(found.parameters.model, replace(part, counts=part.counts * kept, factors=tuple(
+        one * kept[:, None] for one in part.factors)))
+        for kept in (fold_of_block[:, None] != k for k in range(folds))]
     cutoff, rate = (min(getattr(one, label) for one in samples) for label in ('cutoff', 'rate'))
     # The filter of arrays is not known.
     bandwidths = [0.0] if np.isinf(cutoff) else [NARROW * cutoff, cutoff, 0.5 * rate]
     return LeftOut(fold_of_block, np.array([one.base_values for one in others]),
                    np.array([covariance_factor(one) for one in others]), np.array(bandwidths))
-
-
-def _without(part: Partial, blocks: np.ndarray) -> Partial:
-    return replace(part, counts=part.counts * ~blocks[:, None], factors=tuple(
-        one * ~blocks[:, None, None] for one in part.factors))
 
 
 def covariance_factor(found: Identification) -> np.ndarray:

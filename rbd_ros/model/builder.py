@@ -88,10 +88,8 @@ class ModelBuilder:
         pitch, mimic : float, tuple of (str, float, float)
             Pitch of a helical joint, m/rad; leading joint, multiplier and offset of a mimic.
         **limits
-            ``lower``, ``upper``, ``velocity``, ``effort``, ``acceleration``, ``deceleration``,
-            ``jerk``, ``damping``, ``damping_asymmetry``, ``friction``, ``friction_asymmetry``,
-            ``stribeck_friction``, ``stribeck_velocity``, ``effort_offset``, ``stiffness``,
-            ``spring_reference``, ``armature``: one number, or one per velocity.
+            Limits and drive coefficients of `rbd_ros.Joint`, such as ``lower``, ``effort`` and
+            ``damping``: one number, or one per velocity.
 
         """
         where = f"joint '{name}'"

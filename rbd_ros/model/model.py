@@ -58,18 +58,9 @@ class Model:
         Limits of the coordinates, rad or m, infinite if there is none; rad/s or m/s; N m or N.
     acceleration_limit, deceleration_limit, jerk_limit : ndarray, shape (nv,)
         rad/s^2 or m/s^2 while a joint becomes faster or slower; rad/s^3 or m/s^3.
-    damping, damping_asymmetry, friction, friction_asymmetry : ndarray, shape (nv,)
-        Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: the sum with the
-        asymmetry holds in the positive direction, the difference in the negative one.
-    stribeck_friction, stribeck_velocity, effort_offset : ndarray, shape (nv,)
-        Additional friction near rest, N m or N; the speed at which it has fallen to 1/e, rad/s or
-        m/s; the effort at which a joint exerts no torque. Offsets and friction, including those of
-        mimics, are part of `friction_torques`, not of the rigid-body terms.
-    stiffness, spring_reference : ndarray, shape (nv,)
-        Stiffness of springs, N m/rad or N/m, and the coordinates at which they exert no torque:
-        part of `spring_torques`, not of the rigid-body terms.
-    armature : ndarray, shape (nv,)
-        Rotor inertias, kg m^2 or kg: part of the mass matrix.
+    damping ... spring_reference, armature : ndarray, shape (nv,)
+        Drives, as in `Joint`, with those of mimics. Friction and offsets are part of
+        `friction_torques`, springs of `spring_torques`, rotors (armature) of the mass matrix.
     angular : ndarray of bool, shape (nv,)
         Whether the entry of v is in rad/s (and of tau in N m), rather than m/s (and N).
     mass : float

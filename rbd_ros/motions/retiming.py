@@ -121,7 +121,10 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
         if settled and max(map(np.max, (speed, rate, force))) <= 1.0 + CLOSE:
             break
         last = motion.duration
-        slower, allowed, exerted = map(_adapted, (slower, allowed, exerted), (speed, rate, force))
+        # Shares that keep to the limits, or exhaust them where they were too small.
+        slower, allowed, exerted = (
+            np.minimum(share / np.maximum(excess + MARGIN, LEAST_EXCESS), 1.0) for share, excess in
+            ((slower, speed), (allowed, rate), (exerted, force)))
     assert x is not None
     if np.any(np.isfinite(limits.jerk)):
         return _with_limited_jerk(model, limits, path, nodes, x, friction, springs)
@@ -205,11 +208,6 @@ def _with_limited_jerk(model: Model, limits: Limits, path: Path, nodes: NodeLimi
     q, v, a = path.configurations(motion.q), motion.v / scale, motion.a / scale ** 2
     effort = effort_of_pace(model, q, v, a, friction=friction, springs=springs)(1.0)
     return RetimedPath(scale * motion.time, q, v, a, effort, True)
-
-
-def _adapted(share: np.ndarray, excess: np.ndarray) -> np.ndarray:
-    """Return the shares of limits that keep to them, or exhaust them where they were too small."""
-    return np.minimum(share / np.maximum(excess + MARGIN, LEAST_EXCESS), 1.0)
 
 
 class _Line:

@@ -61,12 +61,6 @@ def _screws(screws: npt.ArrayLike) -> np.ndarray:
     return screws
 
 
-def _checked(label: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    value = numbers('the chain', label, value, shape)
-    value.flags.writeable = False
-    return value
-
-
 def _check_pose(label: str, T: np.ndarray) -> None:
     if (np.max(np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3))) > TOLERANCE
             or np.linalg.det(T[:3, :3]) < 0.0 or not np.array_equal(T[3], [0.0, 0.0, 0.0, 1.0])):
@@ -110,7 +104,9 @@ class ScrewChain:
             raise ModelError('a chain needs at least one screw')
         for label, shape in (('home_poses', (n, 4, 4)), ('screws', (n, 6)),
                              ('inertias', (n, 6, 6)), ('gravity', (3,)), ('tip', (4, 4))):
-            object.__setattr__(self, label, _checked(label, getattr(self, label), shape))
+            value = numbers('the chain', label, getattr(self, label), shape)
+            value.flags.writeable = False
+            object.__setattr__(self, label, value)
         for k, T in enumerate(self.home_poses, 1):
             _check_pose(f'home pose {k}', T)
         _check_pose('tip', self.tip)

@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording as one self-contained page: the moving robot next to its efforts over time."""
 
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html import escape
-from io import BytesIO
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from rbd_ros.errors import RbdError
-from rbd_ros.identification.report import drawn
+from rbd_ros.identification.report import drawn, import_figure, picture
 from rbd_ros.model.model import Model
 from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.state import computed_state
@@ -22,31 +20,6 @@ POINTS = 2000   # points of a curve: a screen does not resolve more
 # Size of a plot, inches; left, bottom, width and height of its axes as shares of it.
 SIZE, AXES = (6.0, 1.9), (0.12, 0.2, 0.85, 0.65)
 COLORS = ('#888', '#0055aa', '#a51d1d', '#176d2c')
-PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ margin: 0; display: flex; height: 100vh; font: 14px/1.4 system-ui, sans-serif }}
-iframe {{ flex: 3; border: 0; height: 100% }}
-main {{ flex: 2; overflow: auto; padding: 0 .6rem; border-left: 1px solid #ddd }}
-h1 {{ font-size: 1.1rem; margin: .6rem 0 .2rem }}
-figure {{ position: relative; margin: 0 }}
-figure img {{ width: 100%; display: block }}
-figure i {{ position: absolute; width: 1px; background: #000; top: {top}%; height: {height}%;
-  left: {left}% }}
-</style></head><body><iframe title="scene" srcdoc="{scene}"></iframe>
-<main><h1>{title}</h1><p>{legend}</p>{plots}</main>
-<script>
-const frame = document.querySelector('iframe'), lines = document.querySelectorAll('figure i');
-function follow() {{
-  const slider = frame.contentDocument && frame.contentDocument.querySelector('[role=slider]');
-  if (slider) {{
-    const share = slider.ariaValueNow / slider.ariaValueMax;
-    for (const line of lines) line.style.left = {left} + {width} * share + '%';
-  }}
-  requestAnimationFrame(follow);
-}}
-follow();
-</script></body></html>
-"""
 
 
 def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarray, q: np.ndarray,
@@ -61,10 +34,7 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
     of finished poses and of all. RbdError: viser, trimesh or matplotlib is not installed.
 
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise RbdError('plots need matplotlib: pip install "rbd_ros[recordings]"') from error
+    figure = import_figure('plots')
     segment = np.zeros(len(time), int) if segment is None else segment
     time = time - time[0]
     shown = _shown(time)
@@ -83,12 +53,14 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
     left, bottom, width, height = (100.0 * x for x in AXES)
     legend = ' '.join(f'<b style="color: {color}">{escape(name)}</b>'
                       for color, name in zip(COLORS, efforts))
-    plots = ''.join(_plot(Figure, model, k, time, efforts, segment) for k in range(model.nv))
-    return PAGE.format(title=escape(title), scene=escape(scene), legend=legend, plots=plots,
+    plots = ''.join(_plot(figure, model, k, time, efforts, segment) for k in range(model.nv))
+    page = (files('rbd_ros.view') / 'templates' / 'recording.html.in').read_text('utf-8')
+    return page.format(title=escape(title), scene=escape(scene), legend=legend, plots=plots,
                        left=left, width=width, top=100.0 - bottom - height, height=height)
 
 
 def _shown(time: np.ndarray) -> np.ndarray:
+    """Return the indices of the samples whose poses are shown."""
     count = min(POSES, max(1, int(time[-1] * RATE)))
     return np.unique(np.searchsorted(time, np.linspace(0.0, time[-1], count, endpoint=False)))
 
@@ -111,7 +83,4 @@ def _plot(figure: Callable[..., Any], model: Model, k: int, time: np.ndarray,
     axes.set_xlim(0.0, max(time[-1], 1e-9))
     axes.set_title(f'{model.velocity_names[k]} ({unit}{bound}); time in s', fontsize=8, loc='left')
     axes.tick_params(labelsize=7)
-    image = BytesIO()
-    page.savefig(image, format='png', dpi=110)
-    return ('<figure><img alt="plot" src="data:image/png;base64,'
-            f'{b64encode(image.getvalue()).decode()}"><i></i></figure>')
+    return f'<figure>{picture(page, 110)}<i></i></figure>'

@@ -170,7 +170,7 @@ def written(tmp_path):
 
 def test_yaml_is_read(written):
     (pin, rod), independent = written(YAML)
-    assert independent == ['crank']
+    assert independent == ('crank',)
     assert np.array_equal(pin.pop('placement_a'), pose(np.eye(3), (0.3, 0, 0)))
     assert np.array_equal(pin.pop('placement_b'),
                           pose(rotation_from_rpy((0, 0, 0.1)), (1, 2, 3)))
@@ -188,8 +188,8 @@ def test_yaml_is_read(written):
     ('constraints: [1]', 'constraint 1 must have name, kind, link_a and link_b, got 1'),
     (YAML + 'dependent: [a]', "the file has 'dependent', which is not known, did you mean"),
     (YAML + '1: [a]', 'the file has 1, which is not known'),
-    (YAML.replace('[crank]', 'crank'), "independent must be a list of names of joints, got 'cr"),
-    (YAML.replace('[crank]', '[1]'), 'independent must be a list of names of joints, got [1]'),
+    (YAML.replace('[crank]', 'crank'), "independent must be a list of names, got 'cr"),
+    (YAML.replace('[crank]', '[1]'), 'independent must be a list of names, got [1]'),
     (YAML.replace('name: pin, ', ''), 'constraint 1: name must be a name'),
     (YAML.replace('kind: distance, ', ''), "constraint 'rod': kind must be a name"),
     (YAML.replace('link_b: rocker', 'link_b: [x]', 1), "'pin': link_b must be a name, got ['x']"),

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 from rbd_ros._internal.text import printable
 from rbd_ros.errors import RbdError
 
+NEGATIVE = 2    # exit code of a command that ran, but whose result is negative
+
 
 class UsageError(RbdError, ValueError):
     """Wrong usage of a command; the message names the option."""

@@ -13,7 +13,7 @@ from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.constraints import with_constraints
-from rbd_ros.model.files.uncertainty_files import yaml_numbers
+from rbd_ros.model.files.uncertainty_files import yaml_names, yaml_numbers
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_from_rpy
@@ -21,7 +21,7 @@ from rbd_ros.model.se3 import pose, rotation_from_rpy
 _TOP = ('constraints', 'independent', 'condition_limit')
 _NAMES = ('name', 'kind', 'link_a', 'link_b')
 _VECTORS = ('xyz_a', 'rpy_a', 'xyz_b', 'rpy_b')
-Contents = tuple[list[dict[str, Any]] | None, list[str] | None, float | None]
+Contents = tuple[list[dict[str, Any]] | None, tuple[str, ...] | None, float | None]
 
 
 def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
@@ -72,10 +72,8 @@ def _constraints(document: Any) -> Contents:
     _check_keys('the file', document, _TOP)
     found = None if entries is None else [_constraint(f'constraint {k}', entry)
                                           for k, entry in enumerate(entries, 1)]
-    if independent is not None and not (
-            isinstance(independent, list) and all(isinstance(one, str) for one in independent)):
-        raise ModelError('independent must be a list of names of joints, got '
-                         + shown(independent))
+    if independent is not None:
+        independent = yaml_names('independent', independent)
     limit = document.get('condition_limit')
     return found, independent, None if limit is None else _numbers(
         'condition_limit', [limit], 1)[0]

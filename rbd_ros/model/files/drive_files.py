@@ -13,10 +13,10 @@ from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros._internal.text import did_you_mean, first_twice, listed, printable
 from rbd_ros._internal.yaml_files import node_parameters, read_yaml
 from rbd_ros.errors import ModelError, ModelWarning
-from rbd_ros.model.arguments import check_model, shown
+from rbd_ros.model.arguments import check_model
 from rbd_ros.model.changes.drives import with_drives
-from rbd_ros.model.files.uncertainty_files import (uncertainty_lines, with_named_uncertainty,
-                                                   yaml_number, yaml_numbers)
+from rbd_ros.model.files.uncertainty_files import (
+    uncertainty_lines, with_named_uncertainty, yaml_names, yaml_number, yaml_numbers)
 from rbd_ros.model.joints import DRIVE, KINDS
 from rbd_ros.model.model import Model
 
@@ -132,9 +132,7 @@ def with_named_drives(model: Model, joints: Sequence[str],
                       coefficients: Mapping[str, Sequence[float]]) -> Model:
     """Return the robot with other drives: a number per velocity in ``joints``, mimics included."""
     known = _coordinates(model)
-    if not isinstance(joints, (list, tuple)) or not all(isinstance(one, str) for one in joints):
-        raise ModelError('drives.joints must be a list of names, got ' + shown(joints))
-    for name in joints:
+    for name in yaml_names('drives.joints', joints):
         if name not in known:
             hint = did_you_mean(name, known, '; its joints are ' + listed(known))
             raise ModelError(f"drives.joints names '{name}', which robot '{model.name}' does not "

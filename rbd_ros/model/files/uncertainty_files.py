@@ -75,7 +75,8 @@ def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
         if label not in MEANINGS:
             raise ModelError(f'there is no uncertainty.{label}, only '
                              + listed(f'uncertainty.{one}' for one in MEANINGS))
-    joints, parameters = (_names(label, given.get(label)) for label in ('joints', 'parameters'))
+    joints, parameters = (yaml_names(f'uncertainty.{label}', given.get(label))
+                          for label in ('joints', 'parameters'))
     arrays = {label: np.array(yaml_numbers(f'uncertainty.{label}', given.get(label)))
               for label in ('factor', 'speed', 'noise', 'external')}
     # Files of earlier versions have one bandwidth, that of the fit, which is not known.
@@ -134,16 +135,17 @@ def _are_same(own: np.ndarray, given: np.ndarray) -> bool:
         (own[:, unit], given[:, unit]) for unit in (slice(1), slice(1, 4), slice(4, 10))))
 
 
-def _names(label: str, values: Any) -> tuple[str, ...]:
-    if not isinstance(values, (list, tuple)) or not all(isinstance(one, str) for one in values):
-        raise ModelError(f'uncertainty.{label} must be a list of names, got {shown(values)}')
-    return tuple(values)
-
-
 def yaml_number(x: float) -> str:
     """Return a number as text that every YAML reader takes for a float."""
     text = repr(float(x))
     return text if '.' in text else text.replace('e', '.0e')
+
+
+def yaml_names(label: str, values: Any) -> tuple[str, ...]:
+    """Return the names in a list."""
+    if not isinstance(values, (list, tuple)) or not all(isinstance(one, str) for one in values):
+        raise ModelError(f'{label} must be a list of names, got {shown(values)}')
+    return tuple(values)
 
 
 def yaml_numbers(label: str, values: Any) -> list[float]:

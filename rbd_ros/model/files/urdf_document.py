@@ -139,7 +139,8 @@ class _Reader:
             raise UrdfError(f"{joint.where}: its type is '{kind}', expected one of "
                             + ', '.join(URDF_KINDS))
         parent, child = (joint.required_child(end).text('link') for end in ('parent', 'child'))
-        T, fields = self._placement(joint), {}
+        T = self._placement(joint)
+        fields: dict[str, Any] = {}
         axis = joint.child('axis')
         if axis is not None and (axis.has('xyz') or kind in (*SINGLE, 'planar')):
             fields['axis'] = np.array(axis.vector('xyz'))

@@ -222,10 +222,6 @@ def _origin(joint: Joint) -> Attributes:
     return {'xyz': words(T[:3, 3]), 'rpy': words(rpy_from_rotation(T[:3, :3]))}
 
 
-def _axis(joint: Joint) -> Attributes:
-    return {'xyz': words(joint.axis)} if KINDS[joint.kind].axes else None
-
-
 def _limit(joint: Joint) -> Attributes:
     bounded = [np.isfinite(x) for x in (*joint.lower, *joint.upper)]
     limits = {name: words(getattr(joint, name)) for name in ('effort', 'velocity', *NEW_LIMITS)
@@ -262,7 +258,8 @@ _PARTS: dict[str, tuple[Callable[[Joint], Attributes], tuple[str, ...]]] = {
     'parent': (lambda joint: {'link': joint.parent}, ('parent',)),
     'child': (lambda joint: {'link': joint.child}, ('child',)),
     'origin': (_origin, ('placement',)),
-    'axis': (_axis, ('kind', 'axis')),
+    'axis': (lambda joint: {'xyz': words(joint.axis)} if KINDS[joint.kind].axes else None,
+             ('kind', 'axis')),
     'limit': (_limit, ('kind', 'lower', 'upper', 'velocity', 'effort', *NEW_LIMITS)),
     'dynamics': (_dynamics, ('kind', *_DYNAMICS)),
     'mimic': (_mimic, ('kind', 'mimic'))}
