@@ -14,45 +14,40 @@ from rbd_ros.cli.common.parser import Parser, UsageError
 from rbd_ros.cli.common.progress import heartbeat
 from rbd_ros.errors import RbdError
 
-# Each command is a module of this package with ``add_options(parser)`` and ``run(options)``, which
-# returns the exit code.
+# Purpose and examples, which tests run, of each command: a module of this package with
+# ``add_options(parser)`` and ``run(options)``, which returns the exit code.
 COMMANDS = {
-    'check': 'check a URDF or MJCF and print its content; exit code 1 if it is rejected',
-    'torques': 'compute the torques of a state or along a trajectory, or the fastest motion',
-    'compare': 'print the differences between two robots; exit code 2 if there are any',
-    'excite': 'plan a motion for identification, within the limits of the robot',
-    'diagnose': 'say why efforts differ from the torques of a robot; exit code 2 if anything is '
-                'found',
-    'identify': 'identify masses, friction and rotors from recordings; exit code 2 if in doubt',
-    'gains': 'find drive gains from recordings with and without a known payload',
-    'replay': 'compute model efforts and external efforts for a recording',
-    'generate': 'write the dynamics of a robot as C source, in a package',
-    'view': 'show a robot and its dynamics in a browser, with sliders',
-    'warmup': 'compile the kernels in advance, so that nodes and programs start quickly',
-    'doctor': 'check the installation',
-}
-# Shown by --help; tests run them.
-EXAMPLES = {
-    'check': ('robot.urdf', 'robot.urdf.xacro --xacro-args side:=left --json'),
-    'torques': ('robot.urdf', 'robot.urdf --q shoulder=0.6 elbow=1.2 --v elbow=-0.5',
+    'check': ('check a URDF or MJCF and print its content; exit code 1 if it is rejected',
+              'robot.urdf', 'robot.urdf.xacro --xacro-args side:=left --json'),
+    'torques': ('compute the torques of a state or along a trajectory, or the fastest motion',
+                'robot.urdf', 'robot.urdf --q shoulder=0.6 elbow=1.2 --v elbow=-0.5',
                 'robot.urdf motion.csv -o efforts.csv',
                 'robot.urdf planned.yaml --retime --acceleration 5 -o fast.yaml'),
-    'compare': ('old.urdf new.urdf', 'old.urdf new.urdf --tolerance 1e-3'),
-    'excite': ('robot.urdf -o motion.yaml', 'robot.urdf --duration 30 --velocity 1 -o motion.csv'),
-    'diagnose': ('robot.urdf run.mcap',
+    'compare': ('print the differences between two robots; exit code 2 if there are any',
+                'old.urdf new.urdf', 'old.urdf new.urdf --tolerance 1e-3'),
+    'excite': ('plan a motion for identification, within the limits of the robot',
+               'robot.urdf -o motion.yaml',
+               'robot.urdf --duration 30 --velocity 1 -o motion.csv'),
+    'diagnose': ('say why efforts differ from the torques of a robot; exit code 2 if anything is '
+                 'found', 'robot.urdf run.mcap',
                  'robot.urdf run.csv --params dynamics.param.yaml --json findings.json '
                  '--report findings.html'),
-    'identify': ('robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',
+    'identify': ('identify masses, friction and rotors from recordings; exit code 2 if in doubt',
+                 'robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',
                  'result/robot.urdf run.csv --payload tool --params result/dynamics.param.yaml '
                  '-o load'),
-    'gains': ('robot.urdf run.csv --loaded loaded.csv --payload tool --mass 4 --com 0 0 0.1',),
-    'replay': ('robot.urdf run.mcap -o efforts.csv --plot',
+    'gains': ('find drive gains from recordings with and without a known payload',
+              'robot.urdf run.csv --loaded loaded.csv --payload tool --mass 4 --com 0 0 0.1'),
+    'replay': ('compute model efforts and external efforts for a recording',
+               'robot.urdf run.mcap -o efforts.csv --plot',
                'result/robot.urdf run.csv -o efforts.csv --params result/dynamics.param.yaml'),
-    'generate': ('robot.urdf -o robot_dynamics',
-                 'robot.urdf -o robot_dynamics --float --functions inverse_dynamics mass_matrix'),
-    'view': ('robot.urdf', 'robot.urdf --package-path ~/ros2_ws/src --port 8081'),
-    'warmup': ('',),
-    'doctor': ('',),
+    'generate': ('write the dynamics of a robot as C source, in a package',
+                 'robot.urdf -o robot_dynamics', 'robot.urdf -o robot_dynamics --float '
+                 '--functions inverse_dynamics mass_matrix'),
+    'view': ('show a robot and its dynamics in a browser, with sliders',
+             'robot.urdf', 'robot.urdf --package-path ~/ros2_ws/src --port 8081'),
+    'warmup': ('compile the kernels in advance, so that nodes and programs start quickly', ''),
+    'doctor': ('check the installation', ''),
 }
 EXIT_CODES = """exit codes:
   0    success
@@ -106,7 +101,7 @@ def _run(arguments: Sequence[str], program: str) -> int:
     parser.add_argument('--version', action='version', version=rbd_ros.__version__)
     subparsers = parser.add_subparsers(required=True, metavar='command', dest='command')
     chosen = next((word for word in arguments if not word.startswith('-')), None)
-    for name, text in COMMANDS.items():
+    for name, (text, *_) in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=text, description=text,
                                           epilog=_examples(program, [name]))
         if name == chosen:
@@ -127,7 +122,7 @@ def _run(arguments: Sequence[str], program: str) -> int:
 def _examples(program: str, names: Collection[str]) -> str:
     """Return the examples of a command, or the first one of several commands."""
     lines = [f'  {program} {name} {words}'.rstrip() for name in names for words in
-             EXAMPLES[name][:1 if len(names) > 1 else None]]
+             COMMANDS[name][1:2 if len(names) > 1 else None]]
     return '\n'.join(['examples:', *lines])
 
 

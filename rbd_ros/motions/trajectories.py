@@ -140,10 +140,11 @@ class JointTrajectory:
         first = self._ends[0] if model.loops is None else self._ends[0][model.loops.own]
         self._check_extrema(q, np.minimum(model.lower, first), np.maximum(model.upper, first),
                             'reaches', '')
-        fastest = stated_speeds(model.velocity_limit)
+        fastest, jerk, faster, slower = map(stated_speeds, (
+            model.velocity_limit, model.jerk_limit, model.acceleration_limit,
+            model.deceleration_limit))
         self._check_extrema(v, -fastest, fastest, 'moves at', '/s')
-        self._check_accelerations()
-        jerk = stated_speeds(model.jerk_limit)
+        self._check_extrema(a, -slower, faster, 'accelerates at', '/s^2', (-faster, slower))
         if len(q.c) == QUINTIC and np.any(np.isfinite(jerk)):
             self._check_extrema(a.derivative(), -jerk, jerk, 'has a jerk of', '/s^3')
         if model.loops is not None:
@@ -171,57 +172,38 @@ class JointTrajectory:
                     raise _beyond(tree, k, verb, per, x[k], t, most[k] if x[k] > most[k]
                                   else least[k])
 
-    def _check_extrema(self, curve: Any, lower: np.ndarray, upper: np.ndarray, verb: str,
-                       per: str) -> None:
+    def _check_extrema(self, curve: Any, lower: np.ndarray, upper: np.ndarray, verb: str, per: str,
+                       backward: tuple[np.ndarray, np.ndarray] | None = None) -> None:
+        """Raise StateError if a curve leaves limits, others where a joint moves ``backward``."""
         from scipy.interpolate import BPoly, PPoly
-        slack = LIMIT_SLACK * np.maximum(np.where(np.isfinite(upper), np.abs(upper), 0.0), 1.0)
-        lower, upper = lower - slack, upper + slack
-        hull = curve.c.reshape(-1, len(lower))    # its convex hull contains the curve
-        for k in np.flatnonzero((hull.min(axis=0) < lower) | (hull.max(axis=0) > upper)):
-            one = BPoly(curve.c[:, :, k], curve.x)
-            slope = PPoly.from_bernstein_basis(one).derivative()
-            roots = slope.roots(discontinuity=False, extrapolate=False)
-            roots = roots[np.isfinite(roots)]
-            # Jerks jump between polynomials.
-            times = np.concatenate((curve.x[:-1], curve.x[1:], roots))
-            values = np.concatenate((one.c[0], one.c[-1], one(roots)))
-            wrong = np.flatnonzero((values < lower[k]) | (values > upper[k]))
-            if len(wrong):
-                worst = wrong[np.argmax(np.maximum(lower[k] - values[wrong],
-                                                   values[wrong] - upper[k]))]
-                limit = lower[k] + slack[k] if values[worst] < lower[k] else upper[k] - slack[k]
-                raise _beyond(self._model, int(k), verb, per, values[worst], times[worst], limit)
-
-    def _check_accelerations(self) -> None:
-        """Raise StateError if a joint becomes faster or slower beyond its limits."""
-        from scipy.interpolate import BPoly, PPoly
-        model, (_, v, a) = self._model, self._curves
-        rates = stated_speeds(np.stack((model.acceleration_limit, model.deceleration_limit)))
-        hull = np.abs(a.c).reshape(-1, model.nv).max(axis=0)
-        for k in np.flatnonzero(hull > rates.min(axis=0)):
-            speed = PPoly.from_bernstein_basis(BPoly(v.c[:, :, k], v.x))
-            rate = speed.derivative()
-            # Between these times the velocity keeps its sign, and the acceleration is monotone.
-            roots = [one.roots(discontinuity=False, extrapolate=False)
-                     for one in (speed, rate.derivative())]
+        bounds = np.array([(lower, upper), backward or (lower, upper)])
+        v, hull = self._curves[1], curve.c.reshape(-1, len(lower))    # which contains the curve
+        least, most = bounds[:, 0].max(axis=0), bounds[:, 1].min(axis=0)
+        for k in np.flatnonzero((hull.min(axis=0) < least) | (hull.max(axis=0) > most)):
+            one, speed = (PPoly.from_bernstein_basis(BPoly(x.c[:, :, k], x.x)) for x in (curve, v))
+            # Between these times the velocity keeps its sign, and the curve is monotone.
+            roots = [x.roots(discontinuity=False, extrapolate=False)
+                     for x in (one.derivative(), speed)]
             times = np.concatenate((v.x, *roots))
             times = np.unique(times[np.isfinite(times)])
-            begin, end = times[:-1], times[1:]
             # In shorter intervals, between roots that differ by rounding, so does the sign.
-            wide = end - begin > LIMIT_SLACK * np.min(np.diff(v.x))
-            begin, end = begin[wide], end[wide]
-            middle = 0.5 * (begin + end)
-            piece = np.searchsorted(v.x, middle, side='right') - 1
-            for t in (begin, end):
-                values = np.polyval(rate.c[:, piece], t - v.x[piece])
-                slows = values * speed(middle) < 0.0
-                limits = rates[slows.astype(int), k]
-                excess = np.abs(values) - limits - LIMIT_SLACK * np.maximum(limits, 1.0)
-                worst = int(np.argmax(excess))
-                if excess[worst] > 0.0:
-                    verb = 'decelerates at' if slows[worst] else 'accelerates at'
-                    raise _beyond(self._model, int(k), verb, '/s^2', abs(values[worst]), t[worst],
-                                  limits[worst])
+            wide = np.diff(times) > LIMIT_SLACK * np.min(np.diff(v.x))
+            begin, end = times[:-1][wide], times[1:][wide]
+            middle, t = 0.5 * (begin + end), np.concatenate((begin, end))
+            piece = np.tile(np.searchsorted(v.x, middle, side='right') - 1, 2)
+            values = np.polyval(one.c[:, piece], t - v.x[piece])
+            sign = np.tile(np.sign(speed(middle)), 2)
+            limits = bounds[(sign < 0.0).astype(int), :, k].T
+            size = np.where(np.isfinite(limits), np.abs(limits), 0.0)
+            excess = (np.maximum(limits[0] - values, values - limits[1])
+                      - LIMIT_SLACK * np.maximum(size.max(axis=0), 1.0))
+            worst = int(np.argmax(excess))
+            if excess[worst] > 0.0:
+                value, limit = values[worst], limits[int(values[worst] > limits[1, worst]), worst]
+                if backward:
+                    verb = 'decelerates at' if value * sign[worst] < 0.0 else verb
+                    value, limit = abs(value), abs(limit)
+                raise _beyond(self._model, int(k), verb, per, value, t[worst], limit)
 
     def _check_efforts(self) -> None:
         spans, most = np.diff(self.times), self._model.effort_limit * (1.0 + LIMIT_SLACK)
