@@ -37,9 +37,7 @@ from rbd_ros.workspace.workspace import workspace_of
 __all__ = ['check_contacts', 'constrained_dynamics', 'constrained_inverse_dynamics']
 # Largest imbalance of velocities without motors, as a share of the largest torque.
 IMBALANCE = 1e-8
-# Singular values below this share of the largest count as zero.
-RANK = 1e-10
-
+RANK = 1e-10  # Singular values below this share of the largest count as zero.
 
 BRANCHES = 'the rank of the contacts decides how they are solved'
 

@@ -20,7 +20,6 @@ from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.variation import check_variation, Variation
 
-
 OF_VARIATION = 'a variation is not a vector'
 
 

@@ -26,7 +26,6 @@ from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.workspace import workspace_of
 
-
 PARAMETERS = ('per inertial parameter: m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz of each moving '
               'link')
 

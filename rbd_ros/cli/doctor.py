@@ -41,8 +41,7 @@ MESSAGES = ('builtin_interfaces', 'diagnostic_msgs', 'geometry_msgs', 'nav_msgs'
 OK, MISSING, PROBLEM = 0, 1, 2
 # Prints which RMW is loaded.
 RMW = 'import rclpy.utilities as u; print(u.get_rmw_implementation_identifier())'
-# Number and length, s, of the sleeps by which timing is tested.
-PAUSES, PAUSE = 100, 1e-3
+PAUSES, PAUSE = 100, 1e-3  # Number and length, s, of the sleeps by which timing is tested.
 
 
 class Finding(NamedTuple):

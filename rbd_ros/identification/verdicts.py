@@ -44,10 +44,8 @@ MAX_PAYLOAD_DEVIATION = 0.01
 MAX_HELD_OUT_ERROR = 0.1
 # Largest fraction of the states that may be left out because they are not finite.
 MAX_LEFT_OUT = 0.05
-# Suffixes of drive coefficients that may be negative.
-SIGNED = ('_asymmetry', '_offset')
-# Kinds of mistakes that no wrong description looks like.
-CERTAIN = ('degrees', 'order', 'sign')
+SIGNED = ('_asymmetry', '_offset')  # Suffixes of drive coefficients that may be negative.
+CERTAIN = ('degrees', 'order', 'sign')  # Kinds of mistakes that no wrong description looks like.
 # Grades of verdicts.
 BELIEVABLE, SIMILAR_MOTIONS = 'believable', 'good for motions like these'
 NOT_BELIEVABLE = 'not believable'

@@ -19,8 +19,7 @@ MAX_LENGTH, MAX_DENSITY, MIN_DENSITY = 20.0, 3e5, 1.0
 MIN_CHECKED_MASS = 0.01
 # Position limits beyond two turns each way, rad, are rare, but common in degrees.
 MAX_ANGLE = 4.0 * np.pi + 0.1
-# Gazebo writes limits beyond this, rad, for joints without limits.
-UNLIMITED = 1000.0
+UNLIMITED = 1000.0  # Gazebo writes limits beyond this, rad, for joints without limits.
 # Why an effort limit is 0, of joints with and without a motor.
 NO_EFFORT = ('effort limit 0: taken as not stated; where a node needs it, set command_limits',
              'no motor drives it; with limit_efforts nothing is commanded there')

@@ -18,8 +18,7 @@ afterwards, since averaging rarely increases them.
 import numpy as np
 from rbd_ros.motions.path_limits import Limits, Path
 
-# r: second averaging time, as a share of the first.
-SECOND = 0.25
+SECOND = 0.25  # r: second averaging time, as a share of the first.
 # Intervals between points: by averaging time, least and most.
 PER_AVERAGE, LEAST_INTERVALS, MOST_INTERVALS = 12, 100, 4000
 # Shares of each interval at which velocities and efforts are checked.

@@ -27,10 +27,8 @@ NEGLIGIBLE_ERROR = 1e-3     # Share of the efforts up to which orders are not se
 # How often changes that are not linear are linearised about the last sizes. Efforts that are
 # smaller than this, relative to the torques, are in larger units: masses are not wrong by as much.
 LINEARISATIONS, SMALL = 3, 0.2
-# Filters and linearisation leave a relative error of values.
-SYSTEMATIC = 0.01
-# Hypotheses whose score is worse by less cannot be told apart.
-INDISTINGUISHABLE = 6.0
+SYSTEMATIC = 0.01  # Filters and linearisation leave a relative error of values.
+INDISTINGUISHABLE = 6.0  # Hypotheses whose score is worse by less cannot be told apart.
 # Least friction beyond what is declared that is a finding, as a share of the RMS efforts; most
 # that may be unexplained; frequencies at which the rest is looked at.
 MIN_FRICTION, MAX_UNEXPLAINED, FREQUENCIES = 0.05, 0.1, 200

@@ -34,9 +34,7 @@ MAX_OFFSET = 0.8    # Largest error of an encoder that is not another mistake, r
 # is a torque offset.
 MAX_REFERENCE = np.pi
 LINK_ERROR = 2.0    # Prior deviation of the mass of a link, in multiples of it.
-# Limits of a factor of gravity that is a tilt, and not another planet.
-MAX_GRAVITY_CHANGE = 0.1
-
+MAX_GRAVITY_CHANGE = 0.1  # Limits of a factor of gravity that is a tilt, and not another planet.
 
 # Kinds that multiply efforts.
 FACTORS = ('sign', 'gain', 'common_gain', 'current')

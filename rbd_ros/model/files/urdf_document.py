@@ -22,8 +22,7 @@ from rbd_ros.model.joints import Joint, Mimic, NEW_LIMITS, quaternion_matrix
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 from urdf_parser_py import urdf as parser
 
-# Versions of URDF, in order.
-VERSIONS = ('1.0', '1.1', '1.2')
+VERSIONS = ('1.0', '1.1', '1.2')  # Versions of URDF, in order.
 # Kinds of joints in URDF, and their names here.
 URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
               'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}

@@ -14,7 +14,6 @@ from rbd_ros.model.positions.closure import (
 from rbd_ros.model.positions.steps import (
     moved, neutral_of_tree, quaternion_joints, random_of_tree, step_between)
 
-
 # Largest step of an independent joint, rad or m, from one closed configuration to the next one.
 LONGEST_STEP = 0.3
 ROUNDING = 1e-6     # Tolerance for positions at their limits, rad or m.
