@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,9 +49,13 @@ def friction_regressor(model: Model, v: ArrayLike, a: ArrayLike | None = None, *
         if terms['armature'].shape != v.shape:
             raise StateError(f"a has the shape {terms['armature'].shape}, v {v.shape}: they must "
                              'be of the same states')
-    nv, count = model.nv, len(columns)
-    Y = np.zeros((*v.shape, nv, count))
-    joint = np.arange(nv)
+    return drive_columns(terms, columns, v.shape)
+
+
+def drive_columns(terms: Mapping[str, np.ndarray], columns: Sequence[str],
+                  shape: tuple[int, ...]) -> np.ndarray:
+    """Return the regressor of drives, given the factors (..., nv) of their coefficients."""
+    Y, joint = np.zeros((*shape, shape[-1], len(columns))), np.arange(shape[-1])
     for k, one in enumerate(columns):
         Y[..., joint, joint, k] = terms[COLUMNS[one]]
-    return Y.reshape(*v.shape, nv * count)
+    return Y.reshape(*shape, shape[-1] * len(columns))

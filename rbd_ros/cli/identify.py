@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial as bound
 import json
 from math import isfinite
-from operator import itemgetter
 from pathlib import Path
 import sys
 from typing import Any, NamedTuple
@@ -92,17 +91,12 @@ def run(options: argparse.Namespace) -> int:
     model = load_robot(options)
     reading = reading_of(options)
     paths, held_out = _distinct(options.recordings, options.validate)
-    processes: dict[str, Any] = {
-        'workers': default_workers(paths + held_out) if options.workers is None
-        else whole_number('--workers', options.workers), 'scheduler': options.scheduler}
+    of_each = bound(_of_each, workers=default_workers(paths + held_out) if options.workers is None
+                    else whole_number('--workers', options.workers), scheduler=options.scheduler)
     if held_out:
-        with progress('checking recordings') as update:
-            list(map_recordings(bound(_check_recording, model=model, reading=reading), held_out,
-                                progress=update, **processes))
-    with progress('reading recordings') as update:
-        parts = dict(map_recordings(bound(reduce_recording, model=model, reading=reading,
-                                          reduce=reduce), paths, progress=update, **processes))
-    reduced = [parts[k] for k in range(len(paths))]
+        of_each('checking recordings', held_out, _check_recording, model=model, reading=reading)
+    reduced = of_each('reading recordings', paths, reduce_recording, model=model, reading=reading,
+                      reduce=reduce)
     excerpts = [excerpt for _, excerpt in reduced]
     notes = {path: list(one.notes) for path, one in zip(paths, excerpts)}
     for path, lines in notes.items():
@@ -112,20 +106,15 @@ def run(options: argparse.Namespace) -> int:
     outcome = _fit(options, model, part, excerpts)
     if outcome.found is not None:
         outcome = outcome._replace(model=_with_uncertainty(outcome.found, part, excerpts, paths,
-                                                           reading, processes))
+                                                           reading, of_each))
     compare = bound(compare_recording, urdf=model, fit=outcome.model)
-    with progress('comparing') as update:
-        compared = dict(map_recordings(bound(compare, reading=reading), paths, progress=update,
-                                       **processes))
+    compared = of_each('comparing', paths, compare, reading=reading)
     if held_out:
         # Held-out recordings are not fitted; not even their delay.
         reading = reading._replace(delay=float(np.median([one.delay_removed for one in excerpts])))
-        with progress('validating') as update:
-            for k, (error, comparison) in map_recordings(bound(compare, reading=reading), held_out,
-                                                         progress=update, **processes):
-                compared[len(paths) + k] = error, comparison._replace(
-                    name=f'{comparison.name} (validation)')
-    errors, comparisons = zip(*(one for _, one in sorted(compared.items(), key=itemgetter(0))))
+        compared += [(error, one._replace(name=f'{one.name} (validation)')) for error, one in
+                     of_each('validating', held_out, compare, reading=reading)]
+    errors, comparisons = zip(*compared)
     judgement = outcome.judge(held_out={path: (one.relative(one.urdf), one.relative(one.fit))
                                         for path, one in zip(held_out, errors[len(paths):])})
     result = {**_json_content(model, outcome, judgement, paths, held_out, errors, comparisons),
@@ -148,6 +137,15 @@ def run(options: argparse.Namespace) -> int:
         with whole_files(options.residuals) as drafts:
             write_residuals(drafts[0], model.name, model.velocity_names, comparisons)
     return _print_summary(result, options.output)
+
+
+def _of_each(label: str, paths: Sequence[str], function: Callable[..., Any], *, workers: int,
+             scheduler: str | None, **arguments: Any) -> list[Any]:
+    """Return the results of a function for each recording, in order, and show the progress."""
+    with progress(label) as update:
+        found = dict(map_recordings(bound(function, **arguments), paths, workers=workers,
+                                    scheduler=scheduler, progress=update))
+    return [found[k] for k in range(len(paths))]
 
 
 def _distinct(recordings: Sequence[str], validate: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -184,23 +182,21 @@ class _Outcome(NamedTuple):
 
 
 def _with_uncertainty(found: Identification, part: Partial, excerpts: list[Samples],
-                      paths: list[str], reading: Reading, processes: dict[str, Any]) -> Model:
+                      paths: list[str], reading: Reading, of_each: Callable[..., list[Any]]
+                      ) -> Model:
     """Return the identified robot with its uncertainty, unless its recordings are too short."""
     try:
         left_out = leave_out(found, part, excerpts)
     except StateError as error:
         _warn(f'no error bars of the torques: {error}')
         return found.model
-    with progress('error bars') as update:
-        residuals = dict(map_recordings(bound(
-            left_out_recording, found=found, left_out=left_out, reading=reading), paths,
-            progress=update, **processes))
-    known = torque_uncertainty(found, [*residuals.values()], left_out.bandwidths)
+    known = torque_uncertainty(found, of_each(
+        'error bars', paths, left_out_recording, found=found, left_out=left_out, reading=reading),
+        left_out.bandwidths)
     model = attach(found.model, known)
-    with progress('contact thresholds') as update:
-        external = dict(map_recordings(bound(_largest_external, model=model, reading=reading),
-                                       paths, progress=update, **processes))
-    return attach(model, replace(known, external=np.max([*external.values()], axis=0)))
+    external = of_each('contact thresholds', paths, _largest_external, model=model,
+                       reading=reading)
+    return attach(model, replace(known, external=np.max(external, axis=0)))
 
 
 def _largest_external(path: str, *, model: Model, reading: Reading) -> np.ndarray:

@@ -119,7 +119,10 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
             write_trajectory(draft, filled)
     if found.time_scale <= 1.0:
         return 0
-    print(_slower(found), file=sys.stderr)
+    print('beyond the limits of the robot' + (
+        f': multiply all times by {found.time_scale:.4g}, then it keeps to them'
+        if np.isfinite(found.time_scale) else
+        ', even at standstill: choose other positions, or reduce the payload'), file=sys.stderr)
     return NEGATIVE
 
 
@@ -182,11 +185,3 @@ def _report(model: Model, time: np.ndarray, found: TrajectoryEfforts) -> Iterato
         if too_fast[k] and not np.any(beyond(found.velocity[:, k], model.velocity_limit[k])):
             row += '; its acceleration or jerk is beyond the limit!'
         yield row
-
-
-def _slower(found: TrajectoryEfforts) -> str:
-    if not np.isfinite(found.time_scale):
-        return ('beyond the limits of the robot, even at standstill: choose other positions, or '
-                'reduce the payload')
-    return (f'beyond the limits of the robot: multiply all times by {found.time_scale:.4g}, '
-            'then it keeps to them')

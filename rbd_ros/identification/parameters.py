@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from rbd_ros import batch
+from rbd_ros.analysis.friction_regressors import drive_columns
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, whole_number
 from rbd_ros.model.changes.drives import (
@@ -89,12 +90,9 @@ class RobotParameters:
                                drive_parameters(self.model, columns=self.columns)))
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        nv, count, terms = self.model.nv, len(self.columns), self._drive_terms(states)
-        drives, joint = np.zeros((*states.v.shape, nv, count)), np.arange(nv)
-        for k, column in enumerate(self.columns):
-            drives[:, joint, joint, k] = terms[COLUMNS[column]]
+        drives = drive_columns(self._drive_terms(states), self.columns, states.v.shape)
         return np.concatenate((batch.torque_regressor(self.model, *states[:3], threads=threads),
-                               drives.reshape(*states.v.shape, nv * count)), axis=2)
+                               drives), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
         columns, model = [COLUMNS[column] for column in self.columns], self.model

@@ -55,19 +55,8 @@ class MotionGuard:
     The rate k is 40/s, or less, such that braking with late states takes energy from the robot.
     Let A be the largest age of a state while its torques act (period + delay), D = diag(m) and
     L the largest eigenvalue of D^1/2 M^-1 D^1/2 for the joints near their limits;
-    then k <= 1 / (2 L A). Proof for torques b with the sign of -v_s, v_s measured, and
-    abs(b) <= D k e. Their power is b^T v = b^T v_s + b^T (v - v_s), where
-
-        b^T v_s <= -abs(b)^T (v_l + e),  abs(b)^T e >= b^T D^-1 b / k >= b^T M^-1 b / (k L).
-
-    Braking itself changes v by the integral of M^-1 b' over at most A, and b^T M^-1 b' <=
-    (b^T M^-1 b + b'^T M^-1 b') / 2, so in an integral over time its share of b^T (v - v_s) is at
-    most A b^T M^-1 b. Gravity and the law change each v by some c < v_l within A, if braking can
-    help at all. The sum, (A - 1 / (k L)) b^T M^-1 b - abs(b)^T (v_l - c), is negative up to
-    k L A = 1. Braking and stopping together have 3/4 of that; the rest is for drives that are
-    late. A stop is a brake with the speed limit -k d/4: it adds no more than this speed on the way
-    out of the zone. With a limit R on the rate of torques, stops and brakes have at most R / k,
-    so that they end in time.
+    then k <= 1 / (2 L A), see doc/derivations.md. With a limit R on the rate of torques, stops and
+    brakes have at most R / k, so that they end in time.
 
     Joints that depend on others in closed loops are guarded in the same way, by torques G_i^T of
     the independent joints, with the inertia m = 1 / (G_i M^-1 G_i^T) and its share of tau - g.

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fastest motion along a path that keeps to the limits of the robot."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 import logging
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,8 @@ SETTLED = 2e-3      # relative change of the duration at which linear friction i
 # Limits that were exceeded are tightened by this additional share, and shares grow again by this
 # factor at most.
 MARGIN, LEAST_EXCESS = 2e-5, 0.5
+# Efforts of states (q, v, a) as a function of the pace, see `effort_of_pace`.
+Efforts: TypeAlias = Callable[..., Callable[[float], np.ndarray]]
 
 
 class RetimedPath(NamedTuple):
@@ -107,6 +109,7 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     path = Path(model, limits, rows(model, 'waypoints', waypoints, positions=True))
     _check(model, limits, path)
     nodes = NodeLimits(model, limits, path, friction, springs)
+    efforts = partial(effort_of_pace, model, friction=friction, springs=springs)
     slower, allowed, exerted = np.ones((3, len(path.direction)))
     x, last = None, np.inf
     for _ in range(ROUNDS):
@@ -115,7 +118,7 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
         x = _fastest(path.s, fastest, *nodes.constraints(x, allowed, exerted))
         if x is None:
             raise _stuck(model, limits, path, nodes)
-        motion = _Motion(model, limits, path, x, friction, springs)
+        motion = _Motion(limits, path, x, efforts)
         speed, rate, force = motion.excess()
         settled = not nodes.friction_varies or abs(motion.duration / last - 1.0) <= SETTLED
         if settled and max(map(np.max, (speed, rate, force))) <= 1.0 + CLOSE:
@@ -127,7 +130,7 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
             ((slower, speed), (allowed, rate), (exerted, force)))
     assert x is not None
     if np.any(np.isfinite(limits.jerk)):
-        return _with_limited_jerk(model, limits, path, nodes, x, friction, springs)
+        return _with_limited_jerk(model, limits, path, nodes, x, efforts)
     return motion.within_limits()
 
 
@@ -194,20 +197,18 @@ def _stuck(model: Model, limits: Limits, path: Path, nodes: NodeLimits) -> State
 
 
 def _with_limited_jerk(model: Model, limits: Limits, path: Path, nodes: NodeLimits,
-                       x: np.ndarray, friction: bool, springs: bool) -> RetimedPath:
+                       x: np.ndarray, efforts: Efforts) -> RetimedPath:
     motion, scale = smooth_motion(limits, path, np.sqrt(x))
     if model.loops is not None:     # dependent joints have limits of velocity, too
         fastest = np.sqrt(np.interp(motion.s, path.s, nodes.fastest))
         scale = max(scale, float(np.max(motion.rate / fastest)))
     q, v, a, _ = (one.reshape(-1, model.nv) for one in motion.inside)
-    scale = least_time_scale(limits.effort, scale, effort_of_pace(
-        model, path.configurations(q), v, a, friction=friction, springs=springs))
+    scale = least_time_scale(limits.effort, scale, efforts(path.configurations(q), v, a))
     if not np.isfinite(scale):
         raise StateError('no motion with limited jerk keeps to the effort limits along the path: '
                          'choose another path, reduce the payload, or omit the limits of jerk')
     q, v, a = path.configurations(motion.q), motion.v / scale, motion.a / scale ** 2
-    effort = effort_of_pace(model, q, v, a, friction=friction, springs=springs)(1.0)
-    return RetimedPath(scale * motion.time, q, v, a, effort, True)
+    return RetimedPath(scale * motion.time, q, v, a, efforts(q, v, a)(1.0), True)
 
 
 class _Line:
@@ -259,9 +260,8 @@ def _toppra() -> tuple[Any, Any]:
 class _Motion:
     """The motion with a solution x: cubic polynomials between the nodes."""
 
-    def __init__(self, model: Model, limits: Limits, path: Path, x: np.ndarray, friction: bool,
-                 springs: bool) -> None:
-        self._model, self._limits, self._path = model, limits, path
+    def __init__(self, limits: Limits, path: Path, x: np.ndarray, efforts: Efforts) -> None:
+        self._limits, self._path, self._efforts_of = limits, path, efforts
         speed = np.sqrt(x)
         self._spans = h = (2.0 * np.diff(path.s) / (speed[:-1] + speed[1:]))[:, None]
         self.duration = float(np.sum(h))
@@ -278,12 +278,8 @@ class _Motion:
         self._speeds = v + h * shares * (a + 0.5 * shares * grows)
         self._speeds[:, -1] = self._v[1:]
         self._rates = a + shares * grows
-        flat = (-1, model.nv)
-        self._efforts = effort_of_pace(
-            model, path.configurations(inside.reshape(flat)), self._speeds.reshape(flat),
-            self._rates.reshape(flat), friction=friction, springs=springs)
-        self._effort_at = partial(effort_of_pace, model, path.q, friction=friction,
-                                  springs=springs)
+        self._efforts = efforts(path.configurations(inside.reshape(-1, v.shape[-1])), *(
+            one.reshape(-1, v.shape[-1]) for one in (self._speeds, self._rates)))
 
     def excess(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the largest shares of limits by interval: velocities, their rates, efforts."""
@@ -313,4 +309,5 @@ class _Motion:
         v = self._v / scale
         a = np.concatenate((self._begin[:1], 0.5 * (self._begin[1:] + self._end[:-1]),
                             np.zeros((1, v.shape[1])))) / scale ** 2
-        return RetimedPath(time, self._path.q.copy(), v, a, self._effort_at(v, a)(1.0), False)
+        effort = self._efforts_of(self._path.q, v, a)(1.0)
+        return RetimedPath(time, self._path.q.copy(), v, a, effort, False)

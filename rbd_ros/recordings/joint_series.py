@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merge the joint states of several publishers into complete states."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,10 +32,6 @@ class JointSeries:
         columns = range(len(self.names)) if columns is None else columns
         return JointSeries(tuple(self.names[k] for k in columns), self.time[rows], *[
             array[rows][:, columns] for array in self.arrays])
-
-    def only(self, names: Collection[str]) -> 'JointSeries':
-        """Return a series without the joints that are not in the given names."""
-        return self.select(columns=[k for k, name in enumerate(self.names) if name in names])
 
 
 def incomplete(series: JointSeries) -> np.ndarray:

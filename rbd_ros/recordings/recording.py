@@ -213,7 +213,8 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     _require(path, 'scale', scale, names)
     if joints is not None:
         wanted = set(joints)
-        series = [one.only(wanted) for one in series if wanted.intersection(one.names)]
+        series = [one.select(columns=[k for k, name in enumerate(one.names) if name in wanted])
+                  for one in series if wanted.intersection(one.names)]
         if not series:
             raise RecordingError(f'{path}: none of the joints {listed(sorted(wanted))} was '
                                  f'recorded, only {listed(dict.fromkeys(names))}; rename them')

@@ -237,7 +237,5 @@ def random_closed(model: Model, rng: np.random.Generator) -> np.ndarray:
 
 
 def _within_limits(tree: Model, q: np.ndarray) -> bool:
-    for joint, i, k in tree.moving_joints:
-        if joint.nq == joint.nv and not np.all((q[i] >= tree.lower[k]) & (q[i] <= tree.upper[k])):
-            return False
-    return True
+    return all(np.all((q[i] >= tree.lower[k]) & (q[i] <= tree.upper[k]))
+               for joint, i, k in tree.moving_joints if joint.nq == joint.nv)
