@@ -74,50 +74,40 @@ def weighted_fit(part: Partial, prior: np.ndarray, deviation: np.ndarray) -> Wei
     for _ in range(CORRELATION_ROUNDS):
         # A weak prior: its bias would otherwise be taken for noise.
         noise = _converged_noise(joints, WEAK_PRIOR * deviation, noise, correlation)
-        found = _solve(joints, WEAK_PRIOR * deviation, noise, correlation)
-        parts = joints.block_scores(noise, joints.B @ (WEAK_PRIOR * deviation * found.x))
+        x = _solve(joints, WEAK_PRIOR * deviation, noise, correlation)[0]
+        parts = joints.block_scores(noise, joints.B @ (WEAK_PRIOR * deviation * x))
         correlation = np.array([correlation_of(*one, counts)
                                 for one, counts in zip(parts, part.counts.T)])
-    found = _solve(joints, deviation, noise, correlation)
-    parts = joints.block_scores(noise, joints.B @ (deviation * found.x))
-    T = joints.B * deviation @ found.Vt.T
-    n = len(found.sigma)
+    x, sigma, Vt, matrix, target = _solve(joints, deviation, noise, correlation)
+    parts = joints.block_scores(noise, joints.B @ (deviation * x))
+    T = joints.B * deviation @ Vt.T
+    n = len(sigma)
     scores, information = np.zeros((BLOCKS, n)), np.zeros((BLOCKS, n, n))
     for active, (score, inform), correlated in zip(part.columns, parts, correlation):
         scores += score @ T[active] / correlated
         information += T[active].T @ inform @ T[active] / correlated
-    Z = scatter(scores, information, np.diag(found.sigma ** 2 + 1.0))
-    return WeightedFit(prior + deviation * found.x, noise, correlation, found.sigma, found.Vt, Z,
-                       found.matrix, found.target + found.matrix @ prior)
-
-
-class _Solution(NamedTuple):
-    """Solution of the weighted least squares in x, with the singular value decomposition."""
-
-    x: np.ndarray
-    matrix: np.ndarray
-    target: np.ndarray
-    sigma: np.ndarray
-    Vt: np.ndarray
+    Z = scatter(scores, information, np.diag(sigma ** 2 + 1.0))
+    return WeightedFit(prior + deviation * x, noise, correlation, sigma, Vt, Z, matrix,
+                       target + matrix @ prior)
 
 
 def _solve(joints: '_Joints', deviation: np.ndarray, noise: np.ndarray,
-           correlation: np.ndarray) -> _Solution:
+           correlation: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return x, singular values and vectors, and the matrix and target of the least squares."""
     matrix, target = joints.weighted_system(1.0 / (noise * np.sqrt(correlation)))
     U, sigma, Vt = np.linalg.svd(matrix * deviation, full_matrices=False)
-    return _Solution(Vt.T @ (sigma / (sigma ** 2 + 1.0) * (U.T @ target)), matrix, target, sigma,
-                     Vt)
+    return Vt.T @ (sigma / (sigma ** 2 + 1.0) * (U.T @ target)), sigma, Vt, matrix, target
 
 
 def _converged_noise(joints: '_Joints', deviation: np.ndarray, noise: np.ndarray,
                      correlation: np.ndarray) -> np.ndarray:
     """Return the noise of the joints that is consistent with the fit it weights."""
     for _ in range(MAX_ITERATIONS):
-        found = _solve(joints, deviation, noise, correlation)
+        x, sigma, Vt, *_ = _solve(joints, deviation, noise, correlation)
         # Degrees of freedom that the parameters take from each joint.
-        T = joints.B * deviation @ found.Vt.T / np.sqrt(found.sigma ** 2 + 1.0)
+        T = joints.B * deviation @ Vt.T / np.sqrt(sigma ** 2 + 1.0)
         dof = joints.squares(T) / (noise ** 2 * correlation)
-        rest = np.sqrt(joints.errors(joints.B @ (deviation * found.x))
+        rest = np.sqrt(joints.errors(joints.B @ (deviation * x))
                        / np.maximum(joints.counts - dof, 1.0))
         before, noise = noise, np.maximum(rest, joints.min_noise)
         if np.all(np.abs(noise - before) <= NOISE_TOLERANCE * before):
