@@ -5,6 +5,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 import logging
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -211,15 +212,6 @@ def _with_limited_jerk(model: Model, limits: Limits, path: Path, nodes: NodeLimi
     return RetimedPath(scale * motion.time, q, v, a, efforts(q, v, a)(1.0), True)
 
 
-class _Line:
-    """What toppra asks of a path whose inequalities are known."""
-
-    dof = 1
-
-    def __init__(self, s: np.ndarray) -> None:
-        self.path_interval = s[0], s[-1]
-
-
 def _fastest(s: np.ndarray, fastest: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray
              ) -> np.ndarray | None:
     """Return the largest x at the nodes, with a u + b x + c <= 0 and x <= fastest, if any."""
@@ -239,7 +231,8 @@ def _fastest(s: np.ndarray, fastest: np.ndarray, a: np.ndarray, b: np.ndarray, c
             return (*(np.concatenate((x, x[-1:])) for x in (a, b, c)), np.eye(rows),
                     np.zeros(rows), None, bounds)
 
-    problem = algorithm.TOPPRA([Inequalities()], _Line(s), gridpoints=s, solver_wrapper='seidel')
+    line = SimpleNamespace(dof=1, path_interval=(s[0], s[-1]))    # what is asked of the path
+    problem = algorithm.TOPPRA([Inequalities()], line, gridpoints=s, solver_wrapper='seidel')
     _, speed, _ = problem.compute_parameterization(0.0, 0.0)
     if speed is None or not np.all(np.isfinite(speed)) or not np.all(speed[1:-1] > 0.0):
         return None
