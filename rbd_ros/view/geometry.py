@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shapes of links, read from URDF or MJCF: meshes, primitives, or boxes of inertia."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import os
 from pathlib import Path
-from typing import Any, NamedTuple, TYPE_CHECKING
+from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import listed, printable
@@ -21,9 +19,6 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose
 from rbd_ros.view.ellipsoids import BOX, inertia_solid
 from rbd_ros.view.mesh_files import MeshError, MeshFinder
-
-if TYPE_CHECKING:
-    from trimesh import Scene
 
 Color = tuple[float, ...]
 GREY: Color = (0.72, 0.72, 0.75, 1.0)
@@ -63,7 +58,7 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
     return Geometry(shapes, reader.notes())
 
 
-def _finish(scene: Scene, k: int, link: Link, shapes: dict[int, bytes]) -> None:
+def _finish(scene: Any, k: int, link: Link, shapes: dict[int, bytes]) -> None:
     """Add link k to ``shapes``, drawn by its inertia if its scene is empty."""
     if not scene.geometry and link.mass > 0.0:
         axes, size = inertia_solid(link, BOX)
@@ -133,13 +128,13 @@ class _Reader:
         return tuple(printable(f'not drawn: {listed(list(dict.fromkeys(names)))}: {reason}')
                      for reason, names in self._unread.items())
 
-    def add_link(self, scene: Scene, link: Element) -> None:
+    def add_link(self, scene: Any, link: Element) -> None:
         readable = [self._add_shape(scene, visual) for visual in link.children('visual')]
         if not all(readable):
             for collision in link.children('collision'):
                 self._add_shape(scene, collision, meshes=False)
 
-    def _add_shape(self, scene: Scene, element: Element, meshes: bool = True) -> bool:
+    def _add_shape(self, scene: Any, element: Element, meshes: bool = True) -> bool:
         """Add a <visual> or <collision>; return whether it could be read."""
         name = element.where
         try:
@@ -198,7 +193,7 @@ def _load(path: Path) -> list[Any]:
     return parts
 
 
-def _add(scene: Scene, mesh: Any, T: np.ndarray, color: Color | None) -> None:
+def _add(scene: Any, mesh: Any, T: np.ndarray, color: Color | None) -> None:
     """Add a mesh at a pose, in a colour or, for None, in its own."""
     if color is not None:
         material = _trimesh().visual.material.PBRMaterial(

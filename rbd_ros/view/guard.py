@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restrict who may connect to a page's server and which messages it accepts; viser accepts all."""
 
-from __future__ import annotations
-
+from asyncio import BaseTransport, Transport
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -11,7 +10,7 @@ from http import HTTPStatus
 from ipaddress import ip_address
 import logging
 from threading import Lock
-from typing import Any, cast, TYPE_CHECKING
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,11 +18,7 @@ from rbd_ros.errors import RbdError
 from viser.infra import Message
 from websockets.asyncio import server as websockets_server
 from websockets.asyncio.server import ServerConnection
-
-if TYPE_CHECKING:
-    from asyncio import BaseTransport, Transport
-
-    from websockets.http11 import Request, Response
+from websockets.http11 import Request, Response
 
 # Simultaneous connections (pages and requests for them), and bytes per message.
 MOST_CONNECTIONS, MOST_BYTES = 32, 2 ** 16
