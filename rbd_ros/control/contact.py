@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact detection: external torques beyond those of free motion."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 

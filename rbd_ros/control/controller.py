@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base class of the control laws, and the declarations that make a law a control mode."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -112,7 +114,7 @@ class Controller(ABC):
             'friction_speed', friction_speed, 0.0)
 
     @classmethod
-    def from_gains(cls, given: Circumstances, **gains: Any) -> 'Controller':
+    def from_gains(cls, given: Circumstances, **gains: Any) -> Controller:
         """Return the law for gains by name; by default these are arguments of the constructor."""
         return cls(given.model, friction_speed=given.friction_speed, **gains)
 

@@ -14,6 +14,8 @@ moving, and a joint at rest gets only its offset. The torques are continuous in 
 
 """
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError

@@ -15,6 +15,8 @@ first-order filter of tau_ext that needs no measured or differentiated accelerat
 
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.control.friction import DEAD_BAND

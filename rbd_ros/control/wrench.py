@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wrench at a link that explains external torques."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.analysis.task_space import characteristic_length

@@ -14,6 +14,8 @@ unbiased [after Gautier and Briot (2014), J. Dyn. Sys. Meas. Control 136(5)].
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fit the parameters of a robot (bodies, friction, rotors) to reduced recordings."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

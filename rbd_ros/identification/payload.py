@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identify the payload of a robot whose own parameters are known."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -11,6 +11,8 @@ and, up to rounding, independent of the order.
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

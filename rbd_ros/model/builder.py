@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds robots in Python: one call for each link and joint."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +43,7 @@ class ModelBuilder:
         self._constraints: list[Constraint] = []
 
     def link(self, name: str, mass: float = 0.0, com: npt.ArrayLike = (0.0, 0.0, 0.0),
-             inertia: npt.ArrayLike = (0.0, 0.0, 0.0)) -> 'ModelBuilder':
+             inertia: npt.ArrayLike = (0.0, 0.0, 0.0)) -> ModelBuilder:
         """
         Add a link and return the builder.
 
@@ -66,7 +68,7 @@ class ModelBuilder:
               xyz: npt.ArrayLike = (0.0, 0.0, 0.0), rpy: npt.ArrayLike = (0.0, 0.0, 0.0),
               axis: npt.ArrayLike = X, second_axis: npt.ArrayLike = Y, pitch: float = 0.0,
               mimic: tuple[str] | tuple[str, float] | tuple[str, float, float] | None = None,
-              **limits: npt.ArrayLike) -> 'ModelBuilder':
+              **limits: npt.ArrayLike) -> ModelBuilder:
         """
         Add a joint and return the builder.
 
@@ -114,7 +116,7 @@ class ModelBuilder:
     def constraint(self, name: str, kind: str, link_a: str, link_b: str, *,
                    xyz_a: npt.ArrayLike = (0.0, 0.0, 0.0), rpy_a: npt.ArrayLike = (0.0, 0.0, 0.0),
                    xyz_b: npt.ArrayLike = (0.0, 0.0, 0.0), rpy_b: npt.ArrayLike = (0.0, 0.0, 0.0),
-                   length: float | None = None) -> 'ModelBuilder':
+                   length: float | None = None) -> ModelBuilder:
         """
         Add a constraint, which closes a loop, and return the builder.
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Soft stops before position limits, and braking beyond velocity limits."""
 
+from __future__ import annotations
+
 from math import inf
 
 import numpy as np

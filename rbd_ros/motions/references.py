@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """References of control laws: positions of the joints, or the pose of a link."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError

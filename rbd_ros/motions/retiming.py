@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fastest motion along a path that keeps to the limits of the robot."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import partial
 import logging

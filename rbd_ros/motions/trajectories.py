@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trajectories through points of the joints, and motions of a link between two poses."""
 
+from __future__ import annotations
+
 from math import comb
 from typing import Any
 

@@ -11,6 +11,8 @@ and velocities, accelerations and jerks are divided by c, c^2 and c^3.
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot simulated by MuJoCo from the same URDF or MJCF."""
 
+from __future__ import annotations
+
 from collections import deque
 from typing import Any, NamedTuple
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated robots: forward dynamics, integrated over time."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias

@@ -11,6 +11,8 @@ are not the symbols of the equations of motion.
 
 """
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.analysis.jacobians import analytic_jacobian, check_state, link_com_jacobian

@@ -8,6 +8,8 @@ inertias. It offers Lynch and Park's algorithms, corrected, and a `Model` for al
 
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -10,6 +10,8 @@ zero where S depends on q. All functions raise StateError if an argument is inva
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -34,7 +34,7 @@ def figures(monkeypatch):
         drawn.append(figure.Figure(**options))
         return drawn[-1]
 
-    monkeypatch.setattr(report, '_matplotlib', lambda: draw)
+    monkeypatch.setattr(report, 'import_figure', lambda purpose: draw)
     return drawn
 
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cartesian impedance: a link on springs and dampers in all six directions."""
 
+from __future__ import annotations
+
 from math import sqrt, tan
 from typing import Any, ClassVar
 
@@ -82,7 +84,7 @@ class CartesianImpedance(Controller):
         self._task.task_space_dynamics(self._posture.q, np.zeros(model.nv), link)   # may raise
 
     @classmethod
-    def from_gains(cls, given: Circumstances, **gains: Any) -> 'CartesianImpedance':
+    def from_gains(cls, given: Circumstances, **gains: Any) -> CartesianImpedance:
         if len(gains['stiffness']) == 1:
             gains['stiffness'] = gains['stiffness'][0]
         return cls(given.model, given.task_link, posture=given.posture,

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computed torque: the error of every joint obeys the same linear equation."""
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 import numpy as np

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity compensation: the robot holds its pose and may be guided by hand."""
 
+from __future__ import annotations
+
 from types import NoneType
 from typing import Any, ClassVar
 
@@ -48,7 +50,7 @@ class Gravity(Controller):
         number('dead_band', dead_band, 0.0)
 
     @classmethod
-    def from_gains(cls, given: Circumstances, **gains: Any) -> 'Gravity':
+    def from_gains(cls, given: Circumstances, **gains: Any) -> Gravity:
         return cls(given.model, friction=given.friction, dead_band=given.dead_band, **gains)
 
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: None) -> np.ndarray:

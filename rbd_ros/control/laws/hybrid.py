@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hybrid control: some joints follow a motion, the others are free."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -74,7 +76,7 @@ class Hybrid(Controller):
         self._kd = 2.0 * np.sqrt(self._kp) if kd is None else self._gain('kd', kd)
 
     @classmethod
-    def from_gains(cls, given: Circumstances, **gains: Any) -> 'Hybrid':
+    def from_gains(cls, given: Circumstances, **gains: Any) -> Hybrid:
         free = gains.pop('free_joints') or ()
         return cls(given.model, [name not in free for name in given.model.velocity_names],
                    friction_speed=given.friction_speed, **gains)

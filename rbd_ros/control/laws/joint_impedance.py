@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint impedance: a passive law with springs and dampers at the joints."""
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 import numpy as np

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PD control with gravity compensation."""
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 import numpy as np

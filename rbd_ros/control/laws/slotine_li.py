@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adaptive control by Slotine and Li: inertial parameters adapt while the robot moves."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

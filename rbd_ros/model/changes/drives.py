@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots with other drives, and drive coefficients as one vector of parameters."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias

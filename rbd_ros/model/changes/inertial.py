@@ -10,6 +10,8 @@ parameters. Armature belongs to joints and is not included.
 
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots made from others: payloads, locked joints, parts. A model itself never changes."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping
 
 import numpy as np

@@ -9,6 +9,8 @@ limits become those of joints, keyframes their named configurations, linear coup
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from math import inf

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads models from URDF: `urdf_document` reads links and joints, the rest is checked here."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike

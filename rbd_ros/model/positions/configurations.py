@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on configurations, which are not vectors if joints have quaternions."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 
 import numpy as np

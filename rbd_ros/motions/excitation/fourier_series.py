@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Periodic joint motions that start and end at rest."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -8,6 +8,8 @@ joints. Collisions are not checked.
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
