@@ -170,7 +170,7 @@ def written(tmp_path):
 
 def test_yaml_is_read(written):
     (pin, rod), independent = written(YAML)
-    assert independent == ('crank',)
+    assert independent == ['crank']
     assert np.array_equal(pin.pop('placement_a'), pose(np.eye(3), (0.3, 0, 0)))
     assert np.array_equal(pin.pop('placement_b'),
                           pose(rotation_from_rpy((0, 0, 0.1)), (1, 2, 3)))

@@ -21,7 +21,7 @@ from rbd_ros.model.se3 import pose, rotation_from_rpy
 _TOP = ('constraints', 'independent', 'condition_limit')
 _NAMES = ('name', 'kind', 'link_a', 'link_b')
 _VECTORS = ('xyz_a', 'rpy_a', 'xyz_b', 'rpy_b')
-Contents = tuple[list[dict[str, Any]] | None, tuple[str, ...] | None, float | None]
+Contents = tuple[list[dict[str, Any]] | None, list[str] | None, float | None]
 
 
 def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
@@ -73,7 +73,7 @@ def _constraints(document: Any) -> Contents:
     found = None if entries is None else [_constraint(f'constraint {k}', entry)
                                           for k, entry in enumerate(entries, 1)]
     if independent is not None:
-        independent = yaml_names('independent', independent)
+        independent = [*yaml_names('independent', independent)]
     limit = document.get('condition_limit')
     return found, independent, None if limit is None else _numbers(
         'condition_limit', [limit], 1)[0]
