@@ -37,8 +37,7 @@ class DirectionalDerivativeMethods(RobotArrays):
         for label in labels:
             check_direction(self.model, label, getattr(variation, label))
 
-    def _inverse_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                            variation: Variation,
+    def _inverse_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, variation: Variation,
                             external_wrenches: Wrenches | None) -> np.ndarray:
         """Return the derivative of tau, with wrenches that are already applied."""
         directions = self._directions(variation)[:3]

@@ -67,8 +67,7 @@ class RegressorMethods(RobotArrays):
         return Y
 
     @quantity(rows)
-    def slotine_li_regressor(self, q: ArrayLike, v: ArrayLike, v_r: ArrayLike,
-                             a_r: ArrayLike, *,
+    def slotine_li_regressor(self, q: ArrayLike, v: ArrayLike, v_r: ArrayLike, a_r: ArrayLike, *,
                              factorization: Factorization = 'christoffel') -> np.ndarray:
         """
         Return Y with Y pi = M a_r + C v_r + g - (armature) a_r, for adaptive control.

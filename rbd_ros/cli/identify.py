@@ -251,8 +251,7 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
 
 def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Sequence[str],
                   held_out: Sequence[str], errors: Sequence[Errors],
-                  comparisons: Sequence[Comparison]
-                  ) -> dict[str, Any]:
+                  comparisons: Sequence[Comparison]) -> dict[str, Any]:
     together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
     per_joint = {}
     for k, name in enumerate(model.velocity_names):

@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.identification.least_squares import covariance_of
-from rbd_ros.identification.parameters import (base_of, BaseParameters, LoadParameters,
-                                               robot_parameters, RobotParameters, ROUNDING,
-                                               States)
+from rbd_ros.identification.parameters import (
+    base_of, BaseParameters, LoadParameters, robot_parameters, RobotParameters, ROUNDING, States)
 from rbd_ros.identification.reduction import merge, Partial, reduce_samples
 from rbd_ros.identification.weighted_fit import weighted_fit
 from rbd_ros.model.changes.drives import USUAL

@@ -310,9 +310,8 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
     return model
 
 
-def _fix_mimics_of_fixed(
-        joints: Sequence[Joint],
-        mimics: dict[str, tuple[str, float, float]]) -> tuple[tuple[Joint, ...], list[str]]:
+def _fix_mimics_of_fixed(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]]
+                         ) -> tuple[tuple[Joint, ...], list[str]]:
     """Fix mimics of fixed joints at their offset, remove them from ``mimics``; return notes."""
     fixed = {joint.name for joint in joints if joint.kind == 'fixed'}
     result, notes = [], []

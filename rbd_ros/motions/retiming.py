@@ -58,8 +58,7 @@ class RetimedPath(NamedTuple):
 
 def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | None = None,
            acceleration_limit: ArrayLike | None = None, jerk_limit: ArrayLike | None = None,
-           effort_share: float = 1.0, friction: bool = True, springs: bool = True
-           ) -> RetimedPath:
+           effort_share: float = 1.0, friction: bool = True, springs: bool = True) -> RetimedPath:
     """
     Return the fastest motion along a path that keeps to the limits of the robot.
 

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from rbd_ros._internal.mujoco_package import import_mujoco
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, RbdError, StateError, UrdfError
-from rbd_ros.model.arguments import (
-    finite_array, finite_vector, number, refuse_loops, whole_number)
+from rbd_ros.model.arguments import finite_array, finite_vector, number, refuse_loops, whole_number
 from rbd_ros.model.changes.inertial import moving_bodies
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.mjcf import element_names, is_mjcf, load_mjcf

@@ -54,9 +54,8 @@ def body_jacobian_derivatives(model: Model, q: npt.ArrayLike) -> tuple[np.ndarra
     return J, dJ
 
 
-def body_jacobian_rate_derivatives(
-        model: Model, q: npt.ArrayLike,
-        v: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def body_jacobian_rate_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
+                                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
     Return J, Jdot, and the derivatives of both with respect to q [G (31), (32)].
 

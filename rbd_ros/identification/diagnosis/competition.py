@@ -19,8 +19,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from rbd_ros.identification.diagnosis.hypotheses import (
-    Change, DRIVING, FACTORS, HYPOTHESES, WEAK)
+from rbd_ros.identification.diagnosis.hypotheses import Change, DRIVING, FACTORS, HYPOTHESES, WEAK
 from rbd_ros.identification.diagnosis.motion import Motion, span
 from rbd_ros.identification.least_squares import mass_scales
 from rbd_ros.model.changes.friction import friction

@@ -148,9 +148,8 @@ def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
 
 
 def diagnose_samples(model: Model, samples: Sequence[Samples],
-                     kinds: Collection[str] = tuple(HYPOTHESES),
-                     nuisance: Collection[str] = (), payload_link: str | None = None
-                     ) -> Diagnosis:
+                     kinds: Collection[str] = tuple(HYPOTHESES), nuisance: Collection[str] = (),
+                     payload_link: str | None = None) -> Diagnosis:
     """Return the findings of some kinds; those of ``nuisance`` are fitted, but are no findings."""
     delays = [estimate_delay(model, one) for one in samples] if 'delay' in kinds else []
     delay = next((one.seconds for one in delays if one.explains > MIN_DELAY_EXPLAINS), 0.0)
@@ -285,8 +284,7 @@ def _frictions(competition: Competition, fitted: Fitted, rest: np.ndarray, left:
     return found
 
 
-def _unexplained(motion: Motion, left: np.ndarray, residual: Mapping[str, float]
-                 ) -> list[Finding]:
+def _unexplained(motion: Motion, left: np.ndarray, residual: Mapping[str, float]) -> list[Finding]:
     """Return the joints of which much is left unexplained, and where in the spectrum."""
     joints = [name for name, share in residual.items() if share > MAX_UNEXPLAINED]
     if not joints:

@@ -63,8 +63,7 @@ class Motion:
                          for axis in np.eye(3)], axis=2)
 
 
-def motion_of(model: Model, recordings: Sequence[Samples],
-              factor: np.ndarray | float = 1.0,
+def motion_of(model: Model, recordings: Sequence[Samples], factor: np.ndarray | float = 1.0,
               about: Mapping[tuple[str, str], float] | None = None, delay: float = 0.0,
               payload_link: str | None = None, most: int = MAX_ROWS) -> Motion:
     """Return at most ``most`` samples of each recording as one motion; ``delay``: about it, s."""
