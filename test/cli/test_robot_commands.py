@@ -367,6 +367,8 @@ CHANGES = [
             ('acceleration', 9), ('deceleration', 8), ('jerk', 70))]),
     ('damping="0.3"', 'damping="0.31"', ["joint 'shoulder_pan': damping: 0.3 / 0.31"]),
     ('upper="2.3"', 'upper="2.2"', ["joint 'elbow': upper limit: 2.3 / 2.2"]),
+    ('<axis xyz="0 0 1"/>', '<axis xyz="0 0 -1"/>', [
+        "joint 'shoulder_pan': axis: 0 0 1 / 0 0 -1"]),
     ('name="elbow" type="revolute"', 'name="elbow" type="continuous"', [
         "joint 'elbow': kind: revolute / continuous", "joint 'elbow': lower limit: -2.3 / -inf"]),
     ('ixx="0.000485"', 'ixx="0.0004851"', [
