@@ -194,7 +194,7 @@ def test_values_that_a_slider_cannot_have_are_ignored(viewer):
         for value in NOT_VALUES:
             page.change('shoulder_lift', value)
             obeyed(viewer, page)
-            assert viewer.sliders.read().q[1] == 0.0, value
+            assert viewer.sliders.read().q[1] == -0.4, value
 
 
 def test_values_within_a_step_of_a_limit_become_the_limit(viewer, arm):
