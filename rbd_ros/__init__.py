@@ -11,7 +11,7 @@ q)`` and its siblings, or a ``Workspace(model)`` in a control loop. What is need
 
 from rbd_ros._internal.lazy_exports import export
 
-__version__ = '0.2.0'
+__version__ = '0.3.0'
 __getattr__, __dir__, __all__ = export(__name__, {
     'analysis': [],
     'analysis.constraint_forces': ['constraint_forces'],
