@@ -119,7 +119,6 @@ setup(
         'docs': [
             'sphinx',                # makes the site
             'myst-parser',           # its pages are Markdown, which GitHub shows too
-            'numpydoc',              # docstrings are in its style
         ],
         'dist': [
             'build',                 # makes sdist and wheel
