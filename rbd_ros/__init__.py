@@ -5,7 +5,9 @@ Rigid-body dynamics of robots: recursive algorithms on SE(3), and ROS 2 nodes th
 
 The library needs no ROS: ``model = rbd_ros.load_urdf(path)``, then ``rbd_ros.mass_matrix(model,
 q)`` and its siblings, or a ``Workspace(model)`` in a control loop. What is needed less often is in
-``rbd_ros.model``, ``analysis``, ``identification``, ``control`` and ``textbook``.
+``rbd_ros.model``, ``analysis``, ``identification``, ``control``, ``simulation``, ``codegen`` and
+``textbook``; the same functions for many states and other frameworks are in ``rbd_ros.batch``,
+``casadi``, ``jax`` and ``torch``.
 
 """
 
