@@ -19,6 +19,7 @@ from harness import Harness, keep_sending, ros
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros.cli.common.parser import Parser
 from rbd_ros.cli.main import main as rbd_ros_command
 from rbd_ros.model.files.constraint_elements import constraints_of
 from rbd_ros.model.files.constraint_files import read_constraints
@@ -58,18 +59,21 @@ def blocks(text, language):
         rf'^(```{language})\n(.*?)^```$', text, re.MULTILINE | re.DOTALL)]
 
 
-def commands():
-    """Return page and words of every command of the shell on the pages."""
-    return [(page, shlex.split(line)) for page, text in PAGES.items()
-            for _, block in blocks(text, 'bash')
+def commands(language, programs=''):
+    """Return page and words of every command of the shell, or of programs, on the pages."""
+    return [(page, shlex.split(line)) for page, text in {**PAGES, **OTHERS}.items()
+            for _, block in blocks(text, language)
             for part in block.replace('\\\n', ' ').splitlines()
-            for line in part.partition('  #')[0].split(' && ') if line.strip()]
+            for line in part.partition('  #')[0].split(' && ')
+            if line.strip() and line.startswith(programs)]
 
 
 PYTHON = {page: blocks(text, 'python') for page, text in PAGES.items()}
 FOR_ROS = [page for page, found in PYTHON.items() if any('rclpy' in code for _, code in found)]
 FOR_THE_LIBRARY = [page for page, found in PYTHON.items() if found and page not in FOR_ROS]
-COMMANDS = commands()
+COMMANDS = commands('bash')
+# Commands that need files, robots or nodes which a test lacks.
+SKETCHED = [words for _, words in commands('text', ('rbd_ros ', 'ros2 service call '))]
 # A page whose code is one interactive session.
 SESSION = 'how_to/without_ros2.md'
 
@@ -252,6 +256,35 @@ def test_the_command_takes_what_pages_give_it(words, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert rbd_ros_command(words) == 0
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize('words', SKETCHED, ids=' '.join)
+def test_what_sketched_commands_give_is_known(words):
+    if words[0] == 'ros2':
+        kind = message_type(words[4])
+        assert fill(kind.Request(), yaml.safe_load(words[5])) != kind.Request()
+        return
+    parser = Parser(prog='rbd_ros')
+    importlib.import_module(f'rbd_ros.cli.{words[1]}').add_options(parser)
+    assert parser.parse_args(words[2:])
+
+
+def test_sketched_commands_are_found():
+    assert {words[1] for words in SKETCHED} >= {'diagnose', 'gains', 'identify', 'replay', 'view',
+                                                'service'}
+
+
+def test_the_robot_in_mujoco_of_the_page_runs(monkeypatch):
+    pytest.importorskip('mujoco')       # there are no wheels for Python 3.10
+    monkeypatch.chdir(ROOT)
+    page = 'how_to/control.md'
+    names = {'__name__': '__main__'}
+    for code in compiled(page):
+        exec(code, names)
+    names['reference'] = names['swing'](0.0)
+    code, = (text for _, text in blocks(PAGES[page], 'text') if 'MujocoRobot' in text)
+    exec(code, names)
+    assert names['robot'].time > names['sample'].t
 
 
 @pytest.mark.parametrize('words', of('make'))
