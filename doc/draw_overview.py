@@ -25,7 +25,7 @@ from rbd_ros.view.viewer import Viewer
 from selenium import webdriver
 
 matplotlib.use('Agg')
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 PICTURE = Path(__file__).parent / 'images/overview.png'
 IDENTIFIED, SHOWN = 13.7, 9.0       # s: of the recording; after that

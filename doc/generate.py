@@ -4,8 +4,9 @@
 Generate the reference pages of the site from the code, into doc/generated.
 
 conf.py calls `main`. The library reference has one page per public module, and one per folder of
-rbd_ros/, which the index and the search for names leave out. Parameters are read from nodes that run in this process, launch arguments from the launch
-plans. No function, parameter or argument is named here.
+rbd_ros/, which the index and the search for names leave out. Parameters are read from nodes that
+run in this process, launch arguments from the launch plans. No function, parameter or argument is
+named here.
 
 """
 
