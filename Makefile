@@ -68,8 +68,10 @@ test-long: $(STAMPS)/kernels $(ALL_TESTS) ## longer forms of the tests; PYTEST_A
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'
 	$(PYTHON) tools/matrix.py $(MATRIX_ARGS)
 
-lint: $(STAMPS)/package $(ALL_TESTS) ## ruff, import-linter, mypy, hadolint, and ament's flake8 and pep257
+lint: $(STAMPS)/package $(ALL_TESTS) ## ruff, licence lines, XML, import-linter, mypy, hadolint, and ament's flake8 and pep257
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select CPY001 .
+	$(BIN)/check-xml package.xml rbd_msgs/package.xml config/sros2/*.xml urdf/*.urdf
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples doc tools setup.py
@@ -177,7 +179,7 @@ dist: $(STAMPS)/package $(STAMPS)/dist ## sdist and wheel of rbd_ros, in dist; c
 	$(BIN)/python tools/wheel.py
 
 # ROS wants packages side by side. What serves this repository alone is left out.
-LEFT_OUT := rbd_msgs .* Makefile docker requirements-ros-*.txt test/docs
+LEFT_OUT := rbd_msgs .* Makefile pixi.toml docker requirements-ros-*.txt test/docs
 release-tree: ## both packages side by side, as last committed, for a release; OUT=folder
 	@test -n "$(OUT)" || { echo "Where to?  make release-tree OUT=folder"; exit 1; }
 	@test ! -e "$(OUT)" || { echo "$(OUT) exists already"; exit 1; }

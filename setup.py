@@ -162,6 +162,7 @@ setup(
             'flake8-quotes',
             'pydocstyle',
             'ruff',                  # the linter
+            'pre-commit-hooks',      # check-xml: there is no xmllint on PyPI
             'import-linter',         # imports between folders go down only
             'mypy',                  # types, of the package and in programs of its users
             'xacro',                 # launch files take xacro files
@@ -186,7 +187,11 @@ setup(
             'torque_controller = rbd_ros.ros.runtime.entry_points:torque_controller',
             'mujoco_robot = rbd_ros.ros.runtime.entry_points:mujoco_robot',
             'viewer = rbd_ros.ros.runtime.entry_points:viewer',
+            'foxglove_layout = rbd_ros.ros.runtime.foxglove_layout:main',
             'controller_guard = rbd_ros.ros.launch.controller_guard:main',
+        ],
+        'ros2cli.command': [
+            'rbd = rbd_ros.ros.ros2_command:RbdCommand',
         ],
     },
     zip_safe=True,

@@ -15,7 +15,7 @@ from builtin_interfaces.msg import Time
 import numpy as np
 from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.ros.messages.topics import (
-    C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs, TASK_TOPICS, TOPICS,
+    C_RATE, COMMANDED, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs, TASK_TOPICS, TOPICS,
     TORQUE_DEVIATION)
 from rbd_ros.ros.outputs.publishing import NO_EVENTS
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
@@ -58,8 +58,8 @@ class CopyingNode(Node):
             COMMANDS, model.velocity_names, values['g']))}
         self._messages.update(
             (topic, bytearray(outputs.message(topic, Time(), 'world', values)))
-            for topic in TOPICS if topic not in (COMMANDS, C_RATE, TORQUE_DEVIATION, *TASK_TOPICS,
-                                                 *EXTERNAL_TOPICS))
+            for topic in TOPICS if topic not in (COMMANDS, COMMANDED, C_RATE, TORQUE_DEVIATION,
+                                                 *TASK_TOPICS, *EXTERNAL_TOPICS))
         gc.freeze()
 
     def _on_joint_state(self, raw):

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of Sphinx for the documentation; `make docs` builds it into build/docs."""
+"""Settings of Sphinx; `make docs` and docs.ros.org (rosdoc2.yaml) build the documentation."""
 
 from importlib import import_module
 from pathlib import Path
@@ -12,12 +12,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 generate = import_module('generate')
 
-_package = ElementTree.parse(HERE.parent / 'package.xml').getroot()
+_package = ElementTree.parse(generate.ROOT / 'package.xml').getroot()
 project = _package.findtext('name')
 release = version = _package.findtext('version')
 author = 'The rbd_ros authors'
 project_copyright = f'2026 {author}'
 
+# Those that docs.ros.org has.
 extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.autosummary', 'sphinx.ext.napoleon',
               'sphinx.ext.viewcode']
 exclude_patterns = ['*.py']
@@ -35,7 +36,8 @@ add_module_names = False
 autodoc_member_order = 'bysource'
 # Docstrings describe each argument; type hints in the signature would repeat them.
 autodoc_typehints = 'none'
-# Docstrings list attributes in a section, as they list parameters.
+# Docstrings are in the style of numpydoc; attributes are listed as parameters are.
+napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 

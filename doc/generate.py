@@ -23,8 +23,10 @@ import shutil
 import rbd_ros
 
 HERE = Path(__file__).parent
-ROOT, GENERATED = HERE.parent, HERE / 'generated'
-PACKAGE = ROOT / 'rbd_ros'
+GENERATED = HERE / 'generated'
+# docs.ros.org builds a copy of this folder.
+PACKAGE = Path(rbd_ros.__file__).parent
+ROOT = PACKAGE.parent
 
 # Public modules, and the titles of their pages.
 PUBLIC = {
@@ -93,7 +95,7 @@ def examples_page():
         title, _, idea = ' '.join(summary.split()).partition(': ')
         lines += [f'## {int(path.name[:2])}. {title}', '',
                   f'{idea[:1].upper()}{idea[1:]} {" ".join(rest.split())}'.replace('``', '`'), '',
-                  f'```{{literalinclude}} ../../examples/{path.name}',
+                  f'```{{literalinclude}} {os.path.relpath(path, GENERATED)}',
                   f':lines: {first.end_lineno + 2}-', f':caption: examples/{path.name}', '```', '']
     return '\n'.join(lines)
 

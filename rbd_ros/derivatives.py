@@ -17,7 +17,8 @@ from rbd_ros.kernels.states import batch_dynamics
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory import scratch
-from rbd_ros.workspace.memory.lanes import Closed, lanes_of, States
+from rbd_ros.workspace.memory.lanes import (
+    Closed, EQUATIONS, lane_of, lanes_of, shape, States)
 from rbd_ros.workspace.memory.maps import matrix
 from rbd_ros.workspace.memory.results import (
     ACCELERATIONS, by_state, cut_derivatives, derivative_layout, Derivatives, M, TORQUES)
@@ -30,14 +31,17 @@ def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
     return [derivative_layout(n).shape]
 
 
+DERIVATIVES = lanes_of(shape_of_derivatives)
+
+
 class DerivativeMethods(RobotArrays):
     """Derivatives of inverse, forward and hybrid dynamics."""
 
     @quantity(matrix, matrix, matrix,
               states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
-                            [lanes_of(shape_of_derivatives)], cut_derivatives, Derivatives._make,
+                            [DERIVATIVES], cut_derivatives, Derivatives._make,
                             closed=Closed('closed_inverse_derivatives_states',
-                                          lambda w: (*w._table, *w._buffers.derivatives))),
+                                          lambda w: (*w._table, *w._tree_derivatives))),
               results={**by_state(TORQUES), **M})
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
@@ -56,7 +60,15 @@ class DerivativeMethods(RobotArrays):
             self._explain(q=q, v=v, a=a)
         return derivatives
 
-    @quantity(results={**by_state(ACCELERATIONS), 'by_torque': 'inverse of the mass matrix'})
+    @quantity(
+        states=States(
+            batch_dynamics.forward_derivatives_states, shape_of_derivatives,
+            [lane_of('A'), DERIVATIVES, lanes_of(shape(-1, -1)), scratch.path, DERIVATIVES],
+            cut_derivatives, Derivatives._make, closed=Closed(
+                'closed_forward_derivatives_states', lambda w: w._derivative_arrays()),
+            coupled={'kernel': batch_dynamics.coupled_derivatives_states, 'scratch': [
+                lane_of('A'), *EQUATIONS, DERIVATIVES, scratch.path, DERIVATIVES]}),
+        results={**by_state(ACCELERATIONS), 'by_torque': 'inverse of the mass matrix'})
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
         """

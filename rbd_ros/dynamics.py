@@ -16,6 +16,9 @@ SingularError if the acceleration of a joint that moves no inertia is unknown.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +32,8 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import checked
 from rbd_ros.workspace.derivative_rules import of_mass_matrix
 from rbd_ros.workspace.memory import scratch
-from rbd_ros.workspace.memory.lanes import Closed, lanes_of, shape, States
+from rbd_ros.workspace.memory.lanes import (
+    Closed, EQUATIONS, lane_of, lanes_of, shape, States)
 from rbd_ros.workspace.memory.maps import matrix, torques
 from rbd_ros.workspace.memory.results import (
     ACCELERATIONS, C, CHRISTOFFEL, COM, COM_JACOBIAN, cut_terms, DynamicsTerms, Factorization,
@@ -43,13 +47,34 @@ def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:
     return [term_layout(n).shape]
 
 
+def _term(part: int, **options: Any) -> States:
+    """Return the kernel of one of the `DynamicsTerms`: that of all."""
+    return replace(TERMS, cut=lambda rows: cut_terms(rows)[part:part + 1], result=itemgetter(0),
+                   **options)
+
+
+# -- Kernels for many states. -------------------------------------------------------------------
+INVERSE = States(batch_dynamics.inverse_dynamics_states, shape(-1),
+                 closed=Closed('closed_inverse_states', lambda w: w._table))
+FORWARD = States(
+    batch_dynamics.forward_dynamics_states, shape(-1), [lane_of('A')],
+    closed=Closed('closed_forward_states', lambda w: w._solver),
+    coupled={'kernel': batch_dynamics.coupled_forward_states,
+             'scratch': [lane_of('A'), *EQUATIONS]})
+HYBRID = States(
+    batch_dynamics.hybrid_dynamics_states, lambda model, n: [(n,), (n,)], result=tuple,
+    coupled={'kernel': batch_dynamics.coupled_hybrid_states, 'scratch': EQUATIONS})
+TERMS = States(
+    batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
+    DynamicsTerms._make,
+    closed=Closed('closed_terms_states', lambda w: (*w._table, w._tree_terms)))
+
+
 class DynamicsMethods(RobotArrays):
     """Dynamics, and the matrices of the equations of motion."""
 
-    @quantity(torques, kept=True, results={'tau': TORQUES}, states=States(
-        batch_dynamics.inverse_dynamics_states, shape(-1),
-        closed=Closed('closed_inverse_states', lambda w: w._table)),
-        derivatives='inverse_dynamics_derivatives')
+    @quantity(torques, kept=True, results={'tau': TORQUES}, states=INVERSE,
+              derivatives='inverse_dynamics_derivatives')
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
         """
@@ -76,7 +101,8 @@ class DynamicsMethods(RobotArrays):
             self._explain(q=q, v=v, a=a)
         return self._tau
 
-    @quantity(kept=True, results={'b': TORQUES}, derivatives='inverse_dynamics_derivatives')
+    @quantity(kept=True, results={'b': TORQUES}, states=replace(INVERSE, zeros=['A']),
+              derivatives='inverse_dynamics_derivatives')
     def bias_torques(self, q: ArrayLike, v: ArrayLike,
                      external_wrenches: Wrenches | None = None) -> np.ndarray:
         """
@@ -109,7 +135,8 @@ class DynamicsMethods(RobotArrays):
             self._explain(q=q)
         return self._tau
 
-    @quantity(kept=True, results={'a': ACCELERATIONS}, derivatives='forward_dynamics_derivatives')
+    @quantity(kept=True, results={'a': ACCELERATIONS}, states=FORWARD,
+              derivatives='forward_dynamics_derivatives')
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
         """
@@ -130,7 +157,7 @@ class DynamicsMethods(RobotArrays):
                                         self._kept(scratch.none_prescribed))
         return self._a
 
-    @quantity(results={'all_a': ACCELERATIONS, 'all_tau': TORQUES})
+    @quantity(results={'all_a': ACCELERATIONS, 'all_tau': TORQUES}, states=HYBRID)
     def hybrid_dynamics(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -155,7 +182,7 @@ class DynamicsMethods(RobotArrays):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return found
 
-    @quantity(matrix, results=M, derivatives=of_mass_matrix)
+    @quantity(matrix, results=M, states=_term(0, zeros=['V']), derivatives=of_mass_matrix)
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """
         Return the joint-space mass matrix M(q), symmetric positive definite.
@@ -179,7 +206,7 @@ class DynamicsMethods(RobotArrays):
         if factorization is not CHRISTOFFEL and is_body_form(factorization):
             composite_bodies.use_body_factorization(self.robot, rows)
 
-    @quantity(kept=True, results=C)
+    @quantity(kept=True, results=C, states=_term(1))
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
                         factorization: Factorization = 'christoffel') -> np.ndarray:
         """
@@ -196,13 +223,9 @@ class DynamicsMethods(RobotArrays):
         self._write_terms(q, v, factorization, rows)
         return terms.C
 
-    @quantity(
-        states=States(
-            batch_dynamics.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)],
-            cut_terms, DynamicsTerms._make, closed=Closed(
-                'closed_terms_states', lambda w: (*w._table, *w._buffers.terms))),
-        results={**M, **C, 'g': f'gravity: {TORQUES}', 'coriolis_torques': f'C v: {TORQUES}',
-                 **COM_JACOBIAN, **COM})
+    @quantity(states=TERMS, results={
+        **M, **C, 'g': f'gravity: {TORQUES}', 'coriolis_torques': f'C v: {TORQUES}',
+        **COM_JACOBIAN, **COM})
     def all_terms(self, q: ArrayLike, v: ArrayLike,
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:
         """

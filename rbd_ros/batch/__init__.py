@@ -17,7 +17,8 @@ Every function takes
   same shapes, float64 or float32. After an error their content is undefined.
 
 Each of ``external_wrenches`` is one moment and force (6,) for all states, or one per state
-(states, 6). `all_terms` has the Christoffel form of C. All functions raise StateError for an
+(states, 6). C has the Christoffel form; M or C alone take as long as `all_terms`. ``prescribed``
+of `hybrid_dynamics` is (nv,) or (states, nv). All functions raise StateError for an
 array, also ``out``, of the wrong shape; errors of a single state name its number.
 
 """
@@ -30,9 +31,6 @@ from rbd_ros._internal.lazy_exports import export
 _OF_MANY = {'friction_torques', 'identify', 'spring_torques'}
 _get, _directory, _elsewhere = export(__name__, {
     'configurations': ['difference', 'integrate'],
-    'dynamics': [
-        'bias_torques', 'coriolis_matrix', 'forward_dynamics', 'forward_dynamics_derivatives',
-        'hybrid_dynamics', 'mass_matrix'],
     'least_squares': ['normal_equations', 'NormalEquations', 'regressor_factor'],
     'regressors': ['torque_regressor_product', 'torque_regressor_transposed_product'],
     'threads': ['CHUNK']})

@@ -9,10 +9,6 @@ from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory.results import Derivatives, DynamicsTerms
 from rbd_ros.batch.configurations import difference as difference, integrate as integrate
-from rbd_ros.batch.dynamics import (bias_torques as bias_torques,
-    coriolis_matrix as coriolis_matrix, forward_dynamics as forward_dynamics,
-    forward_dynamics_derivatives as forward_dynamics_derivatives,
-    hybrid_dynamics as hybrid_dynamics, mass_matrix as mass_matrix)
 from rbd_ros.batch.least_squares import (normal_equations as normal_equations,
     NormalEquations as NormalEquations, regressor_factor as regressor_factor)
 from rbd_ros.batch.regressors import (torque_regressor_product as torque_regressor_product,
@@ -23,6 +19,11 @@ def all_terms(model: Model, Q: ArrayLike, V: ArrayLike, *, out: DynamicsTerms | 
         threads: int | None = None, progress: Progress | None = None) -> DynamicsTerms:
     """Return M, C, g, C v, the centre of mass and its Jacobian, in one pass of composite bodies,
     for each of many states."""
+
+def bias_torques(model: Model, Q: ArrayLike, V: ArrayLike, *,
+        external_wrenches: Wrenches | None = None, out: np.ndarray | None = None,
+        threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
+    """Return the torques at zero acceleration, C v + g - sum J^T f, for each of many states."""
 
 def body_jacobian(model: Model, Q: ArrayLike, link: str, *, out: np.ndarray | None = None,
         threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
@@ -51,6 +52,21 @@ def com_jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, *, out: np.ndarra
         threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """Return the time derivative of `com_jacobian`, for each of many states."""
 
+def coriolis_matrix(model: Model, Q: ArrayLike, V: ArrayLike, *, out: np.ndarray | None = None,
+        threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
+    """Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew, for each of many states."""
+
+def forward_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, Tau: ArrayLike, *,
+        external_wrenches: Wrenches | None = None, out: np.ndarray | None = None,
+        threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
+    """Return the accelerations that the torques tau produce, for each of many states."""
+
+def forward_dynamics_derivatives(model: Model, Q: ArrayLike, V: ArrayLike, Tau: ArrayLike, *,
+        external_wrenches: Wrenches | None = None, out: Derivatives | None = None,
+        threads: int | None = None, progress: Progress | None = None) -> Derivatives:
+    """Return the derivatives of the accelerations with respect to q, v and tau, for each of many
+    states."""
+
 def forward_kinematics(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None,
         threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """Return the poses of all links in the root's frame, for each of many states."""
@@ -58,6 +74,13 @@ def forward_kinematics(model: Model, Q: ArrayLike, *, out: np.ndarray | None = N
 def gravity_torques(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None,
         threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """Return g(q), the torques that hold the robot still, for each of many states."""
+
+def hybrid_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau: ArrayLike,
+        prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None, out: tuple[np.ndarray,
+        np.ndarray] | None = None, threads: int | None = None,
+        progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return all accelerations and torques, given one of the two for every joint, for each of many
+    states."""
 
 def inverse_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *,
         external_wrenches: Wrenches | None = None, out: np.ndarray | None = None,
@@ -74,6 +97,11 @@ def jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, link: str, *,
         out: np.ndarray | None = None, threads: int | None = None,
         progress: Progress | None = None) -> np.ndarray:
     """Return the time derivative of the body Jacobian of a link, for each of many states."""
+
+def mass_matrix(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None,
+        threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
+    """Return the joint-space mass matrix M(q), symmetric positive definite, for each of many
+    states."""
 
 def torque_regressor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *,
         out: np.ndarray | None = None, threads: int | None = None,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
+from rbd_ros.batch.prescribed import solve_prescribed
 from rbd_ros.batch.tasks import Given, solve
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
@@ -29,20 +30,24 @@ def _given_link(model: Model, task: Task, link: str) -> Given:
 
 
 def _make(name: str) -> Callable[..., Any]:
-    task, plain = task_of(name), QUANTITIES[name].function
-    of_link, returns = task.of_link is not None, signature(plain).return_annotation
+    task, declared = task_of(name), QUANTITIES[name]
+    plain, of_link = declared.function, task.of_link is not None
+    returns = signature(plain).return_annotation
+    states, masked = task.labels[:len(task.labels) - task.zeros], 'prescribed' in declared.options
     form = ', '.join([
-        "model: 'Model'", *(f"{one}: 'ArrayLike'" for one in task.labels),
-        *["link: 'str'"] * of_link, '*',
+        "model: 'Model'", *(f"{one}: 'ArrayLike'" for one in states), *["link: 'str'"] * of_link,
+        *["prescribed: 'ArrayLike'"] * masked, '*',
         *["external_wrenches: 'Wrenches | None' = None"] * task.wrenched,
         f"out: '{returns} | None' = None", "threads: 'int | None' = None",
         "progress: 'Progress | None' = None"])
-    more = (', given=given_link(model, task, link)' * of_link
+    more = (', prescribed' * masked + ', out, threads, progress'
+            + ', given=given_link(model, task, link)' * of_link
             + ', external_wrenches=external_wrenches' * task.wrenched)
     function: Callable[..., Any] = function_of(
         name, f'({form}) -> {returns!r}',
-        f'result(solve(model, task, ({", ".join(task.labels)},), out, threads, progress{more}))',
-        {'result': task.result, 'solve': solve, 'task': task, 'given_link': _given_link})
+        f'result(solve(model, task, ({", ".join(states)},){more}))',
+        {'result': task.result, 'solve': solve_prescribed if masked else solve, 'task': task,
+         'given_link': _given_link})
     function.__module__ = __name__
     function.__doc__ = states_doc(plain.__doc__ or '', signature(function).parameters)
     return function

@@ -182,10 +182,11 @@ def run_kernel(kernel: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def states_of(model: Model, task: Task, values: Sequence[npt.ArrayLike]) -> list[np.ndarray]:
-    """Return states as arrays that need no further conversion for the kernels."""
+    """Return states as arrays that need no further conversion for the kernels, with its zeros."""
     Q = rows(model, task.labels[0], values[0], positions=True, finite=False)
     return [Q, *(rows(model, label, x, len(Q), positions=label[0] == 'Q', finite=False)
-                 for label, x in zip(task.labels[1:], values[1:]))]
+                 for label, x in zip(task.labels[1:len(task.labels) - task.zeros], values[1:])),
+            *task.zeros * [np.zeros((len(Q), model.nv))]]
 
 
 def problem_of(model: Model, task: Task, values: Sequence[npt.ArrayLike],
@@ -201,6 +202,8 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
           external_wrenches: Wrenches | None = None,
           given: Given = NOTHING) -> Sequence[np.ndarray]:
     """Return the results of a user's states; see `rbd_ros.batch` for the options."""
+    if task.coupled is not None:
+        task = task.of_robot(model)
     # With few states checks take a large share of the time, so the kernel is tried first.
     if (COMPILES and progress is None and external_wrenches is None and given.robot is None
             and (threads is None or (type(threads) is int and threads > 0))):
@@ -208,6 +211,8 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
         try:
             count = len(values[0])      # type: ignore[arg-type]  # TypeError
             if model.loops is None and count <= CHUNK and {*map(type, values)} == ARRAYS:
+                if task.zeros:
+                    values = *values, *task.zeros * [np.zeros((count, workspace._nv))]
                 shapes = outputs.shapes(model, workspace._nv)
                 raw: Any = ([new_array((count, *shape)) for shape in outputs.written(shapes)]
                             if out is None else ready_made(out, count, outputs, shapes, values))

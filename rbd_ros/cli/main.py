@@ -72,7 +72,7 @@ INTERNAL_ERROR, INTERRUPTED = 70, 130
 TRACEBACK_VARIABLE = 'RBD_ROS_TRACEBACK'
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = 'rbd_ros') -> int:
     """Run the command with arguments (default: ``sys.argv``), and return the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Ctrl-C during an import leaves its file open, which is no concern of a user.
             warnings.simplefilter('ignore', ResourceWarning)
             warnings.showwarning = _show_warning
-            code = _run(arguments)
+            code = _run(arguments, program)
             sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -106,16 +106,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                             'output', INTERNAL_ERROR)
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], program: str) -> int:
     """Run the command that the arguments name; other commands are not imported."""
-    parser = Parser(prog='rbd_ros', description='Robot dynamics on the command line.',
-                    epilog=f'{_examples(COMMANDS)}\n\n{EXIT_CODES}')
+    parser = Parser(prog=program, description='Robot dynamics on the command line.',
+                    epilog=f'{_examples(program, COMMANDS)}\n\n{EXIT_CODES}')
     parser.add_argument('--version', action='version', version=rbd_ros.__version__)
     subparsers = parser.add_subparsers(required=True, metavar='command', dest='command')
     chosen = next((word for word in arguments if not word.startswith('-')), None)
     for name, text in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=text, description=text,
-                                          epilog=_examples([name]))
+                                          epilog=_examples(program, [name]))
         if name == chosen:
             import_module(f'rbd_ros.cli.{name}').add_options(subparser)
             subparser.set_defaults(parser=subparser)
@@ -124,16 +124,16 @@ def _run(arguments: Sequence[str]) -> int:
         return 0
     options = parser.parse_args(arguments)
     try:
-        with heartbeat(f'rbd_ros {options.command}') as options.ended:
+        with heartbeat(f'{program} {options.command}') as options.ended:
             code: int = import_module(f'rbd_ros.cli.{options.command}').run(options)
     except UsageError as error:
         options.parser.error(str(error))
     return code
 
 
-def _examples(names: Collection[str]) -> str:
+def _examples(program: str, names: Collection[str]) -> str:
     """Return the examples of a command, or the first one of several commands."""
-    lines = [f'  rbd_ros {name} {words}'.rstrip() for name in names for words in
+    lines = [f'  {program} {name} {words}'.rstrip() for name in names for words in
              EXAMPLES[name][:1 if len(names) > 1 else None]]
     return '\n'.join(['examples:', *lines])
 

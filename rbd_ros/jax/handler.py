@@ -24,10 +24,11 @@ from typing import Any
 import jax
 import numpy as np
 from rbd_ros import batch
-from rbd_ros.batch import dynamics
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.model.model import Model
+from rbd_ros.quantities import QUANTITIES
+from rbd_ros.workspace.memory.results import cut_derivatives
 from rbd_ros.workspace.quantity import task_of
 
 TARGET = 'rbd_ros'      # under which XLA knows the handler
@@ -36,8 +37,6 @@ METADATA = 1            # the type of an extension
 INTERNAL_ERROR = 13
 FLOAT = np.dtype(float)
 CACHED = 2 ** 18         # numbers of the derivatives that are multiplied at once
-DERIVATIVES = {'inverse_dynamics_derivatives': task_of('inverse_dynamics_derivatives'),
-               'forward_dynamics_derivatives': dynamics.DERIVATIVES}
 _HEAD: list[Any] = [('_struct_size', c_size_t), ('extension', c_void_p)]
 
 
@@ -96,9 +95,10 @@ _thread = local()
 
 def block_width(model: Model, name: str) -> int | None:
     """Return the length of the rows to which a kernel writes `Derivatives`; None if it cannot."""
-    if name not in DERIVATIVES or model.loops is not None:
+    states = QUANTITIES[name].states
+    if states is None or states.cut is not cut_derivatives or model.loops is not None:
         return None
-    outputs = DERIVATIVES[name].outputs
+    outputs = task_of(name).outputs
     return outputs.written(outputs.shapes(model, model.nv))[0][0]
 
 
@@ -106,7 +106,7 @@ def _cut(model: Model, name: str, *arrays: np.ndarray) -> Sequence[np.ndarray]:
     """Return the results of which rows of a kernel consist, in place."""
     if block_width(model, name) is None:
         return arrays
-    outputs = DERIVATIVES[name].outputs
+    outputs = task_of(name).outputs
     return tuple(outputs.results(outputs.shapes(model, model.nv), arrays))
 
 

@@ -187,6 +187,14 @@ def coupled_forward_dynamics(robot, screws, table, M, b, L, L_lanes, q, v, a, ta
 
 
 @kernel
+def coupled_forward_derivatives(robot, screws, table, M, b, L, L_lanes, rows, path, q, v, a, tau,
+                                X, X_lanes):
+    """Do `coupled_forward_dynamics`, and write the derivatives of the accelerations to `X`."""
+    return derivatives_recursion(robot, screws, (table, M, b, L, L_lanes), q, v, a, tau, rows,
+                                 path, X, X_lanes)
+
+
+@kernel
 def coupled_hybrid_dynamics(robot, screws, table, M, b, L, L_lanes, q, v, a, tau, prescribed,
                             all_a, all_tau):
     """Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read."""

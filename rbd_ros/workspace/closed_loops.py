@@ -12,16 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.kernels.loops import arrays, derivatives as loop_derivatives, dynamics
+from rbd_ros.kernels.loops import (
+    arrays, closed_loops, derivatives as loop_derivatives, dynamics)
 from rbd_ros.model.arguments import split_motion, Wrenches
-from rbd_ros.model.loops import Loops
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.body_changes import check_direction
+from rbd_ros.workspace.coupled import differentiation
 from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.maps import columns_dot, coriolis, Map, MotionMap, same
@@ -32,42 +33,28 @@ from rbd_ros.workspace.variation import Variation
 VECTORS = ('q', 'v', 'a', 'v_r', 'a_r')    # arguments mapped to the tree's coordinates
 
 
-class Buffers(NamedTuple):
-    """The buffers of kernels, each in the order of its arguments."""
-
-    terms: tuple[np.ndarray, ...]
-    derivatives: tuple[np.ndarray, ...]
-
-
-def buffers(loops: Loops) -> Buffers:
-    """Return the buffers of a robot."""
-    n, width = len(loops.order), len(loops.numbers[1])
-    return Buffers((np.zeros(term_layout(n).shape),),
-                   (np.zeros((n, 3 * n)), np.zeros((width, n - loops.nv, width))))
-
-
 class ClosedMethods(JointMotion):
     """The methods of `rbd_ros.Workspace` for closed loops; each runs that of the open ``tree``."""
 
+    _forward = staticmethod(dynamics.closed_forward_dynamics)
     _hybrid = staticmethod(dynamics.closed_hybrid_dynamics)
+    _forward_derivatives = staticmethod(loop_derivatives.closed_forward_derivatives)
     _hybrid_derivatives = staticmethod(loop_derivatives.closed_hybrid_derivatives)
 
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
         super().__init__(model, tree, fresh=fresh)
         self._tau, self._a = (self._found[k, :model.nv] for k in (arrays.TAU,
                                                                   arrays.FOUND_A))
-        self._buffers = buffers(self._loops)
         self._solver = *self._table, *self._kept(scratch.factor)
-
-    def _buffers_of_derivatives(self) -> tuple[np.ndarray, ...]:
-        return *self._buffers.derivatives, *super()._buffers_of_derivatives()
+        # Buffers for the terms and the derivatives of the tree.
+        n = len(self._loops.order)
+        self._tree_terms, D = np.zeros(term_layout(n).shape), np.zeros((n, 3 * n))
+        self._tree_derivatives = D,
 
     def _derivative_arrays(self) -> tuple[np.ndarray, ...]:
         """Return the buffers of `closed_forward_derivatives_states`."""
         X, lanes, _ = self._kept(scratch.unknown_derivatives)
-        return (*self._solver, *self._buffers_of_derivatives(),
-                self._kept(scratch.none_prescribed), self._zeros, *self._kept(scratch.unknowns), X,
-                lanes)
+        return *self._kept(differentiation), self._a, X, lanes
 
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any],
@@ -98,7 +85,7 @@ class ClosedMethods(JointMotion):
     # -- Dynamics. ------------------------------------------------------------------------------
     def _write_terms(self, q: ArrayLike, v: ArrayLike, factorization: Factorization,
                      rows: np.ndarray) -> None:
-        if not dynamics.closed_terms(*self._table, q, v, *self._buffers.terms, rows):
+        if not dynamics.closed_terms(*self._table, q, v, self._tree_terms, rows):
             self._explain(q=q, v=v)
         if is_body_form(factorization):
             self._move(q, v)
@@ -126,16 +113,6 @@ class ClosedMethods(JointMotion):
         q, v, a = split_motion(self.model, motion)
         return self.inverse_dynamics(q, v, a)
 
-    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
-                         external_wrenches: Wrenches | None = None) -> np.ndarray:
-        if external_wrenches is not None:
-            with self._wrenches(external_wrenches):
-                return self.forward_dynamics(q, v, tau)
-        if not dynamics.closed_forward_dynamics(*self._solver, q, v, tau):
-            self._explain_accelerations(q, v, self._zeros, tau,
-                                        self._kept(scratch.none_prescribed))
-        return self._a
-
     def _explain_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                tau: ArrayLike, prescribed: ArrayLike) -> NoReturn:
         """Raise the error for accelerations that could not be computed."""
@@ -150,8 +127,10 @@ class ClosedMethods(JointMotion):
         """Return the forces of the equations, of least norm where they are redundant."""
         self._move(q, v, a)
         # J_d^T f balances the torques of the dependent joints, which have no motors.
-        tau = self._tree.inverse_dynamics(q, self._V, self._A)
-        return -(tau @ self._solution())[self._held]
+        forces = np.zeros(self._loops.rows)
+        closed_loops.constraint_forces(
+            self._table[2], self._tree.inverse_dynamics(q, self._V, self._A), forces)
+        return forces[self._held]
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
@@ -160,7 +139,7 @@ class ClosedMethods(JointMotion):
                 return self.inverse_dynamics_derivatives(q, v, a)
         rows, derivatives = self._result(scratch.torque_derivatives)
         if not loop_derivatives.closed_inverse_dynamics_derivatives(
-                *self._table, q, v, a, *self._buffers.derivatives, rows):
+                *self._table, q, v, a, *self._tree_derivatives, rows):
             self._explain(q=q, v=v, a=a)
         return derivatives
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels.coupled_dynamics import (
-    coupled_forward_dynamics, coupled_hybrid_derivatives, coupled_hybrid_dynamics, solve_equations)
+    coupled_forward_derivatives, coupled_forward_dynamics, coupled_hybrid_derivatives,
+    coupled_hybrid_dynamics, solve_equations)
 from rbd_ros.model.arguments import mask, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.body_changes import check_direction
@@ -24,13 +25,21 @@ from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.variation import Variation
 
 
+def differentiation(w: Any) -> tuple[Any, ...]:
+    """Return the arguments of kernels of derivatives before q."""
+    return *w._solver, *w._tree_derivatives, scratch.torque_derivatives(w)[0], scratch.path(w)
+
+
 class CoupledMethods(RobotArrays):
     """The methods of `rbd_ros.Workspace` that solve M a + b = tau for coupled coordinates."""
 
     _carriers = staticmethod(scratch.all_before)
     # Kernels whose first arguments are the ``_solver``: the robot, its equations and buffers.
+    _forward: Callable[..., bool] = staticmethod(coupled_forward_dynamics)
     _hybrid: Callable[..., bool] = staticmethod(coupled_hybrid_dynamics)
+    _forward_derivatives: Callable[..., bool] = staticmethod(coupled_forward_derivatives)
     _hybrid_derivatives: Callable[..., bool] = staticmethod(coupled_hybrid_derivatives)
+    _tree_derivatives: tuple[np.ndarray, ...] = ()      # a buffer of derivatives, with loops
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
@@ -46,7 +55,7 @@ class CoupledMethods(RobotArrays):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
-        if not coupled_forward_dynamics(*self._solver, q, v, self._a, tau):
+        if not self._forward(*self._solver, q, v, self._a, tau):
             self._explain_accelerations(q, v, self._zeros, tau,
                                         self._kept(scratch.none_prescribed))
         return self._a
@@ -67,9 +76,12 @@ class CoupledMethods(RobotArrays):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics_derivatives(q, v, tau)
-        return self._differentiate_unknowns(
-            q, v, self._zeros, tau, self._kept(scratch.none_prescribed),
-            *self._kept(scratch.unknowns))
+        X, lanes, derivatives = self._result(scratch.unknown_derivatives)
+        if not self._forward_derivatives(*self._kept(differentiation), q, v, self._a, tau, X,
+                                         lanes):
+            self._explain_accelerations(q, v, self._zeros, tau,
+                                        self._kept(scratch.none_prescribed))
+        return derivatives
 
     def hybrid_dynamics_derivatives(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
@@ -79,21 +91,11 @@ class CoupledMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
-        return self._differentiate_unknowns(q, v, a, tau, self._mask(prescribed), *found), *found
-
-    def _buffers_of_derivatives(self) -> tuple[np.ndarray, ...]:
-        rows, _, _, path = self._kept(scratch.derivatives_and_factor)
-        return rows, path
-
-    def _differentiate_unknowns(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-                                prescribed: np.ndarray, all_a: np.ndarray,
-                                all_tau: np.ndarray) -> Derivatives:
-        """Do `hybrid_dynamics_derivatives`; write accelerations and torques to the last two."""
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
-        if not self._hybrid_derivatives(*self._solver, *self._buffers_of_derivatives(), q, v, a,
-                                        tau, prescribed, all_a, all_tau, X, lanes):
+        if not self._hybrid_derivatives(*self._kept(differentiation), q, v, a, tau,
+                                        self._mask(prescribed), *found, X, lanes):
             self._explain_accelerations(q, v, a, tau, prescribed)
-        return derivatives
+        return derivatives, *found
 
     def hybrid_dynamics_derivative(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,

@@ -9,13 +9,10 @@ of many states.
 
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from inspect import cleandoc, signature
+from collections.abc import Iterable, Sequence
+from inspect import cleandoc
 import re
 from textwrap import fill
-from typing import Any, TypeVar
-
-Function = TypeVar('Function', bound=Callable[..., Any])
 
 ROWS = {'q': 'Q', 'v': 'V', 'a': 'A', 'tau': 'Tau'}    # names of vectors in batch functions
 USUAL = {
@@ -79,10 +76,10 @@ def form_doc(doc: str, names: Sequence[str], robot: str = '', returns: str | Non
     return join(found if returns is None else {**found, 'Returns': returns})
 
 
-def states_doc(doc: str, names: Iterable[str], summary: str | None = None) -> str:
+def states_doc(doc: str, names: Iterable[str]) -> str:
     """Return the docstring of a function of many states, given that of one state's."""
     found, names = sections(doc), list(names)
-    found[''] = summary or re.sub(r'\.(\n|$)', r', for each of many states.\1', found[''], count=1)
+    found[''] = re.sub(r'\.(\n|$)', r', for each of many states.\1', found[''], count=1)
     labels, link = [name for name in names if name in ROWS.values()], 'link' in names
     shapes = ', '.join(f"(states, n{'q' if label == 'Q' else 'v'})" for label in labels)
     found['Parameters'] = '\n'.join([
@@ -94,12 +91,3 @@ def states_doc(doc: str, names: Iterable[str], summary: str | None = None) -> st
     found['Returns'] = re.sub(r'\bshape \(([^()]*?),?\)', r'shape (states, \1)',
                               found.get('Returns', ''))
     return join(found)
-
-
-def documented_for_states(plain: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Document a function of many states by its own summary and the plain function's sections."""
-    def document(function: Function) -> Function:
-        function.__doc__ = states_doc(plain.__doc__ or '', signature(function).parameters,
-                                      sections(function.__doc__ or '')[''])
-        return function
-    return document

@@ -44,9 +44,7 @@ class JointMotion(CoupledMethods):
                 loops.constraints, parts.table[:, arrays.FIRST])])
         self._V, self._A, self._gamma = self._found[arrays.V:arrays.GAMMA + 1, :n]
         self._G = self._found[arrays.G:, :n].T
-        m = loops.rows
         self._zeros_of_tree = np.zeros(n)
-        self._unit, self._inverse = np.zeros((m, m)), np.zeros((m, n))
         self._table = tree.robot, tree._screws, array
 
     def _loop_arrays(self, model: Model) -> np.ndarray:
@@ -144,11 +142,6 @@ class JointMotion(CoupledMethods):
         """Return G and its first and second derivative by time."""
         rate, _, second = self._derivatives_of_G(q, self._V, self._V, self._A)
         return self._G, rate, second
-
-    def _solution(self) -> np.ndarray:
-        """Return P; needs the factors of the equations."""
-        closed_loops.minus_inverse(self._table[2], self._unit, self._inverse)
-        return self._inverse.T
 
     def _changes_of_G(self, q: ArrayLike) -> np.ndarray:
         """Return the derivatives of G along independent velocities, the direction first."""

@@ -189,9 +189,10 @@ def task_of(name: str) -> Task:
     declared = QUANTITIES[name]
     states, part = declared.states, declared.part
     assert states is not None
+    given = len(declared.inputs)
 
     def one(w: Any, *state: Any, **options: Any) -> Sequence[np.ndarray]:
-        found = getattr(w, name)(*state, **options)
+        found = getattr(w, name)(*state[:given], **options)
         if part is not None:
             return [found[part]]
         return found if isinstance(found, tuple) else [found]

@@ -116,6 +116,20 @@ def test_package_xml_names_every_program_that_is_started_and_every_extension_of_
     assert {one.partition('.')[0].replace('_', '-') for one in extensions} <= required('docs')
 
 
+def test_the_environment_of_pixi_has_what_both_packages_need():
+    tomllib = pytest.importorskip('tomllib')       # from Python 3.11 on
+    given = tomllib.loads((ROOT / 'pixi.toml').read_text(encoding='utf-8'))
+    there = {*given['dependencies'], *given['pypi-dependencies']}
+    assert {f'ros-kilted-{name.replace("_", "-")}' for name in (
+        *launch_plan.PACKAGES, 'xacro', 'domain_coordinator', 'rosidl_default_generators',
+        'ros_base')} <= there
+    assert required(None) - {'llvmlite'} <= there
+    assert {'mujoco-python', 'matplotlib-base', 'rich'} <= there       # of the demo
+    # A distribution that is run here.
+    assert given['workspace']['channels'][0] == 'robostack-kilted'
+    assert (ROOT / 'requirements-ros-kilted.txt').exists()
+
+
 def test_examples_need_what_make_setup_brings():
     # Examples that need other packages report this: test/dynamics/test_examples.py.
     wanted = {PYPI.get(module, module) for module in imports('examples') if not is_of_ros(module)}

@@ -69,14 +69,11 @@ def write_derivatives(screws, derivatives, i, j, by_q, by_v, by_a):
     put_element(screws, derivatives, i, 2 * nv + j, by_a)
 
 
-@kernel
-def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
-    """Write dtau/dq, dtau/dv and M side by side to `derivatives`, shape (nv, 3 nv)."""
-    if not (fits(robot, q, v) and fits(robot, q, a)):
-        return False
+@helper
+def derivatives_of_motion(robot, screws, derivatives):
+    """Do `inverse_dynamics_derivatives`, given the results of `forward_pass`; return a sum."""
     clear_matrix(screws, derivatives)
-    # Root to leaves: S, V and A; then S', S'' and F of each body alone.
-    forward_pass(robot, screws, q, v, a, minus_gravity(robot))
+    # Each body alone: S', S'' and F.
     copy_from_mounts(robot, screws, V_, VP_)
     copy_from_mounts(robot, screws, A_, AP_)
     for block in range(0, end(robot), BLOCK):
@@ -113,7 +110,16 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
             if same_joint and not follows(robot, screws, b):
                 by_q, same_joint = sub6(by_q, turned_force), False
             b = parent(robot, b)
-    return finite(total)
+    return total
+
+
+@kernel
+def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
+    """Write dtau/dq, dtau/dv and M side by side to `derivatives`, shape (nv, 3 nv)."""
+    if not (fits(robot, q, v) and fits(robot, q, a)):
+        return False
+    forward_pass(robot, screws, q, v, a, minus_gravity(robot))
+    return finite(derivatives_of_motion(robot, screws, derivatives))
 
 
 @helper

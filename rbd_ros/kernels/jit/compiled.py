@@ -11,10 +11,11 @@ or slices, a kernel converts them: that costs time, but an unexpected type never
 control loop for a compilation.
 
 Benefit: a call from Python takes two thirds of the time without numba's reference counting, and
-8 % less without keyword arguments.
+8 % less without keyword arguments. Compiling takes two thirds of the time, as functions that are
+inlined into kernels are neither optimized nor translated to machine code by themselves.
 Safeguard: kernels allocate nothing; tests call them with arguments of all kinds.
-Risk: ``_nrt``, ``_fold_args``, ``_compile_for_args`` and ``_cache`` are internal to numba (present
-in 0.58 to 0.68).
+Risk: ``_nrt``, ``_fold_args``, ``_compile_for_args``, ``_cache`` and the methods of a library are
+internal to numba (present in 0.58 to 0.68).
 
 """
 
@@ -35,6 +36,8 @@ from rbd_ros.kernels.jit.numba_backend import COMPILES
 
 if COMPILES:
     import numba
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
     from numba.core.registry import CPUDispatcher
 
 # 'contract' allows a*b + c in one instruction, 'nsz' allows x + 0 = x for either sign of zero;
@@ -114,13 +117,41 @@ if COMPILES:
         def _compile_for_args(self, *arguments: Any) -> Callable[..., Any]:
             raise TypeError('the kernel was not prepared for arguments of these types')
 
+    class HelperLibrary(JITCodeLibrary):
+        """The code of a helper, which is optimized as part of the kernels that contain it."""
+
+        class codegen:
+            """Has no addresses, since it makes no machine code."""
+
+            @staticmethod
+            def set_env(name: str, environment: Any) -> None:
+                pass
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            return 0
+
+    class HelperCompiler(Compiler):
+        """Compiles helpers, whose code goes to a `HelperLibrary`."""
+
+        def define_pipelines(self) -> Any:
+            self.state.library = HelperLibrary(self.state.targetctx.codegen(),
+                                               self.state.func_id.func_qualname)
+            return super().define_pipelines()
+
 
 def helper(function: Callable[..., Any]) -> Any:
     """Make a function that is inlined into the kernels that call it."""
     if not COMPILES:
         return function
     return numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-                      **_OPTIONS)(function)
+                      pipeline_class=HelperCompiler, **_OPTIONS)(function)
 
 
 def kernel(function: Callable[..., Any], **options: bool) -> Any:

@@ -8,81 +8,89 @@ direction u of the configuration, in which x changes by x_u, it changes by
 
     Y = sum ad_U S_j x_j + S_j x_u,
 
-with the motion U at u. Motions are relative to the body that carries a block of loops: equations
-depend on no other. By time, at the velocity v, X changes by A, which changes by D along u.
+with the motion U at u. Equations depend on motions relative to the body that carries a block of
+loops. By time, at the velocity v, X changes by A, which changes by D along u.
 
 """
 
 import numpy as np
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.loops.arrays import (
-    BLOCK_OF, BODY_A, BODY_B, G, GAMMA, KIND, STEP, V)
+from rbd_ros.kernels.loops.arrays import BLOCK_OF, BODY_A, BODY_B, G, KIND, STEP
 from rbd_ros.kernels.loops.closed_loops import (
     add_equations, change_of_motion, dependent_of, DISTANCE, equations_of, frame,
     involved_of, parts, point_change, point_velocity, reflect_all, relative, solve_block, turned,
     unit, write_map, ZERO6)
-from rbd_ros.kernels.tree.layout import load3, load6, parent, slot, store6
-from rbd_ros.kernels.tree.traversal import forward_pass, joint_motion_at, SDOT_
+from rbd_ros.kernels.tree.layout import load3, load6, parent, slot, store, store6
+from rbd_ros.kernels.tree.traversal import A_, forward_pass, G_, joint_motion_at, V_
 from rbd_ros.kernels.tree.vectors import (
     ad, add, add6, add_cross, dot, scale, shift, sub, sub6, unrotate)
 
-# Columns of `robot`: motions of bodies at v and u, the change of the first along u; X, Y, A and D.
-T_, U_, W_, X_, Y_, A_, D_ = (SDOT_ + 6 * k for k in range(7))
+# Columns of `robot`: motions of bodies at v, which may include that of their carrier, and u, and
+# the change of the first along u; X and Y; A and D.
+T_ = V_
+U_, X_, Y_, W_, D_, CHANGES_END = (G_ + 6 * k for k in range(6))
 
 
 # -- Motions of the bodies of a block. ----------------------------------------------------------
 @helper
-def member(robot, p, row, block, X, Y):
-    """Return the number of a body in a block, or 0; columns X and Y of its carrier are cleared."""
-    if p.members[row, 0] != block:
-        return 0
-    i = p.members[row, 1]
-    if p.members[row, 2] == 0:
-        carrier = parent(robot, slot(i))
-        store6(robot, carrier, X, ZERO6)
-        store6(robot, carrier, Y, ZERO6)
-    return i
+def member(p, row, block):
+    """Return the number of a body in a block, or 0."""
+    return p.members[row, 1] if p.members[row, 0] == block else 0
+
+
+@helper
+def clear_carriers(robot, p, block, first, last):
+    """Clear columns first ... last - 1 of the bodies that carry a block."""
+    for row in range(len(p.members)):
+        i = member(p, row, block)
+        if i > 0 and p.members[row, 2] == 0:
+            carrier = parent(robot, slot(i))
+            for k in range(first, last):
+                store(robot, carrier, k, 0.0)
+
+
+@helper
+def carry(robot, b, X, own):
+    """Write the sum of column X of the parent and what a body adds."""
+    store6(robot, b, X, add6(load6(robot, parent(robot, b), X), own))
 
 
 @helper
 def write_block_motions(robot, screws, p, block, x, X):
     """Write to column X the motions of the bodies of a block at x."""
     for row in range(len(p.members)):
-        i = member(robot, p, row, block, X, X)
+        i = member(p, row, block)
         if i > 0:
-            b = slot(i)
-            store6(robot, b, X, add6(load6(robot, parent(robot, b), X),
-                                     joint_motion_at(robot, screws, i, x)))
+            carry(robot, slot(i), X, joint_motion_at(robot, screws, i, x))
 
 
 @helper
 def write_changes(robot, screws, p, block, x, x_u, U, X, Y):
     """Write motions at x to X, and to Y their changes along U, where x changes by x_u or not."""
     for row in range(len(p.members)):
-        i = member(robot, p, row, block, X, Y)
+        i = member(p, row, block)
         if i > 0:
-            b = slot(i)
-            up, Sx = parent(robot, b), joint_motion_at(robot, screws, i, x)
-            store6(robot, b, X, add6(load6(robot, up, X), Sx))
+            b, Sx = slot(i), joint_motion_at(robot, screws, i, x)
+            carry(robot, b, X, Sx)
             change = ad(load6(robot, b, U), Sx)
             if x_u is not None:
                 change = add6(change, joint_motion_at(robot, screws, i, x_u))
-            store6(robot, b, Y, add6(load6(robot, up, Y), change))
+            carry(robot, b, Y, change)
 
 
 @helper
 def write_rates(robot, screws, p, block, x, x_t, x_u):
     """Write A_ and D_ for x, with the rate x_t that is held along u."""
     for row in range(len(p.members)):
-        i = member(robot, p, row, block, A_, D_)
+        i = member(p, row, block)
         if i > 0:
             b = slot(i)
-            up, T, U = parent(robot, b), load6(robot, b, T_), load6(robot, b, U_)
+            T, U = load6(robot, b, T_), load6(robot, b, U_)
             Sx, Sx_t = joint_motion_at(robot, screws, i, x), joint_motion_at(robot, screws, i, x_t)
             Sx_u = add6(ad(U, Sx), joint_motion_at(robot, screws, i, x_u))
-            store6(robot, b, A_, add6(load6(robot, up, A_), add6(ad(T, Sx), Sx_t)))
-            change = add6(ad(load6(robot, b, W_), Sx), add6(ad(T, Sx_u), ad(U, Sx_t)))
-            store6(robot, b, D_, add6(load6(robot, up, D_), change))
+            carry(robot, b, A_, add6(ad(T, Sx), Sx_t))
+            carry(robot, b, D_, add6(ad(load6(robot, b, W_), Sx),
+                                     add6(ad(T, Sx_u), ad(U, Sx_t))))
 
 
 # -- Changes of equations. ----------------------------------------------------------------------
@@ -153,66 +161,17 @@ def change_along(robot, screws, p, block, x, U):
     solve_change(robot, p, block, False, U, X_, Y_)
 
 
-@helper
-def clear_step(p):
-    """Clear the row STEP, whose entries of independent velocities are read."""
-    for j in range(len(p.order)):
-        p.found[STEP, j] = 0.0
-
-
-# -- Changes of G and of the motion. ------------------------------------------------------------
+# -- Changes of G. ------------------------------------------------------------------------------
 @helper
 def write_rate(robot, screws, p):
-    """Write the dependent rows of dG/dt at the velocity V."""
+    """Write the dependent rows of dG/dt at the velocity V; needs the results of `find_motion`."""
     order, found = p.order, p.found
     for block in range(len(p.blocks)):
-        write_block_motions(robot, screws, p, block, found[V], T_)
+        clear_carriers(robot, p, block, X_, Y_ + 6)
         for e in involved_of(p, block):
             change_along(robot, screws, p, block, found[G + p.involved[e, 0]], T_)
             for k in dependent_of(p, block):
                 p.rate[k, e] = found[STEP, order[k]]
-
-
-@helper
-def write_block_changes(robot, screws, p, block, v, a, of_G):
-    """Do `write_map_changes` for a block."""
-    found, order, involved = p.found, p.order, p.involved
-    for k in dependent_of(p, block):
-        for e in involved_of(p, block):
-            p.rate[k, e] = 0.0
-    for c in involved_of(p, block):
-        write_block_motions(robot, screws, p, block, found[G + involved[c, 0]], U_)
-        for e in involved_of(p, block):
-            change_along(robot, screws, p, block, found[G + involved[e, 0]], U_)
-            for k in dependent_of(p, block):
-                of_G[c, k, e] = found[STEP, order[k]]
-        for k in dependent_of(p, block):
-            p.of_V[k, c], p.of_A[k, c] = 0.0, 0.0
-            for e in involved_of(p, block):
-                p.of_V[k, c] += of_G[c, k, e] * v[involved[e, 0]]
-                p.of_A[k, c] += of_G[c, k, e] * a[involved[e, 0]]
-                p.rate[k, e] += of_G[c, k, e] * v[involved[c, 0]]
-        clear_step(p)
-        for k in dependent_of(p, block):
-            found[STEP, order[k]] = p.of_V[k, c]
-        write_changes(robot, screws, p, block, found[V], found[STEP], U_, T_, W_)
-        write_rates(robot, screws, p, block, found[V], found[GAMMA], found[STEP])
-        solve_change(robot, p, block, True, U_, T_, W_)
-        for k in dependent_of(p, block):
-            p.of_A[k, c] += found[STEP, order[k]]
-
-
-@helper
-def write_map_changes(robot, screws, p, v, a, of_G):
-    """
-    Write how G, V and A change along each independent velocity k that is in a loop.
-
-    The rows of dependent velocities go to of_G (dG), and to the parts of ``p``: of_V (dG v), of_A
-    (dG a + d gamma), and rate (dG/dt). Needs poses, columns S_, and the results of `find_motion`.
-
-    """
-    for block in range(len(p.blocks)):
-        write_block_changes(robot, screws, p, block, v, a, of_G)
 
 
 @kernel
@@ -228,8 +187,9 @@ def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
     forward_pass(robot, screws, q, None, None, ZERO6)
     write_map(robot, p)
     found, involved = p.found, p.involved
-    clear_step(p)
     for block in range(len(p.blocks)):
+        clear_carriers(robot, p, block, T_, A_ + 6)
+        clear_carriers(robot, p, block, U_, CHANGES_END)
         write_block_motions(robot, screws, p, block, u, U_)
         write_changes(robot, screws, p, block, v, w, U_, T_, W_)
         for e in involved_of(p, block):

@@ -426,13 +426,30 @@ def loop_motion(robot, screws, loops, q, v, a):
     return find_motion(robot, screws, parts(loops), q, v, a)
 
 
+# -- Forces of the equations. -------------------------------------------------------------------
+@helper
+def solve_forces(p, block, tau, j):
+    """Write to column j of X the least f with J_d^T f = -tau."""
+    J, X, order = p.J, p.X, p.order
+    row, end, first, last = pivots(p, block)
+    for i in range(row, end):
+        X[i, j] = 0.0
+    for k in range(first, last):
+        f = -tau[order[k]]
+        for i in range(first, k):
+            f -= J[row + i - first, order[k]] * X[row + i - first, j]
+        X[row + k - first, j] = f / J[DIAGONAL, order[k]]
+    for k in range(last - 1, first - 1, -1):
+        d = order[k]
+        reflect(J, row + k - first, np.int64(J[END, d]), d, X, j)
+
+
 @kernel
-def minus_inverse(loops, unit, inverse):
-    """Write -J_d^+, transposed; needs the factors of the equations. ``unit`` is a buffer."""
+def constraint_forces(loops, tau, forces):
+    """Write the forces that balance torques of the tree; needs the factors of the equations."""
     p = parts(loops)
-    unit[:], inverse[:] = 0.0, 0.0
     for block in range(len(p.blocks)):
-        for j in equations_of(p, block):
-            unit[j, j] = 1.0
-            reflect_all(p, block, unit, j)
-            solve_block(p, block, unit, j, inverse[j])
+        solve_forces(p, block, tau, 0)
+    for i in range(len(forces)):
+        forces[i] = -p.X[i, 0]
+    return True

@@ -3,95 +3,310 @@
 """
 Derivatives of the dynamics of robots with closed loops, along the closure.
 
-With D_k for the derivative along column k of G, those of the tree give
+With D_k for the derivative along column k of G, U = G e_k, those of the tree give
 
-    D_k tau = (D_k G)^T tau_tree + G^T (dtau_tree/dq G e_k + dtau_tree/dV D_k V + M_tree D_k A).
+    D_k tau = (D_k G)^T tau_tree + G^T (dtau_tree/dq U + dtau_tree/dV D_k V + M_tree D_k A).
+
+D_k V and D_k A cancel the changes of J V and of its rate. Beyond a joint j, motions change by
+S'_j U_j and S''_j U_j (`rbd_ros.kernels.derivatives.newton_euler_derivatives`), so that
+
+    D_k V = ad_U V + X,                    X = sum S'_j U_j + S_j (D_k V)_j,
+    D_k A = ad_U A - ad_V X + Y,           Y = sum S''_j U_j + (S'_j + dS_j/dt) (D_k V)_j,
+
+for the motions of a body, before D_k A of the joints. The forces f of the equations that balance
+tau_tree, J_d^T f = -tau_d, give (D_k G)^T tau_tree = G^T (D_k J)^T f: the change of the torques of
+f, which is that of forces that are fixed to frame a or act along the line between two points.
 
 """
 
 import math
 
+import numpy as np
 from rbd_ros.kernels.articulated_bodies import prescribe_none
 from rbd_ros.kernels.derivatives.newton_euler_derivatives import (
-    hybrid_dynamics_derivatives, inverse_dynamics_derivatives)
+    derivatives_of_motion, F_, FIRST_, hybrid_dynamics_derivatives, RATE_, SECOND_)
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.loops.arrays import A, TORQUES, V
-from rbd_ros.kernels.loops.changes import write_map_changes
+from rbd_ros.kernels.lanes.lanes import only_screws
+from rbd_ros.kernels.loops.arrays import (
+    A, BLOCK_OF, BODY_A, BODY_B, FIRST, G, KIND, LIMIT, STEP, TORQUES)
+from rbd_ros.kernels.loops.changes import (
+    carry, CHANGES_END, clear_carriers, D_, member, solve_change, U_, W_, X_, Y_)
 from rbd_ros.kernels.loops.closed_loops import (
-    dependent_of, find_motion, involved_of, parts, write_acceleration)
+    dependent_of, DISTANCE, find_motion, frame, involved_of, parts, POINT, point_velocity,
+    solve_forces, turned, unit, WELD, write_acceleration, ZERO6)
 from rbd_ros.kernels.loops.dynamics import (
-    map_columns, map_rows, solve_given, tree_torques)
+    map_rows, project_forces, solve_forward, solve_given)
+from rbd_ros.kernels.tree.coordinates import coordinate
+from rbd_ros.kernels.tree.layout import BLOCK, block_end, end, load6, parent, slot, store6
+from rbd_ros.kernels.tree.traversal import A_, joint_motion_at, S_, SDOT_, V_, write_motions
+from rbd_ros.kernels.tree.vectors import (
+    ad, ad_transposed, add6, add_cross, cross, dot, dot6, rotate, row3, scale, scale6, shift_force,
+    sub, sub6)
+
+# Column of `robot`: the force of equations on what a body carries.
+H_ = CHANGES_END
+# Columns of X behind that of right-hand sides: the forces of equations; in the first row of a
+# constraint, moment and force on its body b.
+FORCES, WRENCHES = 1, 2
+
+
+# -- Changes of V and A. ------------------------------------------------------------------------
+@helper
+def write_direction(robot, screws, p, block, u, symmetric):
+    """Write U at u, the sum X of S'_j u_j, and unless ``symmetric`` the sum Y of dS_j/dt u_j."""
+    for row in range(len(p.members)):
+        i = member(p, row, block)
+        if i > 0:
+            b, x = slot(i), u[coordinate(robot, screws, i)]
+            first = load6(robot, b, FIRST_)
+            carry(robot, b, U_, joint_motion_at(robot, screws, i, u))
+            carry(robot, b, X_, scale6(x, first))
+            if not symmetric:
+                carry(robot, b, Y_, scale6(x, sub6(load6(robot, b, RATE_), first)))
 
 
 @helper
-def add_changes_of_motion(p, D):
-    """Add to the derivatives those by V and A times the changes of these."""
-    n = len(p.order)
-    for i in range(n):
-        for block in range(len(p.blocks)):
+def write_sums(robot, screws, p, block, u, x):
+    """Write X and Y at u, where V changes by x."""
+    for row in range(len(p.members)):
+        i = member(p, row, block)
+        if i > 0:
+            b, k = slot(i), coordinate(robot, screws, i)
+            carry(robot, b, X_, add6(scale6(u[k], load6(robot, b, FIRST_)),
+                                     scale6(x[k], load6(robot, b, S_))))
+            carry(robot, b, Y_, add6(scale6(u[k], load6(robot, b, SECOND_)),
+                                     scale6(x[k], load6(robot, b, RATE_))))
+
+
+@helper
+def write_ends(robot, p, block, with_rate):
+    """Write for the bodies that constraints join the change W of V and, if asked, D of A."""
+    for k in range(len(p.table)):
+        if p.table[k, BLOCK_OF] == block:
+            for of_body in (BODY_A, BODY_B):
+                b = np.int64(p.table[k, of_body])
+                U, V, X = load6(robot, b, U_), load6(robot, b, V_), load6(robot, b, X_)
+                store6(robot, b, W_, add6(ad(U, V), X))
+                if with_rate:
+                    store6(robot, b, D_, add6(sub6(ad(U, load6(robot, b, A_)), ad(V, X)),
+                                              load6(robot, b, Y_)))
+
+
+@helper
+def write_motion_changes(robot, screws, p, block, c):
+    """Write U for column c of G, and the dependent rows of D_c V, D_c A and column c of dG/dt."""
+    found, order = p.found, p.order
+    u = found[G + p.involved[c, 0]]
+    # Then D_c V and column c of dG/dt are the same second derivatives of dependent coordinates.
+    symmetric = only_screws(screws) and p.table[0, LIMIT] == math.inf
+    write_direction(robot, screws, p, block, u, symmetric)
+    if not symmetric:
+        solve_change(robot, p, block, False, V_, U_, Y_)
+        for k in dependent_of(p, block):
+            p.rate[k, c] = found[STEP, order[k]]
+    write_ends(robot, p, block, False)
+    solve_change(robot, p, block, False, U_, V_, W_)
+    for k in dependent_of(p, block):
+        p.of_V[k, c] = found[STEP, order[k]]
+        if symmetric:
+            p.rate[k, c] = p.of_V[k, c]
+    write_sums(robot, screws, p, block, u, found[STEP])
+    write_ends(robot, p, block, True)
+    solve_change(robot, p, block, True, U_, V_, W_)
+    for k in dependent_of(p, block):
+        p.of_A[k, c] = found[STEP, order[k]]
+
+
+# -- Changes of the torques of the equations' forces. -------------------------------------------
+@helper
+def wrench(robot, p, k):
+    """Return moment and force of a constraint on body b, about the origin."""
+    kind, row, f = p.table[k, KIND], np.int64(p.table[k, FIRST]), p.X
+    R, r = frame(robot, p.table, k, BODY_A)
+    if kind == DISTANCE:
+        line, _ = unit(sub(frame(robot, p.table, k, BODY_B)[1], r))
+        return shift_force(r, ((0.0, 0.0, 0.0), scale(f[row, FORCES], line)))
+    x, y, z = 0.0, 0.0, 0.0
+    if kind != POINT:
+        x, y = f[row, FORCES], f[row + 1, FORCES]
+        row += 2
+        if kind == WELD:
+            z = f[row, FORCES]
+            row += 1
+    force = (f[row, FORCES], f[row + 1, FORCES], f[row + 2, FORCES])
+    return shift_force(r, (rotate(R, (x, y, z)), rotate(R, force)))
+
+
+@helper
+def wrench_change(robot, p, k, F):
+    """Return the change along U of a `wrench` F."""
+    a = np.int64(p.table[k, BODY_A])
+    if p.table[k, KIND] == DISTANCE:
+        b, r = np.int64(p.table[k, BODY_B]), frame(robot, p.table, k, BODY_A)[1]
+        r_b = frame(robot, p.table, k, BODY_B)[1]
+        line, length = unit(sub(r_b, r))
+        u = point_velocity(robot, a, r, U_)
+        force = scale(dot(line, F[1]),
+                      turned(line, length, sub(point_velocity(robot, b, r_b, U_), u)))
+        return (add_cross(cross(u, F[1]), r, force), force)
+    return scale6(-1.0, ad_transposed(load6(robot, a, U_), F))
+
+
+@helper
+def write_wrenches(robot, p, block, H, changes):
+    """Write to column H of the bodies that constraints join the wrenches, or their changes."""
+    for row in range(len(p.members)):
+        i = member(p, row, block)
+        if i > 0:
+            store6(robot, slot(i), H, ZERO6)
+    for k in range(len(p.table)):
+        if p.table[k, BLOCK_OF] == block:
+            a, b = np.int64(p.table[k, BODY_A]), np.int64(p.table[k, BODY_B])
+            first = np.int64(p.table[k, FIRST])
+            if changes:
+                F = wrench_change(robot, p, k, (row3(p.X, first, WRENCHES),
+                                                row3(p.X, first, WRENCHES + 3)))
+            else:
+                F = wrench(robot, p, k)
+                for i in range(3):
+                    p.X[first, WRENCHES + i], p.X[first, WRENCHES + 3 + i] = F[0][i], F[1][i]
+            store6(robot, b, H, add6(load6(robot, b, H), F))
+            store6(robot, a, H, sub6(load6(robot, a, H), F))
+
+
+@helper
+def carry_to_root(robot, p, row, b, H):
+    """Add column H of the body of a row of ``members`` to its parent in the block; return it."""
+    F = load6(robot, b, H)
+    if p.members[row, 2] != 0:
+        up = parent(robot, b)
+        store6(robot, up, H, add6(load6(robot, up, H), F))
+    return F
+
+
+@helper
+def write_forces(robot, p, block):
+    """Write H for the torques of the tree."""
+    solve_forces(p, block, p.found[TORQUES], FORCES)
+    write_wrenches(robot, p, block, H_, False)
+    for row in range(len(p.members) - 1, -1, -1):
+        i = member(p, row, block)
+        if i > 0:
+            carry_to_root(robot, p, row, slot(i), H_)
+
+
+@helper
+def add_force_changes(robot, screws, p, block, c, derivatives):
+    """Add G^T D_c (J^T f) to a column of the derivatives; return a sum."""
+    total, j = 0.0, p.involved[c, 0]
+    write_wrenches(robot, p, block, W_, True)
+    for row in range(len(p.members) - 1, -1, -1):
+        i = member(p, row, block)
+        if i > 0:
+            b, k = slot(i), coordinate(robot, screws, i)
+            S = load6(robot, b, S_)
+            x = (dot6(S, carry_to_root(robot, p, row, b, W_))
+                 + dot6(ad(load6(robot, b, U_), S), load6(robot, b, H_)))
             for e in involved_of(p, block):
-                j = p.involved[e, 1]
-                x, y = D[i, j], D[i, n + j]
-                for k in dependent_of(p, block):
-                    d, of_V = p.order[k], p.of_V[k, e]
-                    x += of_V * D[i, n + d] + p.of_A[k, e] * D[i, 2 * n + d]
-                    y += (p.rate[k, e] + of_V) * D[i, 2 * n + d]
-                D[i, j], D[i, n + j] = x, y
+                derivatives[p.involved[e, 0], j] += x * p.found[G + p.involved[e, 0], k]
+            total += x
+    return total
 
 
 @helper
-def write_torque_derivatives(robot, screws, p, q, v, a, D, of_G, derivatives):
+def write_map_changes(robot, screws, p, derivatives):
+    """
+    Write how V and A change along each independent velocity that is in a loop, and dG/dt.
+
+    The rows of dependent velocities go to of_V, of_A and rate of ``p``; (D_k G)^T tau_tree is
+    added to the derivatives by q. Needs the results of `derivatives_of_motion`. Returns a sum.
+
+    """
+    total = 0.0
+    for block in range(len(p.blocks)):
+        clear_carriers(robot, p, block, U_, CHANGES_END)
+        write_forces(robot, p, block)
+        for c in involved_of(p, block):
+            write_motion_changes(robot, screws, p, block, c)
+            total += add_force_changes(robot, screws, p, block, c, derivatives)
+    return total
+
+
+# -- Derivatives. -------------------------------------------------------------------------------
+@helper
+def add_row(p, D, row, derivatives, i):
+    """Add to a row of the derivatives D_k of torques: by q, V and A of the tree, in a row of D."""
+    n, nv = len(p.order), len(p.own)
+    for part in range(3):
+        for j in range(nv):
+            derivatives[i, part * nv + j] += D[row, part * n + p.own[j]]
+    for block in range(len(p.blocks)):
+        for e in involved_of(p, block):
+            j, by_q, by_v, by_a = p.involved[e, 0], 0.0, 0.0, 0.0
+            for k in dependent_of(p, block):
+                d, of_V = p.order[k], p.of_V[k, e]
+                g, x, y, z = p.found[G + j, d], D[row, d], D[row, n + d], D[row, 2 * n + d]
+                by_q += g * x + of_V * y + p.of_A[k, e] * z
+                by_v += g * y + (p.rate[k, e] + of_V) * z
+                by_a += g * z
+            derivatives[i, j] += by_q
+            derivatives[i, nv + j] += by_v
+            derivatives[i, 2 * nv + j] += by_a
+
+
+@helper
+def write_torque_derivatives(robot, screws, p, D, derivatives):
     """
     Write dtau/dq, dtau/dv and M side by side to ``derivatives``, shape (nv, 3 nv).
 
-    Needs the results of `find_motion` and `tree_torques`. D is a buffer for those of the
-    unconstrained robot.
+    Needs the results of `find_motion`, and A. D is a buffer for the derivatives of the tree.
 
     """
-    found, order = p.found, p.order
-    n, nv, total = len(order), len(p.own), 0.0
-    write_map_changes(robot, screws, p, v, a, of_G)
+    a = p.found[A]
     # Entries that the map has written are not zero any more.
     D[:] = 0.0
-    fine = inverse_dynamics_derivatives(robot, screws, q, found[V, :n], found[A, :n], D)
-    add_changes_of_motion(p, D)
-    for part in range(3):
-        map_columns(D, part * n, n, p)
-    map_rows(D, 0, 3 * n, p)
-    for part in range(3):
-        for i in range(nv):
-            for j in range(nv):
-                derivatives[i, part * nv + j] = D[p.own[i], part * n + p.own[j]]
-    for block in range(len(p.blocks)):
-        for c in involved_of(p, block):
-            for e in involved_of(p, block):
-                i, j = p.involved[c, 0], p.involved[e, 0]
-                for k in dependent_of(p, block):
-                    derivatives[i, j] += of_G[e, k, c] * found[TORQUES, order[k]]
-                total += derivatives[i, j]
-    return fine and math.isfinite(total)
+    derivatives[:] = 0.0
+    write_motions(robot, screws, a, SDOT_)
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block_end(robot, block)):
+            store6(robot, b, A_, add6(load6(robot, b, A_), load6(robot, b, SDOT_)))
+    total = derivatives_of_motion(robot, screws, D)
+    total += project_forces(robot, screws, p, a, F_)
+    total += write_map_changes(robot, screws, p, derivatives)
+    map_rows(D, 0, 3 * len(p.order), p)
+    for i in range(len(p.own)):
+        add_row(p, D, p.own[i], derivatives, i)
+    return math.isfinite(total)
 
 
 @kernel
-def closed_inverse_dynamics_derivatives(robot, screws, loops, q, v, a, D, of_G, derivatives):
-    """Write dtau/dq, dtau/dv and M side by side; the arrays after ``a`` are buffers."""
+def closed_inverse_dynamics_derivatives(robot, screws, loops, q, v, a, D, derivatives):
+    """Write dtau/dq, dtau/dv and M side by side; D is a buffer."""
     p = parts(loops)
     return (find_motion(robot, screws, p, q, v, a)
-            and tree_torques(robot, screws, p, p.found[A], False)
-            and write_torque_derivatives(robot, screws, p, q, v, a, D, of_G, derivatives))
+            and write_torque_derivatives(robot, screws, p, D, derivatives))
 
 
 @kernel
-def closed_hybrid_derivatives(robot, screws, loops, table, L, L_lanes, D, of_G, derivatives, path,
-                              q, v, a, tau, prescribed, all_a, all_tau, X, X_lanes):
+def closed_forward_derivatives(robot, screws, loops, table, L, L_lanes, D, derivatives, path, q, v,
+                               a, tau, X, X_lanes):
+    """Do `closed_forward_dynamics`, and write the derivatives of the accelerations to X."""
+    p = parts(loops)
+    return (solve_forward(robot, screws, p, (table, L, L_lanes), q, v, a, tau)
+            and write_acceleration(p, a)
+            and write_torque_derivatives(robot, screws, p, D, derivatives)
+            and hybrid_dynamics_derivatives(table, derivatives, L, L_lanes, path, X, X_lanes))
+
+
+@kernel
+def closed_hybrid_derivatives(robot, screws, loops, table, L, L_lanes, D, derivatives, path, q, v,
+                              a, tau, prescribed, all_a, all_tau, X, X_lanes):
     """Do `closed_hybrid_dynamics`, and write the derivatives of the unknowns to X."""
     p = parts(loops)
-    # A_ is without a still.
     fine = (solve_given(robot, screws, p, (table, L, L_lanes), q, v, a, tau, prescribed, all_a,
                         all_tau)
             and write_acceleration(p, all_a)
-            and tree_torques(robot, screws, p, p.found[A], False)
-            and write_torque_derivatives(robot, screws, p, q, v, all_a, D, of_G, derivatives)
+            and write_torque_derivatives(robot, screws, p, D, derivatives)
             and hybrid_dynamics_derivatives(table, derivatives, L, L_lanes, path, X, X_lanes))
     prescribe_none(table)
     return fine

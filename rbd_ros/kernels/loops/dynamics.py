@@ -20,7 +20,7 @@ from rbd_ros.kernels.composite_bodies import composite_bodies, write_mass_matrix
 from rbd_ros.kernels.coupled_dynamics import complete, F_, store_force
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.loops.arrays import (
-    A, BIAS, FOUND_A, G, GAMMA, NOT_SOLVED, TAU, TORQUES, V)
+    A, BIAS, G, GAMMA, NOT_SOLVED, TAU, TORQUES, V)
 from rbd_ros.kernels.loops.changes import write_rate
 from rbd_ros.kernels.loops.closed_loops import (
     dependent_of, find_motion, involved_of, parts, report, write_acceleration)
@@ -96,19 +96,25 @@ def tree_torques(robot, screws, p, a, with_inertias):
     Needs poses, V_, and A_ without a; if ``with_inertias``, G_ of composite bodies is written.
 
     """
-    x, total = p.found[TORQUES], 0.0
     write_forces(robot, screws, a, with_inertias)
     accumulate_to_root(robot, G_ if with_inertias else F_, F_ + 6)
+    return math.isfinite(project_forces(robot, screws, p, a, F_))
+
+
+@helper
+def project_forces(robot, screws, p, a, F):
+    """Write the torques of the forces F on composite bodies and of rotors; return their sum."""
+    x, total = p.found[TORQUES], 0.0
     for k in range(len(p.order)):
         x[k] = 0.0
     for i in range(1, count(robot)):
         b = slot(i)
         k = coordinate(robot, screws, i)
-        torque = (dot6(load6(robot, b, S_), load6(robot, b, F_))
+        torque = (dot6(load6(robot, b, S_), load6(robot, b, F))
                   + constant(robot, b, ARMATURE) * a[k])
         x[k] += torque
         total += torque
-    return math.isfinite(total)
+    return total
 
 
 @kernel
@@ -187,14 +193,20 @@ def solve_given(robot, screws, p, factor, q, v, a, tau, prescribed, all_a, all_t
     return solve_motion(robot, screws, p, factor, q, v, all_a, all_tau)
 
 
-@kernel
-def closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, q, v, tau):
-    """Solve M a + b = tau for a, the row FOUND_A of ``found``."""
-    p = parts(loops)
+@helper
+def solve_forward(robot, screws, p, factor, q, v, a, tau):
+    """Write the accelerations to a, which need not be given."""
     if len(tau) != len(p.own):
         return False
-    p.found[FOUND_A, :] = 0.0
-    return solve_motion(robot, screws, p, (table, L, L_lanes), q, v, p.found[FOUND_A], tau)
+    for k in range(len(p.own)):
+        a[k] = 0.0
+    return solve_motion(robot, screws, p, factor, q, v, a, tau)
+
+
+@kernel
+def closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, q, v, a, tau):
+    """Solve M a + b = tau for a."""
+    return solve_forward(robot, screws, parts(loops), (table, L, L_lanes), q, v, a, tau)
 
 
 @kernel

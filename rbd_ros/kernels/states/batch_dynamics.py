@@ -100,7 +100,7 @@ def gravity_torques_states(robot, screws, Q, work, q, G):
 
 
 @states_kernel
-def forward_dynamics_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau, A):
+def forward_dynamics_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, tau, a, A):
     """Write the accelerations of every state; none may be prescribed."""
     return run_pushed(articulated_recursion, (robot, work), screws, (Q, V, Tau), (q, v, tau),
                       places, wrenches, (q, v, a, tau), a, A)
@@ -115,7 +115,7 @@ def hybrid_dynamics_states(robot, screws, Q, V, A, Tau, places, wrenches, work, 
 
 
 @states_kernel
-def coupled_forward_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
+def coupled_forward_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, tau, a,
                            table, M, b, L, A):
     """Do `forward_dynamics_states` for a robot whose joints share coordinates."""
     return run_pushed(
@@ -133,7 +133,7 @@ def coupled_hybrid_states(robot, screws, Q, V, A, Tau, places, wrenches, work, q
 
 
 @states_kernel
-def coupled_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
+def coupled_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, tau, a,
                                table, M, b, L, rows, path, X, Solved):
     """Do `forward_derivatives_states` for a robot whose joints share coordinates."""
     return run_pushed(
@@ -157,7 +157,7 @@ def inverse_derivatives_states(robot, screws, Q, V, A, places, wrenches, work, q
 
 
 @states_kernel
-def forward_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
+def forward_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, tau, a,
                                derivatives, L, path, solved, Solved):
     """Write the derivatives of the accelerations of every state."""
     return run_pushed(forward_dynamics_and_derivatives, (robot, work), screws, (Q, V, Tau),

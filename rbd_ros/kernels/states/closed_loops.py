@@ -9,10 +9,10 @@ earlier ones have been written. The arguments before Q are those of the kernel f
 """
 
 from rbd_ros.kernels.jit.compiled import states_kernel
-from rbd_ros.kernels.loops.arrays import FOUND_A, TAU
+from rbd_ros.kernels.loops.arrays import TAU
 from rbd_ros.kernels.loops.closed_loops import parts
 from rbd_ros.kernels.loops.derivatives import (
-    closed_hybrid_derivatives, closed_inverse_dynamics_derivatives)
+    closed_forward_derivatives, closed_inverse_dynamics_derivatives)
 from rbd_ros.kernels.loops.dynamics import (
     closed_forward_dynamics, closed_inverse_dynamics, closed_terms)
 from rbd_ros.kernels.states.batch_dynamics import DONE
@@ -33,13 +33,10 @@ def closed_inverse_states(robot, screws, loops, Q, V, A, Tau):
 @states_kernel
 def closed_forward_states(robot, screws, loops, table, L, L_lanes, Q, V, Tau, A):
     """Write the accelerations of every state."""
-    found = parts(loops).found
     for k in range(len(Q)):
-        if not closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, Q[k], V[k],
+        if not closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, Q[k], V[k], A[k],
                                        Tau[k]):
             return k
-        for i in range(A.shape[1]):
-            A[k, i] = found[FOUND_A, i]
     return DONE
 
 
@@ -53,24 +50,22 @@ def closed_terms_states(robot, screws, loops, tree_terms, Q, V, Terms):
 
 
 @states_kernel
-def closed_inverse_derivatives_states(robot, screws, loops, D, of_G, Q, V, A, Derivatives):
+def closed_inverse_derivatives_states(robot, screws, loops, D, Q, V, A, Derivatives):
     """Write the derivatives of the torques of every state."""
     for k in range(len(Q)):
-        if not closed_inverse_dynamics_derivatives(robot, screws, loops, Q[k], V[k], A[k], D, of_G,
+        if not closed_inverse_dynamics_derivatives(robot, screws, loops, Q[k], V[k], A[k], D,
                                                    Derivatives[k]):
             return k
     return DONE
 
 
 @states_kernel
-def closed_forward_derivatives_states(robot, screws, loops, table, L, L_lanes, D, of_G,
-                                      derivatives, path, none, zero, a, tau, X, X_lanes, Q, V, Tau,
-                                      Solved):
-    """Write the derivatives of the accelerations of every state; ``none`` is prescribed."""
+def closed_forward_derivatives_states(robot, screws, loops, table, L, L_lanes, D, derivatives,
+                                      path, a, X, X_lanes, Q, V, Tau, Solved):
+    """Write the derivatives of the accelerations of every state."""
     for k in range(len(Q)):
-        if not closed_hybrid_derivatives(
-                robot, screws, loops, table, L, L_lanes, D, of_G, derivatives, path, Q[k], V[k],
-                zero, Tau[k], none, a, tau, X, X_lanes):
+        if not closed_forward_derivatives(robot, screws, loops, table, L, L_lanes, D, derivatives,
+                                          path, Q[k], V[k], a, Tau[k], X, X_lanes):
             return k
         for i in range(Solved.shape[1]):
             for j in range(Solved.shape[2]):

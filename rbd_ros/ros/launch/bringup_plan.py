@@ -31,20 +31,21 @@ from rbd_ros.ros.launch.launch_files import (
     description, existing_file, LaunchError, read_parameters, robot_of, values_for)
 from rbd_ros.ros.launch.launch_plan import (
     already_described, check_installed, check_link, complete, DEMO_POSITIONS, Finder, full_name,
-    Hearer, NONE, own_node, Process, truth, tuned_files)
+    Hearer, NONE, own_node, Process, truth, tuned_files,
+    with_aliases)
 from rbd_ros.ros.nodes.simulated_robot import rest_position
 from rbd_ros.ros.runtime.share_directory import share
 import yaml
 
-ARGUMENTS = {name: launch_plan.ARGUMENTS[name]
-             for name in ('model', 'xacro_args', 'params', 'robot', 'mode', 'task_link',
-                          'namespace', 'use_sim_time')} | {
+ARGUMENTS = with_aliases({name: launch_plan.ARGUMENTS[name]
+                          for name in ('model', 'xacro_args', 'params', 'robot', 'mode',
+                                       'task_link', 'autostart', 'namespace', 'use_sim_time')} | {
     'model': ('', 'URDF or xacro file of the robot; empty: the demo arm. If it has no element '
               'ros2_control, the hardware is replaced by mock components'),
     'controllers': ('', 'parameter file of controller_manager, joint_state_broadcaster and '
                     'effort_controller; empty: the defaults, with the joints of the robot'),
     'controller': ('', 'package that rbd_ros generate --controller has written: this controller '
-                   'in place of a node, commanded by joint_trajectory_controller; empty: none')}
+                   'in place of a node, commanded by joint_trajectory_controller; empty: none')})
 TYPE = 'forward_command_controller/ForwardCommandController'
 BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 MIN_PATIENCE = 0.5    # s without commands, after which the controller is stopped

@@ -43,8 +43,18 @@ BOOLEANS = {**dict.fromkeys(('true', '1', 'yes', 'on'), True),
 # Arguments of every launch file.
 OF_LAUNCH = ('emulate_tty', 'launch-prefix', 'launch-prefix-filter', 'sigkill_timeout',
              'sigterm_timeout')
+# Names that arguments have in the launch files of Universal Robots.
+ALIASES = {'launch_rviz': 'rviz', 'tf_prefix': 'frame_prefix', 'controllers_file': 'controllers'}
+
+
+def with_aliases(arguments: Arguments) -> Arguments:
+    """Return launch arguments, also under their other names."""
+    return {**arguments, **{alias: ('', f'another name of {name}')
+                            for alias, name in ALIASES.items() if name in arguments}}
+
+
 # Default and description; booleans are those whose default is true or false, or empty.
-ARGUMENTS = {
+ARGUMENTS = with_aliases({
     'model': ('', 'URDF, xacro or MJCF file of the robot; empty: the demo arm; none: another node '
               'publishes the description'),
     'xacro_args': ('', 'arguments of a xacro file, as in  xacro_args:="mass:=5 side:=left"'),
@@ -68,10 +78,16 @@ ARGUMENTS = {
                               'description and the frames that RViz needs, true or false; empty: '
                               'only if no other node publishes the description, and for MJCF only '
                               'with RViz'),
+    'autostart': ('', 'whether the node configures and activates itself, true or false; empty: as '
+                  'in params'),
     'rviz': ('false', 'whether to start RViz, true or false'),
+    'rviz_config_file': ('', 'configuration of RViz; empty: config/dynamics.rviz, fitted to the '
+                         'robot'),
     'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
              'false'),
-}
+})
+# Names in the launch files of Universal Robots, and ours.
+ALIASES = {'launch_rviz': 'rviz', 'tf_prefix': 'frame_prefix', 'controllers_file': 'controllers'}
 PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
             'robot_state_publisher', 'rviz2')
 
@@ -177,10 +193,13 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
             log('no node publishes robot_description yet: set the Fixed Frame of RViz to the root '
                 'link of the robot, or start this launch file after that node')
         frame = () if robot is None else ('-f', values['frame_prefix'] + root_frame(robot))
+        config = values['rviz_config_file']
+        path = existing_file('rviz_config_file', config) if config else configuration(
+            folder, values['frame_prefix'], has_shapes=not mjcf)
         processes.append(Process(
-            'rviz2', 'rviz2', None, (common,), (*renamed('markers'), *shown),
-            ('-d', str(configuration(folder, values['frame_prefix'], has_shapes=not mjcf)),
-             *frame), required=False))
+            'rviz2', 'rviz2', None, (common,),
+            (*renamed('markers', 'gravity_torques', 'external_torques'), *shown),
+            ('-d', str(path), *frame), required=False))
     if truth(values, 'view'):
         processes.append(Process(
             'rbd_ros', 'viewer', None, ({**common, **({} if publishes else given), **prefix},),
@@ -205,7 +224,14 @@ def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:
     if unknown:
         raise LaunchError(f"there is no argument '{unknown[0]}'" + did_you_mean(
             unknown[0], list(arguments), ', only ' + ', '.join(arguments)))
-    values = {name: values.get(name, default) for name, (default, _) in arguments.items()}
+    given, values = values, {name: values.get(name, default)
+                             for name, (default, _) in arguments.items() if name not in ALIASES}
+    for alias, name in ALIASES.items():
+        if other := given.get(alias):
+            if values[name] not in (arguments[name][0], other):
+                raise LaunchError(f"{alias} is another name of {name}, but they are '{other}' and "
+                                  f"'{values[name]}': give one of them")
+            values[name] = other
     for name in values:
         known = choices(name)
         if known and values[name] not in known:
@@ -272,6 +298,8 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
         given['mode'] = values['mode']
     if values['task_link']:
         given['task_link'] = values['task_link']
+    if values['autostart']:
+        given['autostart'] = truth(values, 'autostart')
     full = full_name(values, name)
     process = Process('rbd_ros', executable, name, (
         *parameter_files(values, full, defaults), given), remappings)

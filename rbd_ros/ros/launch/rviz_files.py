@@ -46,8 +46,8 @@ def configuration(folder: Path, prefix: str, *, has_shapes: bool) -> Path:
     path = share('config', 'dynamics.rviz')
     text = before = path.read_text(encoding='utf-8')
     if prefix:      # RViz puts a / after its prefix
-        text = text.replace('Description Source:', f"TF Prefix: '{prefix.rstrip('/')}'\n"
-                            '      Description Source:')
+        for name in ('Description Source:', 'Robot Description:'):
+            text = text.replace(name, f"TF Prefix: '{prefix.rstrip('/')}'\n      {name}")
     if not has_shapes:
         text = text.replace('ellipsoids: false', 'ellipsoids: true')
     if text != before:

@@ -20,9 +20,11 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 COMMANDS = '~/effort_commands'
 EFFORT_TRAJECTORY = '~/effort_trajectory'    # The same commands in another message type
+COMMANDED = '~/commanded_efforts'    # The same with names, for displays: no controller listens
 # In the order of publishing: first what a controller waits for.
 TOPICS = {
     COMMANDS: Float64MultiArray,
+    COMMANDED: JointState,
     '~/gravity_torques': JointState,
     '~/coriolis_torques': JointState,
     '~/mass_matrix': MatrixStamped,
@@ -127,7 +129,7 @@ class Outputs:
         self._model, self._model_id = model, model_id
         self._task_link, self._prefix = task_link, prefix
         self._frame: str | None = None
-        self._templates: dict[tuple[str, bool], Template] = {}
+        self._templates: dict[tuple[str, Any], Template] = {}
 
     def message(self, topic: str, stamp: Time | Stamp, frame: str,
                 values: Mapping[str, Any]) -> bytes:
@@ -142,12 +144,13 @@ class Outputs:
         if frame != self._frame:
             self._frame, self._templates = frame, {}
         key = topic, (values['contact'] if topic == CONTACT
+                      else values['command_joints'] if topic == COMMANDED
                       else topic == FULL_STATES and 'velocities' in values)
         if key not in self._templates:
             self._templates[key] = self._template(*key)
         return self._templates[key].fill(stamp, values)
 
-    def _template(self, topic: str, variant: bool) -> Template:
+    def _template(self, topic: str, variant: Any) -> Template:
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
         message.header.frame_id = (self._prefix + self._task_link if topic in LINK_TOPICS
@@ -165,6 +168,9 @@ class Outputs:
             fields = {'positions': field(message, 'position', (len(message.name),))}
             if variant:
                 fields['velocities'] = field(message, 'velocity', (len(message.name),))
+        elif topic == COMMANDED:
+            message.name = list(variant)
+            fields = {'commanded': field(message, 'effort', (len(variant),))}
         elif topic == '~/com':
             fields = {'com': numbers(message.point, 'x', 'y', 'z')}
         elif topic == EXTERNAL_WRENCH:

@@ -17,8 +17,9 @@ from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.control.compensation import Law
 from rbd_ros.ros.messages.topics import (
-    C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES, EXTERNAL_WRENCH,
-    FULL_STATES, RATE_TOPICS, TASK_TOPICS, TOPICS, TORQUE_DEVIATION, VELOCITY_TOPICS)
+    C_RATE, COMMANDED, CommandMessages, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES,
+    EXTERNAL_WRENCH, FULL_STATES, RATE_TOPICS, TASK_TOPICS, TOPICS, TORQUE_DEVIATION,
+    VELOCITY_TOPICS)
 from rbd_ros.ros.outputs.external_forces import ExternalForces
 from rbd_ros.ros.outputs.task_outputs import task_values
 from rbd_ros.ros.robot.current_robot import CurrentRobot
@@ -107,6 +108,7 @@ class Publishing(Part):
             **dict.fromkeys(RATE_TOPICS, self._rates), **dict.fromkeys(TASK_TOPICS, self._task),
             **dict.fromkeys(EXTERNAL_TOPICS, lambda topic, values, robot: forces.values(
                 topic, robot, values['q'])),
+            COMMANDED: self._commanded,
             FULL_STATES: lambda topic, values, robot: robot.all_joints(values['v']),
             TORQUE_DEVIATION: self._deviation}
         self._publishers = {
@@ -373,6 +375,13 @@ class Publishing(Part):
                     self._why_no_c_rate = str(error)
             values.update(zip(MatricesDot._fields, robot.workspace.matrices_dot(q, v, a)))
         return (topic == C_RATE and self._why_no_c_rate) or {}
+
+    def _commanded(self, topic: str, values: Terms, robot: Robot) -> Terms | str:
+        """Return the command that was computed from this state, in N m or N."""
+        if not self._subscribed_commands:
+            return 'nothing listens to ~/effort_commands'
+        return self.why_no_commands() or {'command_joints': tuple(self._commands.joints),
+                                          'commanded': self._commands.last}
 
     def _deviation(self, topic: str, values: Terms, robot: Robot) -> Terms | str:
         """Compute the deviation of torques without accelerations, which are not measured."""

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of kernels for many states: arguments, scratch buffers and results."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from inspect import signature
 from math import prod
 from operator import itemgetter
@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
+from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import ROWS
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
+from rbd_ros.workspace.memory.scratch import elimination_table
 
 Shapes = Callable[[Model, int], Sequence[tuple[int, ...]]]
 Make = Callable[[RobotArrays], np.ndarray]
@@ -52,6 +54,11 @@ def lanes_of(shapes: Shapes) -> Make:
     return lambda workspace: zeros_for_lanes((*shapes(workspace.model, workspace._nv)[0], WIDTH))
 
 
+def lane_of(label: str) -> Make:
+    """Return a function that returns the lanes of a vector of states, here for results."""
+    return lambda workspace: workspace._kept(scratch_table)[label]
+
+
 def shape(*sizes: int) -> Shapes:
     """Return the shapes of one block, in which -1 stands for the number of velocities."""
     known: dict[int, Sequence[tuple[int, ...]]] = {}
@@ -61,6 +68,11 @@ def shape(*sizes: int) -> Shapes:
             known[n] = [tuple(n if size < 0 else size for size in sizes)]
         return known[n]
     return shapes
+
+
+# For robots whose joints share coordinates: `elimination_table`, and lanes for M, b and L.
+EQUATIONS = (lambda w: w._kept(elimination_table)[0], lanes_of(shape(-1, -1)),
+             lanes_of(shape(-1)), lanes_of(shape(-1, -1)))
 
 
 def as_written(*arrays: np.ndarray) -> Sequence[np.ndarray]:
@@ -114,6 +126,14 @@ class Task(NamedTuple):
     of_link: Callable[[RobotArrays, str], tuple[Any, ...]] | None = None
     result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
     closed: Closed | None = None        # None: robots with closed loops use ``one``
+    coupled: Any = None                 # the `Task` of robots whose joints share coordinates
+    zeros: int = 0                      # how many of the states, the last ones, are zeros
+
+    def of_robot(self, model: Model) -> 'Task':
+        """Return the task of a robot."""
+        check_model(model)
+        return self.coupled if not (self.coupled is None or model.coordinates.is_identity
+                                    or model.loops is not None) else self
 
 
 @dataclass(frozen=True)
@@ -127,11 +147,17 @@ class States:
     result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
     of_link: Callable[[RobotArrays, str], tuple[Any, ...]] | None = None      # kernel arguments
     closed: Closed | None = None
+    # The kernel and the scratch of robots whose joints share coordinates, if they are others.
+    coupled: Mapping[str, Any] | None = None
+    zeros: Sequence[str] = ()           # further vectors that the kernel takes, here zeros
 
     def task(self, method: Callable[..., Any], outputs: Outputs,
              one: Callable[..., Sequence[np.ndarray]]) -> Task:
         """Return the task, whose states are the vectors that the method takes."""
         names = signature(method).parameters
-        labels = tuple(ROWS[name] for name in names if name in ROWS)
+        labels = (*(ROWS[name] for name in names if name in ROWS), *self.zeros)
+        coupled = None if self.coupled is None else replace(
+            self, **self.coupled, coupled=None).task(method, outputs, one)
         return Task(self.kernel, labels, outputs, scratch_buffers(labels, *self.scratch), one,
-                    'external_wrenches' in names, self.of_link, self.result, self.closed)
+                    'external_wrenches' in names, self.of_link, self.result, self.closed, coupled,
+                    len(self.zeros))

@@ -32,7 +32,6 @@ def several(*shapes: Shape) -> Callable[[WorkspaceBase], Any]:
     return lambda w: tuple([np.zeros(shape(w._nv)) for shape in shapes])
 
 
-unknowns = several(lambda n: (n,), lambda n: (n,))      # accelerations and torques
 none_prescribed = zeros(lambda n: (n,), bool)   # the mask for which no acceleration is given
 matrix_rates = zeros(lambda n: (2 * n + 1, n))  # C, and the rates of C and g
 com_rows = several(lambda n: (3, n), lambda n: (3,))    # Jacobian of the centre of mass, and that
@@ -43,6 +42,7 @@ cubes = several(lambda n: (n, n, n), lambda n: (n, n, n))
 # For the kernel of task space; Lambda, eta and the condition, J_bar and the null projector.
 task_work = several(lambda n: (n, n), lambda n: (46 + 2 * n, 6))
 task_results = several(lambda n: (8, 6), lambda n: (n, 6), lambda n: (n, n))
+path = zeros(lambda n: (n,), int)   # indices of the joints on the way to the root
 
 
 def terms(w: WorkspaceBase) -> tuple[np.ndarray, DynamicsTerms]:
@@ -94,7 +94,7 @@ def unknown_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, Deriv
 def derivatives_and_factor(w: WorkspaceBase) -> Arrays:
     """Return buffers for the derivatives of tau, and for a factor of M."""
     n = w._nv
-    return np.zeros((n, 3 * n)), *lanes_of_columns(n, n), np.zeros(n, np.int64)
+    return np.zeros((n, 3 * n)), *lanes_of_columns(n, n), path(w)
 
 
 def elimination_table(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:

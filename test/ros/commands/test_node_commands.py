@@ -54,6 +54,24 @@ def test_fault_13_without_states_commands_stop_hold_or_go_to_zero(harness, model
         node.close = lambda: None
 
 
+def test_displays_see_commands_by_name_only_while_something_else_listens_to_them(
+        harness, model, state):
+    node = harness()
+    shown, g = node.answer(*state, topic='~/commanded_efforts'), gravity(model, state)
+    node.settle()
+    assert tuple(shown.name) == model.velocity_names
+    assert relative_error(shown.effort, g) < AGREEMENT
+    assert relative_error(shown.effort, node.heard['~/effort_commands'][-1].data) < AGREEMENT
+    assert shown.header.stamp == node.heard['~/gravity_torques'][-1].header.stamp
+    node.close()
+    node.close = lambda: None
+    node = harness(topics=('~/commanded_efforts', '~/dynamics'))
+    node.answer(*state)
+    node.settle()
+    assert not node.heard['~/commanded_efforts']
+    assert not node.node.publishing.is_commanding()
+
+
 def test_the_log_says_once_when_commands_have_their_full_size(harness, model, state, capfd):
     node, state = harness(blend_time=0.3), at_rest(state)
     heard, g = node.heard['~/effort_commands'], gravity(model, state)

@@ -348,6 +348,11 @@ def test_every_argument_is_on_the_page():
         assert f'`{name}`' in page
 
 
+def test_the_file_of_controllers_has_the_name_of_the_launch_files_for_ur(tmp_path):
+    with pytest.raises(LaunchError, match='controllers: there is no file /nowhere'):
+        plan({'controllers_file': '/nowhere'}, tmp_path, everything)
+
+
 # -- A controller manager that runs already. ------------------------------------------------------
 
 STATES_TYPE = 'joint_state_broadcaster/JointStateBroadcaster'

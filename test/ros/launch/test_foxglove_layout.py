@@ -6,18 +6,23 @@ from importlib import import_module
 import json
 from pathlib import Path
 import re
+import warnings
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from harness import TOPICS
 import pytest
+from rbd_ros import load_urdf
 from rbd_ros.ros.messages.markers import NAMESPACES
+from rbd_ros.ros.runtime.foxglove_layout import layout, main
 from rbd_ros.ros.runtime.report import Report
+from robots import example_urdf, load_quietly
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
-LAYOUT = json.loads((Path(__file__).parents[3] / 'config' / 'foxglove_layout.json').read_text())
+ROOT = Path(__file__).parents[3]
+LAYOUT = json.loads((ROOT / 'config' / 'foxglove_layout.json').read_text())
 PANELS = LAYOUT['configById']
 # Topics as the node `/dynamics`, and what stands beside it, publish them.
 KNOWN = {'/joint_states': JointState, '/robot_description': String,
@@ -78,6 +83,53 @@ def test_every_path_leads_to_a_number(path):
     kind = leads_to(path)
     # Values of diagnostics are texts, which Foxglove reads as numbers.
     assert kind in NUMBERS or (path.startswith('/diagnostics') and kind == 'string')
+
+
+def joints_of(content):
+    """Return labels of the plotted numbers that joints have, by topic, and their places."""
+    found = {}
+    for panel in content['configById'].values():
+        for one in panel.get('paths', []):
+            topic, index = re.fullmatch(r'(/[a-z_/]+).*?(?:\[(\d+)\])?', one['value']).groups()
+            if index is not None and not topic.startswith('/diagnostics'):
+                found.setdefault(topic, []).append((int(index), one['label']))
+    return found
+
+
+def test_numbers_of_joints_have_their_names_and_measured_ones_their_places():
+    arm = load_urdf(ROOT / 'urdf' / 'demo_arm.urdf').velocity_names
+    ours = list(enumerate(arm))
+    assert joints_of(LAYOUT) == {
+        '/dynamics/gravity_torques': ours, '/dynamics/coriolis_torques': ours,
+        '/dynamics/external_torques': ours,
+        '/joint_states': [(k, f'[{k}]') for k in range(len(arm))]}
+    # The file is what the program prints for the demo arm.
+    assert json.loads(layout(arm)) == LAYOUT
+
+
+@pytest.mark.parametrize('name', ['ur10_robot.urdf', 'talos_reduced.urdf'])
+def test_the_layout_for_another_robot_and_node_has_its_joints(name, capsys, monkeypatch):
+    path = example_urdf(name)
+    names = load_quietly(path).velocity_names
+    monkeypatch.setattr('sys.argv', ['foxglove_layout', str(path), 'arm/torque_controller'])
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        main()
+    content = json.loads(capsys.readouterr().out)
+    found = joints_of(content)
+    assert found.pop('/joint_states') == [(k, f'[{k}]') for k in range(len(names))]
+    assert found == {f'/arm/torque_controller/{one}_torques': list(enumerate(names))
+                     for one in ('gravity', 'coriolis', 'external')}
+    assert '/dynamics' not in json.dumps(content)
+
+
+@pytest.mark.parametrize('words, message', [
+    ([], 'usage: foxglove_layout ROBOT'), (['--help'], 'usage: foxglove_layout ROBOT'),
+    (['nowhere.urdf'], 'foxglove_layout: nowhere.urdf cannot be read')])
+def test_mistakes_are_one_line(words, message, monkeypatch):
+    monkeypatch.setattr('sys.argv', ['foxglove_layout', *words])
+    with pytest.raises(SystemExit, match=message):
+        main()
 
 
 def test_no_panel_listens_to_commands():

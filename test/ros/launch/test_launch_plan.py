@@ -523,3 +523,37 @@ def test_a_misspelt_argument_of_a_xacro_file_is_refused(tmp_path):
     assert plan({'model': str(path), 'xacro_args': 'mass:=2'}, everything)
     with pytest.raises(LaunchError, match="no xacro argument 'mas', did you mean 'mass'"):
         plan({'model': str(path), 'xacro_args': 'mas:=2'}, everything)
+
+
+@pytest.mark.parametrize('alias, name, value', [
+    ('launch_rviz', 'rviz', 'true'), ('tf_prefix', 'frame_prefix', 'left/')])
+def test_names_of_the_launch_files_for_ur_mean_the_same(alias, name, value):
+    def comparable(processes):
+        # Each plan has a folder of its own.
+        return [one._replace(arguments=tuple(Path(word).name for word in one.arguments))
+                for one in processes]
+    more = {'rviz': 'true'} if name != 'rviz' else {}
+    wanted = comparable(plan({name: value, **more}, everything))
+    assert comparable(plan({alias: value, **more}, everything)) == wanted
+    assert comparable(plan({alias: value, name: value, **more}, everything)) == wanted
+    assert comparable(plan(more, everything)) != wanted
+    with pytest.raises(LaunchError, match=f"{alias} is another name of {name}, .*'{value}' and"):
+        plan({alias: value, name: 'true/' if name != 'rviz' else 'yes'}, everything)
+
+
+def test_the_configuration_of_rviz_may_be_ones_own(tmp_path):
+    path = tmp_path / 'own.rviz'
+    with pytest.raises(LaunchError, match='rviz_config_file: there is no file'):
+        plan({'rviz': 'true', 'rviz_config_file': str(path)}, everything)
+    path.write_text('Panels: []')
+    rviz = start(launch_rviz='true', rviz_config_file=str(path))['rviz2']
+    assert rviz.arguments[:2] == ('-d', str(path))
+
+
+@pytest.mark.parametrize('mode', ['', 'computed_torque'])
+def test_a_node_without_autostart_waits_for_its_transitions(mode):
+    node = plan({'autostart': 'false', 'mode': mode}, everything)[0]
+    assert parameters(node)['autostart'] is False
+    assert 'autostart' not in parameters(plan({'mode': mode}, everything)[0])
+    with pytest.raises(LaunchError, match="autostart must be true or false, got 'later'"):
+        plan({'autostart': 'later'}, everything)

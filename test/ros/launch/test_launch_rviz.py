@@ -12,6 +12,7 @@ from rbd_ros import forward_kinematics, random_configuration
 from rbd_ros.ros.launch.launch_plan import LaunchError, plan
 from rbd_ros.ros.messages.topics import all_coordinates, TOPICS
 from rbd_ros.ros.robot.read_model import load_quietly
+from sensor_msgs.msg import JointState
 import yaml
 
 ARM = """<robot name="arm"><link name="{root}"/><link name="rod"><inertial><mass value="1"/>
@@ -64,6 +65,8 @@ def test_the_fixed_frame_is_the_root_of_the_robot_that_another_node_describes(fi
     # The other node has its own publisher of frames.
     assert list(nodes) == ['dynamics_node', 'rviz2'] and fixed_frame(nodes) == 'left/base'
     assert shown(nodes)['Robot']['TF Prefix'] == 'left'
+    assert {one.get('TF Prefix') for one in shown(nodes).values() if one['Class'] in (
+        'rviz_default_plugins/Effort', 'rviz_default_plugins/RobotModel')} == {'left'}
     assert shown(nodes)['Robot']['Description Topic']['Value'] == 'robot_description'
     assert nodes['rviz2'].remappings == ()
     # Also where a file was given, which is not used then.
@@ -81,6 +84,20 @@ def test_rviz_may_show_frames_of_a_description_without_a_publisher_of_frames():
     other, = {one for one in frames.remappings if one[0] == 'robot_description'}
     assert other in nodes['rviz2'].remappings and other[1] not in TOPICS
     assert ('joint_states', '/states') in frames.remappings
+
+
+def test_the_effort_displays_of_rviz_show_messages_with_joint_names_of_the_node():
+    for mode, name in (('', 'dynamics'), ('gravity', 'torque_controller')):
+        nodes = start(mode=mode)
+        displays = [one for one in shown(nodes).values() if one['Class'].endswith('/Effort')]
+        topics = dict(nodes['rviz2'].remappings)
+        assert len(displays) == 2
+        for one in displays:
+            topic = one['Topic']['Value']
+            topic = topics.get(topic, topic)
+            assert topic.partition('/')[0] == name
+            assert TOPICS['~/' + topic.partition('/')[2]] is JointState
+            assert one['Robot Description'] == 'robot_description'
 
 
 def test_without_rviz_nobody_waits_for_a_description():

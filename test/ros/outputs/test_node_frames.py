@@ -18,7 +18,8 @@ LINK = {'~/task_jacobian', '~/task_bias', '~/task_inertia', '~/external_wrench'}
 BASE = {'~/com', '~/com_jacobian', '~/dynamics', '~/task_pose', '~/task_dynamics'}
 JOINTS = {'~/gravity_torques', '~/coriolis_torques', '~/mass_matrix', '~/coriolis_matrix',
           '~/full_joint_states', '~/mass_matrix_rate', '~/coriolis_matrix_rate',
-          '~/gravity_torques_rate', '~/torque_deviation', '~/external_torques', '~/contact'}
+          '~/gravity_torques_rate', '~/torque_deviation', '~/external_torques', '~/contact',
+          '~/commanded_efforts'}
 NO_HEADER = {'~/effort_commands'}
 # Withheld from a robot that was not identified.
 WITHHELD = {'~/torque_deviation'}

@@ -60,9 +60,10 @@ def values_of(model, seed):
               'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_dot': (nv, nv),
               'C_dot': (nv, nv), 'g_dot': (nv,), 'Lambda': (6, 6), 'J': (6, nv), 'commands': (2,),
               'torque_deviation': (nv,), 'external_torques': (nv,), 'thresholds': (nv,),
-              'holding': (nv,), 'positions': (nv,), 'velocities': (nv,), **PARTS}
+              'commanded': (2,), 'holding': (nv,), 'positions': (nv,), 'velocities': (nv,),
+              **PARTS}
     return {name: rng.normal(size=shape) for name, shape in shapes.items()} | {
-        'contact': seed % 2 == 1}
+        'contact': seed % 2 == 1, 'command_joints': (f'{seed}a', 'b')}
 
 
 def copy_sequences(monkeypatch):
@@ -124,6 +125,8 @@ def test_every_message_holds_what_it_is_filled_with(count, deserialize):
         for topic in set(TOPICS) - {'~/effort_commands'}:
             assert got[topic].header.stamp == stamp
             assert got[topic].header.frame_id == ('r1/tool' if topic in OF_THE_LINK else frame)
+        assert tuple(got['~/commanded_efforts'].name) == values['command_joints']
+        assert got['~/commanded_efforts'].effort.tolist() == values['commanded'].tolist()
         for topic, term in VECTORS.items():
             assert tuple(got[topic].name) == model.velocity_names
             assert got[topic].effort.tolist() == values[term].tolist()
@@ -300,7 +303,8 @@ def test_the_node_that_the_benchmark_compares_with_publishes_as_much():
         node._on_description(String(data=arm))
         assert list(node._messages) == [
             topic for topic in TOPICS
-            if topic not in ('~/coriolis_matrix_rate', '~/torque_deviation', '~/contact')
+            if topic not in ('~/coriolis_matrix_rate', '~/torque_deviation', '~/contact',
+                             '~/commanded_efforts')
             and not topic.startswith(('~/task_', '~/external_'))]
         whole = deserialize_message(bytes(node._messages['~/dynamics']), TOPICS['~/dynamics'])
         assert len(whole.mass_matrix) == 49
