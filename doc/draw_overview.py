@@ -5,49 +5,24 @@ Draw doc/images/overview.png: a UR10 in the viewer, and its torques, measured an
 
 `python doc/draw_overview.py BAG URDF` takes the recording of a UR10 that benchmark/trust.py names
 and the ur10_robot.urdf of example-robot-data. The robot is identified on the first half of the
-recording; the picture shows what follows. A Chromium with its driver renders the robot.
+recording; the picture shows what follows. images/ur10.png is from the page of `rbd_ros view`.
 
 """
 
-from io import BytesIO
 from pathlib import Path
-from time import sleep
 import sys
 
 import matplotlib
-import numpy as np
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.identification import fit, partial, prepare, read_recording
-from rbd_ros.view.geometry import load_geometry
-from rbd_ros.view.state import computed_state
-from rbd_ros.view.viewer import Viewer
-from selenium import webdriver
 
 matplotlib.use('Agg')
 from matplotlib import pyplot as plt
 
-PICTURE = Path(__file__).parent / 'images/overview.png'
+IMAGES = Path(__file__).parent / 'images'
 IDENTIFIED, SHOWN = 13.7, 9.0       # s: of the recording; after that
 JOINTS = (1, 2, 3)
-POSE = (0.6, -1.1, 1.3, -1.2, -1.57, 0.0)
-# Of the page, at twice the pixels of the window: the robot without panels and notices.
-ROBOT = slice(320, 830), slice(1640, 2310)
-RENDERING = 15.0        # s, without a graphics card
-
-
-def rendered(path, model):
-    """Return the picture of the robot in the viewer."""
-    options = webdriver.ChromeOptions()
-    for one in ('headless=new', 'no-sandbox', 'use-angle=swiftshader', 'window-size=1500,900',
-                'enable-unsafe-swiftshader', 'force-device-scale-factor=2'):
-        options.add_argument(f'--{one}')
-    with (Viewer(model, load_geometry(model, path.read_bytes(), path.parent), port=0) as viewer,
-          webdriver.Chrome(options=options) as browser):
-        viewer.show(0.0, computed_state(model, np.array(POSE), np.zeros(model.nv), {}))
-        browser.get(viewer.url)
-        sleep(RENDERING)
-        return plt.imread(BytesIO(browser.get_screenshot_as_png()))[ROBOT]
 
 
 def draw(bag, path):
@@ -63,7 +38,7 @@ def draw(bag, path):
     figure = plt.figure(figsize=(12.0, 4.2), layout='constrained')
     left, right = figure.subfigures(1, 2, width_ratios=(0.42, 0.58))
     axes = left.subplots()
-    axes.imshow(rendered(path, arm))
+    axes.imshow(plt.imread(IMAGES / 'ur10.png'))
     axes.set_axis_off()
     for k, axes in zip(JOINTS, right.subplots(len(JOINTS), 1, sharex=True)):
         axes.plot(time, new.tau[:, k], color='0.5', linewidth=2.5, label='measured')
@@ -74,8 +49,8 @@ def draw(bag, path):
         if k == JOINTS[0]:
             axes.legend(ncols=3, loc='lower right', bbox_to_anchor=(1.0, 1.0), frameon=False)
     axes.set_xlabel('time, s')
-    figure.savefig(PICTURE, dpi=100)
+    figure.savefig(IMAGES / 'overview.png', dpi=100)
 
 
 if __name__ == '__main__':
-    draw(sys.argv[1], Path(sys.argv[2]))
+    draw(*sys.argv[1:])
