@@ -36,7 +36,8 @@ START = 60.0
 NODES = {'rbd_ros': ('-m', 'rbd_ros.ros.nodes.dynamics_node'),
          'copying': (str(HERE / 'copying_node.py'),)}
 # Modes of the torque controller, and their required parameters
-CONTROLLER = {'computed_torque': (), 'slotine_li': ('slotine_li.adaptation:=20.0',),
+CONTROLLER = {'pd_gravity': (), 'computed_torque': (), 'joint_impedance': (),
+              'slotine_li': ('slotine_li.adaptation:=20.0',),
               'cartesian_impedance': ('task_link:={link}',)}
 DYNAMICS = '/dynamics/dynamics'
 # A message begins with four bytes of encoding, then the stamp, s and ns.

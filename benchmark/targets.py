@@ -27,8 +27,12 @@ BATCH_NS = {'inverse dynamics': {'small': 35, 'large': 200, 'floating': 260},
 SIZES = {'small': '6-7 joints', 'large': '25-32 joints', 'floating': 'floating base'}
 # The node at 1 kHz with 32 joints and the events executor.
 NODE = {'node': 'rbd_ros', 'joints': 32, 'executor': 'events', 'rate': 1000}
-# Bytes per state: less than the smallest Python object.
-GROWTH = 16.0
+# Limits of the dynamics node, and of the torque controller in any mode: quantity, its key, limit
+# and format. Growth is less than the smallest Python object.
+NODE_LIMITS = (('states lost', 'lost', 0, 'd'), ('p99, ms', 'p99 ms', 1.0, '.2f'),
+               ('CPU, % of a core', 'CPU %', 40.0, '.0f'),
+               ('growth of memory, bytes a state', 'growth bytes a state', 16.0, '.1f'))
+LAW_LIMITS = ('states lost', 'lost', 0, 'd'), ('p99, ms', 'p99 ms', 1.5, '.2f')
 # s, from the start of the node's process to its first output, with and without cached kernels.
 WARM, COLD = 1.5, 12.0
 # µs, per call, step, sample or state of a public function with 32 joints
@@ -73,17 +77,16 @@ def targets(found):
             rows.append((name + ', ns a state', limit, f'{row["robot"]}: {row["ns"]["out"]:.0f}',
                          verdict(row['ns']['out'] <= limit)))
     for row in found['node']['rows'] if 'node' in found else ():
-        if NODE.items() <= row.items():
-            name = 'node, 1 kHz, 32 joints, events, all topics: '
-            if 'failed' in row:
-                rows.append((name + 'answers', '', row['failed'], verdict(False)))
-                continue
-            rows += [(f'{name}{what}', limit, f'{row[key]:{form}}', verdict(row[key] <= limit))
-                     for what, key, limit, form in (
-                         ('states lost', 'lost', 0, 'd'), ('p99, ms', 'p99 ms', 1.0, '.2f'),
-                         ('CPU, % of a core', 'CPU %', 40.0, '.0f'),
-                         ('growth of memory, bytes a state', 'growth bytes a state', GROWTH,
-                          '.1f'))]
+        limits = NODE_LIMITS if row['node'] == 'rbd_ros' else LAW_LIMITS
+        if row['node'] == 'copying' or not (NODE | {'node': row['node']}).items() <= row.items():
+            continue
+        mode = '' if row['node'] == 'rbd_ros' else f', {row["node"]}'
+        name = f'node, 1 kHz, 32 joints, events, all topics{mode}: '
+        if 'failed' in row:
+            rows.append((name + 'answers', '', row['failed'], verdict(False)))
+            continue
+        rows += [(f'{name}{what}', limit, f'{row[key]:{form}}', verdict(row[key] <= limit))
+                 for what, key, limit, form in limits]
     if 'start' in found:
         rows += [(f'node, start of the process to first output, {name}, s', limit,
                   f'{t:.{digits}f}', verdict(t <= limit)) for name, t, limit, digits in (

@@ -61,15 +61,17 @@ def main():
 def quantities_page():
     """Return the page that says which quantity exists in which form, from the declarations."""
     from rbd_ros import analysis, batch
+    from rbd_ros.codegen.machine_code.calls import NOT_IN_CODE
     from rbd_ros.quantities import QUANTITIES
     lines = ['# Quantities and their forms', '',
              'Each quantity is declared once; its forms have the same name, arguments and units. '
              'A function of `rbd_ros.analysis` is marked by *a*, one for many states that is the '
              'plain function itself by *rows*. Generated code is C (`rbd_ros generate`), source '
-             'for NumPy, expressions of SymPy, and functions of CasADi. Derivatives in JAX and '
+             'for NumPy, expressions of SymPy, and functions of CasADi. Where numba is missing, '
+             'one state is computed by the C of its robot, or interpreted. Derivatives in JAX and '
              'PyTorch are those of the library (*rule*), or of the operations.', '',
-             '| quantity | function | `Workspace` | `batch` | generated code | CasADi '
-             '| JAX, PyTorch | results |', '|---|---|---|---|---|---|---|---|']
+             '| quantity | function | `Workspace` | `batch` | without numba | generated code '
+             '| CasADi | JAX, PyTorch | results |', '|---|---|---|---|---|---|---|---|---|']
     for name, one in sorted(QUANTITIES.items()):
         home = '' if one.function is None else '✓' if name in rbd_ros.__all__ else (
             '✓ *a*' if name in analysis.__all__ else '✓')
@@ -79,7 +81,9 @@ def quantities_page():
             traced = ['✓' if one.in_code == name else f'`{one.in_code}`', '✓',
                       '✓ *rule*' if one.derivatives else '✓']
             results = '; '.join(f'`{x}`: {text}' for x, text in one.results.items())
-        lines.append(f"| `{name}` | {home} | {'✓' * bool(one.method)} | {many} | "
+        reason = one.untraced or NOT_IN_CODE.get(name)
+        alone = 'NumPy' if one.method is None else f'interpreted: {reason}' if reason else 'C'
+        lines.append(f"| `{name}` | {home} | {'✓' * bool(one.method)} | {many} | {alone} | "
                      + ' | '.join(traced) + f' | {results} |')
     return '\n'.join([*lines, ''])
 

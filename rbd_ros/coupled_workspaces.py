@@ -6,6 +6,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES, Workspace
 from rbd_ros.workspace.closed_loops import ClosedMethods
 from rbd_ros.workspace.coupled import CoupledMethods
+from rbd_ros.workspace.machine_methods import interpreted
 
 
 class CoupledWorkspace(CoupledMethods, Workspace):
@@ -19,7 +20,7 @@ class ClosedWorkspace(ClosedMethods, Workspace):
         super().__init__(model, self._workspace_of_tree(model), fresh=fresh)
 
     def _workspace_of_tree(self, model: Model) -> Workspace:
-        return Workspace(model.unconstrained)
+        return interpreted(Workspace(model.unconstrained))
 
 
 def map_all() -> None:

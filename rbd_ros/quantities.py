@@ -17,9 +17,11 @@ from rbd_ros.analysis.regressors import RegressorMethods
 from rbd_ros.analysis.task_space import TaskSpaceMethods
 from rbd_ros.derivatives import DerivativeMethods
 from rbd_ros.dynamics import DynamicsMethods
+from rbd_ros.kernels.jit.numba_backend import WAY
 from rbd_ros.kinematics import KinematicsMethods
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.machine_methods import MachineMethods
 from rbd_ros.workspace.quantity import QUANTITIES
 
 __all__ = ['QUANTITIES', 'Workspace']
@@ -51,4 +53,7 @@ class Workspace(ContactMethods, TaskSpaceMethods, MatrixDerivativeMethods,
             cls = coupled_workspaces.ClosedWorkspace
         elif not model.coordinates.is_identity:
             cls = coupled_workspaces.CoupledWorkspace
-        return object.__new__(cls)
+        found = object.__new__(cls)
+        if WAY == 'cc':
+            MachineMethods(found, weak=options.get('fresh', False))
+        return found

@@ -61,7 +61,7 @@ CONTROLLER_TOPICS = {'~/effort_trajectory': JointTrajectory}
 
 # Values of /diagnostics that are not numbers.
 WORDS = ('robot', 'joints', 'command joints', 'commands', 'on_stale', 'model_changes', 'kernels',
-         'external torques', 'last error', 'mode', 'reference')
+         'kernels run as', 'external torques', 'last error', 'mode', 'reference')
 
 _left_open = []
 

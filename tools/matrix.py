@@ -5,8 +5,9 @@ Run the tests of the library with the oldest and the newest supported packages.
 
 `make matrix` does so on every Python from 3.10 found on the path or in pyenv, each with the oldest
 numba, NumPy and SciPy that have wheels for it, and with the newest; `MATRIX_ARGS=ends` takes only
-the oldest and the newest combination of all, `oldest` the former alone. Environments and test
-outputs are in build/matrix.
+the oldest and the newest combination of all, `oldest` the former alone. `bare` is this Python with
+what the nodes need, without numba: the C compiler compiles. Environments and test outputs are in
+build/matrix.
 
 """
 
@@ -33,10 +34,16 @@ QUICK = ('test/dynamics/test_identities.py', 'test/dynamics/test_closed_forms.py
          'test/dynamics/test_derivatives.py', 'test/identification/test_payload.py',
          'test/identification/test_physical_consistency.py', 'test/kernels/test_lanes.py',
          'test/kernels/test_sines.py')
+# What is there without numba, besides ROS; and what tests need.
+BARE = ('numpy', 'scipy', 'lxml', 'urdfdom_py', 'pyyaml')
+FOR_TESTS = ('pytest', 'pytest-xdist', 'hypothesis', 'psutil', 'pin', 'example-robot-data')
+# All quantities, identities in every way in which kernels run, and the nodes.
+WITHOUT_NUMBA = ('test/codegen/test_methods.py', 'test/kernels/test_ways.py',
+                 'test/ros/runtime/test_node_without_numba.py', 'test/ros/nodes/test_node.py')
 
 
 class Place(NamedTuple):
-    """A Python, and whether it gets the oldest packages or the newest."""
+    """A Python, and whether it gets the oldest packages, the newest, or few."""
 
     minor: int
     python: str
@@ -71,6 +78,8 @@ def interpreters() -> dict[int, str]:
 
 def places(which: str) -> list[Place]:
     """Return the places where the tests run."""
+    if which == 'bare':
+        return [Place(sys.version_info.minor, sys.executable, which)]
     found = interpreters()
     every = [Place(minor, python, age) for minor, python in found.items()
              for age in ('oldest', 'newest')]
@@ -92,6 +101,10 @@ def run(command: list[str], log: Path) -> int:
 def install(place: Place, folder: Path, log: Path) -> bool:
     """Create the environment of a place; return whether that succeeded."""
     pip = [str(folder / 'bin' / 'pip'), '--disable-pip-version-check', '--quiet', 'install']
+    if place.age == 'bare':
+        return not (run([place.python, '-m', 'venv', '--clear', str(folder)], log)
+                    or run([*pip, '-r', 'requirements-ros-kilted.txt', *BARE, *FOR_TESTS], log)
+                    or run([*pip, '--no-deps', './rbd_msgs', '.'], log))
     wanted = [f'{name}=={version}.*' if place.age == 'oldest' else name
               for name, version in zip(PACKAGES, OLDEST[place.minor])]
     # Pinocchio's wheels require NumPy 2, but run with 1.26: install the packages last.
@@ -111,7 +124,8 @@ def try_out(place: Place, tests: tuple[str, ...]) -> Row:
         return Row(f'3.{place.minor}', place.age, ('-',) * len(PACKAGES), 'not installed',
                    monotonic() - start, False)
     python = str(folder / 'bin' / 'python')
-    asked = f'import importlib.metadata as m; print(*map(m.version, {PACKAGES}))'
+    asked = ('import importlib.metadata as m; there = {one.name for one in m.distributions()}; '
+             f'print(*(m.version(x) if x in there else "-" for x in {PACKAGES}))')
     versions = subprocess.run([python, '-c', asked], check=True, capture_output=True,
                               text=True).stdout.split()
     code = run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-n', '2', '--dist',
@@ -129,11 +143,13 @@ def try_out(place: Place, tests: tuple[str, ...]) -> Row:
 def main() -> None:
     """Test all places, print a table, and fail if one of them failed."""
     parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
-    parser.add_argument('which', nargs='?', choices=('all', 'ends', 'oldest'), default='all')
+    parser.add_argument('which', nargs='?', choices=('all', 'ends', 'oldest', 'bare'),
+                        default='all')
     parser.add_argument('--quick', action='store_true', help='only what is most likely to break')
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    rows = [try_out(place, QUICK if given.quick else TESTS) for place in places(given.which)]
+    tests = WITHOUT_NUMBA if given.which == 'bare' else QUICK if given.quick else TESTS
+    rows = [try_out(place, tests) for place in places(given.which)]
     form = '{:7s} {:7s} {:8s} {:8s} {:8s} {:>6s}  {}'
     print(form.format('Python', '', *PACKAGES, 's', 'tests'))
     for row in rows:

@@ -17,6 +17,7 @@ from importlib import import_module, metadata, util
 import os
 from pathlib import Path
 import platform
+import shlex
 import subprocess
 import sys
 import time
@@ -24,7 +25,9 @@ from typing import NamedTuple
 
 import rbd_ros
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.kernels.jit.numba_backend import COMPILES, OBSTACLE, REQUIREMENT
+from rbd_ros.errors import RbdError
+from rbd_ros.kernels.jit.numba_backend import (
+    COMPILES, OBSTACLE, REQUIREMENT, RUN_AS, SLOW, VARIABLE, WAY)
 
 # Needed modules, and the packages that contain them.
 NEEDED = {'numpy': 'numpy', 'scipy': 'scipy', 'lxml': 'lxml', 'urdf_parser_py': 'urdfdom_py'}
@@ -116,20 +119,32 @@ def _version(name: str) -> str:
 
 
 def _compiler() -> Iterator[Finding]:
-    """Check numba, without which the library is slow."""
-    if OBSTACLE:
-        yield Finding('numba', f'{OBSTACLE}: results are correct, but more than a thousand '
-                      f'times slower: pip install "{REQUIREMENT}"', PROBLEM)
-    else:
+    """Check numba and the C compiler, without either of which the library is slow."""
+    chosen = os.environ.get(VARIABLE)
+    yield Finding('dynamics', f'{RUN_AS[WAY]}{f" ({VARIABLE}={chosen})" if chosen else ""}')
+    if COMPILES:
         yield from (Finding(name, _version(name)) for name in ('numba', 'llvmlite'))
+    elif WAY == 'cc':
+        from rbd_ros.kernels.jit.c_compiler import find_compiler, machine_code
+        yield Finding('numba', OBSTACLE)
+        try:
+            found = find_compiler()
+            machine_code(found, {'tried.c': 'int tried(void) { return 0; }\n'})
+            yield Finding('C compiler', shlex.join(found.words))
+        except RbdError as error:
+            yield Finding('C compiler', str(error), PROBLEM)
+    elif not chosen:
+        yield Finding('numba', f'{OBSTACLE or "disabled"}: results are {SLOW}: apt install gcc, '
+                      f'or pip install "{REQUIREMENT}"', PROBLEM if OBSTACLE else OK)
 
 
 def _kernels() -> Finding:
-    """Check the cache of compiled kernels."""
-    if not COMPILES:
+    """Check the cache of compiled kernels, or of machine code."""
+    if WAY == 'python':
         return Finding('kernels', 'interpreted, not compiled', PROBLEM if OBSTACLE else OK)
+    from rbd_ros.kernels.jit.c_compiler import code_directory
     from rbd_ros.kernels.jit.kernel_cache import cache_directory, not_ours
-    path = cache_directory()
+    path = cache_directory() if COMPILES else code_directory(None).path
     if path is None:
         return Finding('kernels', 'compiled in every process, not cached: there is no home '
                        'directory; set XDG_CACHE_HOME', PROBLEM)
@@ -141,8 +156,9 @@ def _kernels() -> Finding:
         if not os.access(above, os.W_OK):
             return Finding('kernels', f'compiled in every process, not cached: {above} cannot be '
                            'written; set XDG_CACHE_HOME', PROBLEM)
-        return Finding('kernels', f'not yet compiled, will be cached in {path}: rbd_ros warmup')
-    sizes = [file.stat().st_size for file in path.glob('*.kernel')]
+        return Finding('kernels', f'not yet compiled, will be cached in {path}'
+                       + ': rbd_ros warmup' * COMPILES)
+    sizes = [file.stat().st_size for file in path.glob('*.kernel' if COMPILES else '*.code')]
     kept = f'{len(sizes)} in {path}, {sum(sizes) / 2 ** 20:.1f} MiB'
     if not os.access(path, os.W_OK):
         # As in a container image, which was built with all kernels.

@@ -18,7 +18,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compile all kernels, or load them from the cache, and print the times."""
     if not COMPILES:
-        print(f'There is nothing to compile: {OBSTACLE or "NUMBA_DISABLE_JIT is set"}')
+        print(f'There is nothing to compile in advance: {OBSTACLE or "NUMBA_DISABLE_JIT is set"}')
         return 1
     for floating_base, robots in ((False, 'screws only'), (True, 'ball and free joints')):
         for name, seconds in warm_up(floating_base=floating_base):

@@ -14,6 +14,8 @@ from rbd_ros.codegen.symbols.symbolic_workspaces import results_of, symbolic_wor
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
+from rbd_ros.quantities import QUANTITIES
+from rbd_ros.workspace.quantity import Quantity
 
 
 def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
@@ -69,6 +71,28 @@ def trace_with_margins(model: Model, function: str, parameters: Sequence[str],
     return _traced(model, function, parameters, options, True)
 
 
+def trace_method(model: Model, name: str, options: Mapping[str, Any]) -> tuple[Graph, Any]:
+    """
+    Return the graph of a method of `rbd_ros.Workspace`, with margins, and how it returns results.
+
+    The latter is None for an array, else a class of tuples and its parts.
+
+    """
+    declared = QUANTITIES[name]._replace(part=None, results={})
+    graph, found = _graph(model, declared, (), options, True)
+    return graph, structure(found if len(found) > 1 else found[0])
+
+
+def structure(found: Any) -> Any:
+    """Return None for an array, else a class of tuples and the structures of its parts."""
+    return (type(found), [structure(x) for x in found]) if isinstance(found, tuple) else None
+
+
+def _arrays(found: Any) -> list[np.ndarray]:
+    """Return the arrays in nested tuples."""
+    return [x for part in found for x in _arrays(part)] if isinstance(found, tuple) else [found]
+
+
 def _traced(model: Model, function: str, parameters: Sequence[str], options: Mapping[str, Any],
             margins: bool) -> Graph:
     check_model(model)
@@ -77,6 +101,12 @@ def _traced(model: Model, function: str, parameters: Sequence[str], options: Map
     if declared is None:
         raise ModelError(f"there is no code for a function '{function}' of robot '{model.name}': "
                          'choose from ' + ', '.join([*closing, *FUNCTIONS]))
+    return _graph(model, declared, parameters, options, margins)[0]
+
+
+def _graph(model: Model, declared: Quantity, parameters: Sequence[str],
+           options: Mapping[str, Any], margins: bool) -> tuple[Graph, tuple[Any, ...]]:
+    """Return the graph of a quantity, and its results as symbols."""
     names = declared.inputs
     if model.loops is not None:
         if parameters:
@@ -89,11 +119,13 @@ def _traced(model: Model, function: str, parameters: Sequence[str], options: Map
     further, tape = parameter_arrays(model, parameters), Tape()
     symbols = [tape.inputs(k, array.shape) for k, array in enumerate((*inputs, *further))]
     workspace = symbolic_workspace(model, dict(zip(parameters, symbols[len(inputs):])))
-    values = results_of(declared, workspace, **dict(zip(names, symbols)), **options)
+    found = results_of(declared, workspace, **dict(zip(names, symbols)), **options)
+    values: tuple[Any, ...] = tuple(_arrays(found))
+    labels = declared.results or {f'part_{k}': declared.name for k in range(len(values))}
     outputs = tuple(Array(label, np.shape(x), meaning)
-                    for (label, meaning), x in zip(declared.results.items(), values))
+                    for (label, meaning), x in zip(labels.items(), values))
     values = values[:len(outputs)]
     if margins and (workspace.failures or tape.margins):
         values = *values, np.array([*dict.fromkeys(tape.margins), *workspace.failures], object)
         outputs += Array('margins', values[-1].shape, 'negative where results have no meaning'),
-    return tape.graph(declared.in_code, model.name, (*inputs, *further), outputs, values)
+    return tape.graph(declared.in_code, model.name, (*inputs, *further), outputs, values), found

@@ -27,6 +27,7 @@ FRICTION_SPEED = 0.01   # rad/s or m/s: width of the sign change of compensated 
 # Largest stiffness, N m/rad or N/m, damping, N m s/rad or N s/m, and accelerations per error of
 # position, 1/s^2, and of velocity, 1/s, that a control mode accepts.
 MAX_STIFFNESS, MAX_DAMPING, MAX_KP, MAX_KD = 1e5, 1e4, 1e5, 1e3
+ROUNDING = 1e-13    # share of the largest square of a frequency below which one is zero
 STIFFNESS, DAMPING = 'N m/rad or N/m', 'N m s/rad or N s/m'
 
 
@@ -188,9 +189,9 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
     """
     Return the damping matrix with which all modes have the same damping ratio.
 
-    With the inertia L L^T and springs K, D = 2 ratio L (L^-1 K L^-T)^(1/2) L^T: D is diagonal in
-    the coordinates in which the inertia is 1 and K is diagonal. Reference: double diagonalization
-    by Albu-Schaeffer, Ott, Frese and Hirzinger, ICRA 2003.
+    With the inertia M, springs K and the modes X, X^T M X = 1 and K X = M X W, D is 2 ratio M X
+    W^(1/2) X^T M: in the coordinates in which the inertia is 1 and K is diagonal, D is diagonal,
+    too. Reference: double diagonalization by Albu-Schaeffer, Ott, Frese and Hirzinger, ICRA 2003.
 
     Parameters
     ----------
@@ -206,8 +207,14 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
     ndarray, shape (n, n), symmetric positive semidefinite
 
     """
-    L = np.linalg.cholesky(inertia)
-    half = np.linalg.solve(L, np.diag(np.sqrt(stiffness)))      # half half^T = L^-1 K L^-T
-    U, sigma, _ = np.linalg.svd(half)
-    U = L @ U
-    return 2.0 * ratio * (U * sigma) @ U.T
+    # Imported lazily: SciPy is slow to import.
+    from scipy.linalg.lapack import dsygvd
+    if not len(stiffness):
+        return np.zeros((0, 0))     # LAPACK refuses an empty matrix
+    # K modes = inertia modes diag(squares), and modes^T inertia modes = 1
+    squares, modes, failed = dsygvd(np.diag(stiffness), inertia)
+    if failed:
+        raise np.linalg.LinAlgError('the inertia is not positive definite')
+    squares[squares < ROUNDING * squares[-1]] = 0.0
+    modes = inertia @ modes
+    return 2.0 * ratio * (modes * np.sqrt(squares)) @ modes.T

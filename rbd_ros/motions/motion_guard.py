@@ -95,6 +95,10 @@ class MotionGuard:
         # Of all joints; `own` are those of the robot, the others depend on them.
         tree = model.unconstrained
         self._own = np.arange(model.nv) if model.loops is None else model.loops.own
+        self._identity = np.eye(model.nv)
+        # The torque of each joint; -1 of those that depend on others.
+        self._columns = np.full(tree.nv, -1)
+        self._columns[self._own] = np.arange(model.nv)
         self._places = np.zeros(tree.nv, int)
         single = np.zeros(tree.nv, bool)
         for joint, q, v in tree.moving_joints:
@@ -153,14 +157,17 @@ class MotionGuard:
             return tau
         terms = self._workspace.configuration_terms(q)
         g, M = terms.g + all_springs(self._model, q), terms.M
+        # From here on, arrays have only the joints that are near their limits.
+        J = (self._identity if G is None else G)[near]
+        depth, excess, V, width, fastest, column = (
+            x[near] for x in (depth, excess, V, width, self._fastest, self._columns))
         outwards, depth = np.sign(depth), np.abs(depth)
-        # Velocities of all joints per impulse on them; joints without inertia are not held.
-        inverse = np.linalg.inv(M + LEAST_INERTIA * np.trace(M) * np.eye(len(M)))
-        mobility = inverse if G is None else G @ inverse @ G.T
+        # Velocities of all joints per impulse on these; joints without inertia are not held.
+        moved = np.linalg.solve(M + LEAST_INERTIA * np.trace(M) * self._identity, J.T)
+        mobility = J @ moved
         inertia = 1.0 / np.maximum(np.diag(mobility), LEAST_MOBILITY)
-        root = np.sqrt(inertia[near])
-        rate = braking_rate(age, float(np.linalg.norm(
-            root[:, None] * mobility[np.ix_(near, near)] * root, 2)))
+        root = np.sqrt(inertia)
+        rate = braking_rate(age, float(np.linalg.eigvalsh(root[:, None] * mobility * root)[-1]))
         held = -rate * inertia * (
             outwards * np.minimum(depth / width, 1.0)
             * np.maximum(outwards * V + 0.25 * rate * depth, 0.0) + 0.5 * excess * np.sign(V))
@@ -172,17 +179,18 @@ class MotionGuard:
             push = np.where(outwards * push > 0.0,
                             np.maximum(1.0 - 2.0 * depth / width, 0.0), 1.0) * push
             push = np.where(V * push > 0.0, np.maximum(
-                1.0 - excess / (OVERSPEED * self._fastest), 0.0), 1.0) * push
+                1.0 - excess / (OVERSPEED * fastest), 0.0), 1.0) * push
             return np.where(push * held <= 0.0, push + held,
                             np.where(np.abs(push) > np.abs(held), push, held))
-        tau = np.where(near[own], np.clip(tau, -self._strongest, self._strongest), tau)
-        push = np.zeros(len(V))
-        push[own] = tau - g
-        tau = g + guarded(push)[own]
-        for k in np.setdiff1d(np.flatnonzero(near), own):
-            assert G is not None
+        tau, push = tau.copy(), np.zeros(len(V))
+        driven = column >= 0
+        column = column[driven]
+        tau[column] = np.clip(tau[column], -self._strongest[column], self._strongest[column])
+        push[driven] = (tau - g)[column]
+        tau[column] = g[column] + guarded(push)[driven]
+        for k in np.flatnonzero(~driven):
             # The torques that accelerate only this joint by 1 have the work of its inertia.
             push = np.zeros(len(V))
-            push[k] = inertia[k] * (G[k] @ inverse @ (tau - g))
-            tau = tau + G[k] * (guarded(push)[k] - push[k])
+            push[k] = inertia[k] * (moved[:, k] @ (tau - g))
+            tau += J[k] * (guarded(push)[k] - push[k])
         return tau

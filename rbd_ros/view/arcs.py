@@ -16,11 +16,11 @@ class JointArcs:
     def __init__(self, model: Model) -> None:
         shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
                  if joint.name in model.velocity_names]
-        self._columns = np.array([model.velocity_names.index(joint.name) for _, joint in shown],
-                                 int)
-        self._links = np.array([k for k, _ in shown], int)
+        self.columns = np.array(
+            [model.velocity_names.index(joint.name) for _, joint in shown], int)
+        self.links = np.array([k for k, _ in shown], int)
         self._axes = np.array([joint.axis for _, joint in shown]).reshape(-1, 3)
-        self._angular = model.angular[self._columns]
+        self._angular = model.angular[self.columns]
         # Perpendicular to the axes: where arcs begin.
         across = np.cross(self._axes, np.eye(3)[np.argmin(np.abs(self._axes), axis=1)])
         self._across = across / np.linalg.norm(across, axis=1, keepdims=True)
@@ -35,9 +35,9 @@ class JointArcs:
         arcs; the largest straight arrow is twice as long.
 
         """
-        share = np.clip(efforts[self._columns] / full[self._columns], -1.0, 1.0)
+        share = np.clip(efforts[self.columns] / full[self.columns], -1.0, 1.0)
         drawn = np.abs(share) * LARGEST_TURN >= LEAST_TURN      # False for NaN
-        links = self._links[drawn]
+        links = self.links[drawn]
         turns = poses[links, :3, :3]
         axes, across = ((turns @ vectors[drawn, :, None])[:, :, 0]
                         for vectors in (self._axes, self._across))

@@ -20,6 +20,7 @@ class Layer(NamedTuple):
 
 COM, LINK_COMS, ELLIPSOIDS, WRENCHES = 'com', 'link_coms', 'ellipsoids', 'wrenches'
 GRAVITY, CORIOLIS, EXTERNAL_TORQUES = 'gravity', 'coriolis', 'external_torques'
+PATH, NAMES = 'path', 'names'
 MANIPULABILITY, FORCES, MASSES = 'manipulability', 'forces', 'effective_masses'
 LAYERS = {COM: Layer('centre of mass', (0.9, 0.2, 0.15)),
           LINK_COMS: Layer('centres of mass of the links', (0.15, 0.4, 0.9)),
@@ -28,6 +29,8 @@ LAYERS = {COM: Layer('centre of mass', (0.9, 0.2, 0.15)),
           EXTERNAL_TORQUES: Layer('external torques', (0.9, 0.2, 0.15)),
           WRENCHES: Layer('external wrenches', (0.2, 0.8, 0.3)),
           ELLIPSOIDS: Layer('inertia ellipsoids of the links', (0.6, 0.6, 0.6)),
+          PATH: Layer('path of the chosen link, 5 s', (0.0, 0.33, 0.67)),
+          NAMES: Layer('names and efforts of the joints', (0.1, 0.1, 0.1)),
           MANIPULABILITY: Layer('velocity ellipsoid of the chosen link', (0.95, 0.75, 0.1)),
           FORCES: Layer('force ellipsoid of the chosen link', (0.2, 0.8, 0.3)),
           MASSES: Layer('effective mass of the chosen link', (0.6, 0.3, 0.8))}

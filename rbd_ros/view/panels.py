@@ -1,27 +1,39 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The panel next to the scene: torques as numbers and over time, matrices, and switches."""
+"""
+The panel next to the scene: torques as numbers and over time, matrices, and switches.
+
+It keeps the states of the last minute, so that a page can be paused and look back.
+
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from functools import partial
+from math import isnan
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
+from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.model import Model
-from rbd_ros.view.layers import (
-    CORIOLIS, EXTERNAL_TORQUES, FORCES, GRAVITY, LAYERS, MANIPULABILITY, MASSES)
-from rbd_ros.view.scene import ROBOT, RobotScene, SHOWN
+from rbd_ros.view.layers import FORCES, LAYERS, MANIPULABILITY, MASSES
+from rbd_ros.view.scene import is_shown, ROBOT, RobotScene
 from rbd_ros.view.state import State
-from rbd_ros.view.tables import css, heat_map, torque_table
+from rbd_ros.view.tables import heat_map, torque_table
 
 if TYPE_CHECKING:
     from viser import GuiApi, GuiEvent
 
 # s: span of the plot, between its points, and between updates of plot and matrices.
-SPAN, POINT, IMAGE = 20.0, 0.05, 0.25
-WIDTH, PLOT_HEIGHT = 560, 260    # pixels
+SPAN, POINT, IMAGE = 60.0, 0.05, 0.25
+SECONDS: Any = {'time': False, 'range': (-SPAN, 0.0)}     # before the newest state
+PATH_SPAN = 5.0     # s, of the path of the chosen link
+OLD = 0.5       # s, age of a state from which the page warns of it
+BAND = 1.645    # standard deviations: 90 % of the residuals of a good model
+WIDTH, PLOT_HEIGHT = 350, 260    # pixels: a quarter of a usual screen
+# Colours of the curves, as in reports.
+MEASURED, MODEL, RESIDUAL, LIMIT = '#999', '#0055aa', '#a51d1d', '#c00'
 UNITS = {MANIPULABILITY: 'm/s', FORCES: 'N', MASSES: 'kg'}
 
 
@@ -30,11 +42,14 @@ class Panels:
 
     def __init__(self, gui: GuiApi, model: Model, scene: RobotScene, effort: str) -> None:
         self._model, self._scene, self._effort = model, scene, effort
-        self._past: deque[tuple[float, np.ndarray]] = deque(maxlen=round(SPAN / POINT))
+        self._past: deque[tuple[float, State]] = deque()
         self._image_due = -np.inf
         self._most = np.nan
         panel = gui.add_panel()
         with panel.add_tab('Torques'):
+            self._age = gui.add_html('')
+            self._pause = gui.add_checkbox('Pause', False)
+            self._back = gui.add_slider('Look back (s)', 0.0, SPAN, POINT, 0.0)
             self._table = gui.add_html('')
             self._joint = gui.add_dropdown('Plot', model.velocity_names or ('no joint',))
             self._add_plot(gui)
@@ -46,21 +61,22 @@ class Panels:
         panel.set_width(WIDTH)
 
     def _add_plot(self, gui: GuiApi) -> None:
-        color = {name: css(LAYERS[name].color) for name in (GRAVITY, CORIOLIS, EXTERNAL_TORQUES)}
-        limit = {'stroke': '#c00', 'dash': [6, 4]}
-        series: list[Any] = [{'label': 's'}, {'label': self._effort, 'stroke': '#bbb', 'width': 3},
-                             {'label': 'gravity', 'stroke': color[GRAVITY]},
-                             {'label': 'Coriolis', 'stroke': color[CORIOLIS]},
-                             {'label': 'external', 'stroke': color[EXTERNAL_TORQUES]},
+        band, limit = {'stroke': RESIDUAL, 'dash': [2, 3]}, {'stroke': LIMIT, 'dash': [6, 4]}
+        series: list[Any] = [{'label': 's'},
+                             {'label': self._effort, 'stroke': MEASURED, 'width': 3},
+                             {'label': 'model', 'stroke': MODEL},
+                             {'label': 'residual', 'stroke': RESIDUAL},
+                             {'label': 'its 90 %', **band}, {'label': '-90 %', **band},
                              {'label': 'limit', **limit}, {'label': '-limit', **limit}]
         empty = tuple(np.zeros(1) for _ in series)
-        self._plot = gui.add_uplot(empty, tuple(series), scales={'x': {'time': False}},
+        self._plot = gui.add_uplot(empty, tuple(series), scales={'x': SECONDS},
                                    height=PLOT_HEIGHT, padding=(12, 24, 0, 0))
 
     def _add_switches(self, gui: GuiApi) -> None:
         scene = self._scene
         for name in (ROBOT, *LAYERS):
-            box = gui.add_checkbox(LAYERS[name].title if name in LAYERS else name, name in SHOWN)
+            box = gui.add_checkbox(LAYERS[name].title if name in LAYERS else name,
+                                   is_shown(name, self._model))
             box.on_update(partial(self._switch, name))
         links = gui.add_dropdown('Chosen link', self._model.link_names, initial_value=scene.link)
         links.on_update(lambda event: setattr(scene, 'link', event.target.value))
@@ -70,18 +86,42 @@ class Panels:
         self._scene.set_visible(layer, event.target.value)
 
     def remember(self, time: float, state: State) -> None:
-        """Keep the torques at a time, s, for the plot; an earlier time starts a new run."""
+        """Keep a state at a time, s, unless paused; an earlier time starts a new run."""
         if self._past and time < self._past[-1][0]:
             self._past.clear()
-        if not self._past or time >= self._past[-1][0] + POINT:
-            self._past.append((time, np.array([state.effort, state.gravity, state.coriolis,
-                                               state.external])))
+        if not self._past or (time >= self._past[-1][0] + POINT and not self._pause.value):
+            self._past.append((time, state))
+            while time - self._past[0][0] > SPAN:
+                self._past.popleft()
+
+    def chosen(self, state: State) -> State:
+        """Return the state to show: the new one, or one of the past if the page looks back."""
+        if not self._past or not (self._pause.value or self._back.value > 0.0):
+            return state
+        return self._past[self._index()][1]
+
+    def _index(self) -> int:
+        """Return the index of the kept state that is the chosen time back."""
+        wanted = self._past[-1][0] - self._back.value
+        return min(range(len(self._past)), key=lambda k: abs(self._past[k][0] - wanted))
+
+    def path(self) -> np.ndarray:
+        """Return the places (n, 3), m, of the chosen link in the last seconds."""
+        link = self._model.link_index(self._scene.link)
+        last = self._index() if self._past else -1
+        kept = [self._past[k] for k in range(last + 1)]
+        poses = [(np.eye(4) if state.base is None else state.base)
+                 @ forward_kinematics(self._model, state.q)[link]
+                 for time, state in kept if time >= kept[-1][0] - PATH_SPAN]
+        return np.array(poses).reshape(-1, 4, 4)[:, :3, 3]
 
     def update(self, time: float, state: State) -> None:
         """Show a state: numbers at once, plots and matrices every `IMAGE` s."""
         self._table.content = torque_table(self._model, state, self._effort)
         if self._image_due - IMAGE <= time < self._image_due:
             return
+        self._age.content = age_line(state.age, self._pause.value, self._back.value)
+        self._scene.write_names(state)
         self._image_due = time + IMAGE
         names = self._model.velocity_names
         self._matrices.content = (heat_map('Mass matrix M', names, state.M)
@@ -95,16 +135,33 @@ class Panels:
         if self._joint.value not in self._model.velocity_names or not self._past:
             return
         k = self._model.velocity_names.index(self._joint.value)
-        time = np.array([t for t, _ in self._past])
+        time = np.array([t - self._past[-1][0] for t, _ in self._past])
         limit = self._model.effort_limit[k]
         limits = np.full(len(time), limit if np.isfinite(limit) else np.nan)
-        torques = np.array([values[:, k] for _, values in self._past])
+        states = [state for _, state in self._past]
+        effort, model = (np.array([values[k] for values in series]) for series in (
+            [state.effort for state in states], [state.model for state in states]))
+        band = np.array([BAND * state.deviation[k] if state.deviation is not None else np.nan
+                         for state in states])
+        curves = np.column_stack((effort, model, effort - model, band, -band, limits, -limits))
         # uPlot finds no range by itself if values are unknown.
-        most = plot_range(np.nanmax(np.abs(np.column_stack((torques, limits))), initial=0.0))
+        most = plot_range(np.nanmax(np.abs(curves), initial=0.0))
         if most != self._most:
             self._most = most
-            self._plot.scales = {'x': {'time': False}, 'y': {'range': (-most, most)}}
-        self._plot.data = (time, *torques.T, limits, -limits)
+            self._plot.scales = {'x': SECONDS, 'y': {'range': (-most, most)}}
+        self._plot.data = (time, *curves.T)
+
+
+def age_line(age: float, paused: bool, back: float) -> str:
+    """Return how old the shown state is, in HTML; empty: it is that of sliders."""
+    if paused or back > 0.0:
+        since = 'pause' if paused else 'newest state'
+        return f'<div class="rbd">{back:.2f} s before the {since}</div>'
+    if isnan(age):
+        return ''
+    text = f'state of {1e3 * age:.0f} ms ago' if age < 1.0 else f'state of {age:.1f} s ago'
+    return (f'<div class="rbd near">{text}: joint states have stopped</div>' if age > OLD
+            else f'<div class="rbd">{text}</div>')
 
 
 def plot_range(largest: float) -> float:

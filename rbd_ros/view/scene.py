@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
@@ -17,15 +18,19 @@ from rbd_ros.view.ellipsoids import (
 from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.layers import (
     COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, FORCES, GRAVITY, LAYERS, LINK_COMS,
-    MANIPULABILITY, MASSES, MOMENT_COLOR, rgb, WRENCHES)
+    MANIPULABILITY, MASSES, MOMENT_COLOR, NAMES, PATH, rgb, WRENCHES)
 from rbd_ros.view.state import State
+from rbd_ros.view.tables import UNKNOWN
 from scipy.spatial.transform import Rotation
 
 if TYPE_CHECKING:
     from viser import SceneApi
 
 ROBOT = 'robot'
-SHOWN = (ROBOT, COM, GRAVITY, EXTERNAL_TORQUES, WRENCHES)   # layers that are visible at first
+# Layers that are visible at first, and up to how many joints names are.
+SHOWN = (ROBOT, COM, GRAVITY, EXTERNAL_TORQUES, WRENCHES, PATH, NAMES)
+MOST_NAMES = 12
+NOWHERE = np.zeros((0, 3))      # a path of no length
 # Radii of the arcs around one axis, as shares of the first.
 RADII = {GRAVITY: 1.0, CORIOLIS: 0.8, EXTERNAL_TORQUES: 1.2}
 # Sizes as shares of the robot's extent, and its smallest value, m.
@@ -46,7 +51,8 @@ class RobotScene:
         corners = poses[:, :3, 3].min(axis=0), poses[:, :3, 3].max(axis=0)
         self.extent = max(LEAST_EXTENT, float(np.linalg.norm(corners[1] - corners[0])))
         self.middle = 0.5 * (corners[0] + corners[1])
-        self._layers = {name: scene.add_frame(f'/{name}', show_axes=False, visible=name in SHOWN)
+        self._layers = {name: scene.add_frame(f'/{name}', show_axes=False,
+                                              visible=is_shown(name, model))
                         for name in (ROBOT, *LAYERS)}
         self._links = np.array(sorted(geometry.shapes), int)
         self._shapes = [scene.add_glb(f'/{ROBOT}/{k}', geometry.shapes[k]) for k in self._links]
@@ -57,6 +63,12 @@ class RobotScene:
         self._forces = {part: self._add_arrow(f'/{WRENCHES}/{part}', rgb(color))
                         for part, color in (('moments', MOMENT_COLOR),
                                             ('forces', LAYERS[WRENCHES].color))}
+        # Not in a frame that moves with the base: places of the past are those in the world.
+        self._path = scene.add_line_segments(
+            '/past', np.zeros((1, 2, 3)), rgb(LAYERS[PATH].color),
+            thickness=0.5 * LINE * self.extent, visible=False)
+        self._names = {k: scene.add_label(f'/{NAMES}/{k}', model.velocity_names[k])
+                       for k in self._arcs.columns}
         self._at_link = {name: scene.add_icosphere(
             f'/{name}/ellipsoid', 1.0, LAYERS[name].color, opacity=0.4, cast_shadow=False)
             for name in (MANIPULABILITY, FORCES, MASSES)}
@@ -99,8 +111,17 @@ class RobotScene:
     def set_visible(self, layer: str, visible: bool) -> None:
         self._layers[layer].visible = visible
 
-    def update(self, state: State) -> None:
+    def update(self, state: State, path: np.ndarray = NOWHERE) -> None:
+        """Move everything to a state; `path` (n, 3), m, is where the chosen link has been."""
         poses = forward_kinematics(self._model, state.q)
+        if state.base is not None:
+            for frame in self._layers.values():
+                frame.position = state.base[:3, 3]
+                frame.wxyz = _quaternions(state.base[None, :3, :3])[0]
+        _place(self._path, np.stack((path[:-1], path[1:]), axis=1)
+               if self._layers[PATH].visible else NOWHERE)
+        for label, place in zip(self._names.values(), poses[self._arcs.links, :3, 3]):
+            label.position = place
         for shape, position, quaternion in zip(
                 self._shapes, poses[self._links, :3, 3], _quaternions(poses[self._links, :3, :3])):
             shape.position, shape.wxyz = position, quaternion
@@ -112,6 +133,14 @@ class RobotScene:
             self._draw_arcs(name, poses, efforts)
         self._draw_wrenches(poses, state)
         self._draw_ellipsoids(poses, state)
+
+    def write_names(self, state: State) -> None:
+        """Write the effort of each joint beside its name."""
+        for k, label in self._names.items():
+            unit = 'N m' if self._model.angular[k] else 'N'
+            effort = float(state.effort[k])
+            label.text = f'{self._model.velocity_names[k]}  ' + (
+                f'{round(effort, 1) + 0.0} {unit}' if isfinite(effort) else UNKNOWN)
 
     def _move_inertias(self, poses: np.ndarray) -> None:
         at = poses[self._heavy]
@@ -159,6 +188,11 @@ class RobotScene:
             size = ELLIPSOID_SIZE * self.extent / max(found.semi_axes.max(), 1e-12)
             ball.position, ball.wxyz = position, _quaternions(found.axes[None])[0]
             ball.scale = tuple(np.maximum(size * found.semi_axes, 1e-4).tolist())
+
+
+def is_shown(layer: str, model: Model) -> bool:
+    """Return whether a layer is visible at first."""
+    return layer in SHOWN and (layer != NAMES or model.nv <= MOST_NAMES)
 
 
 def full_efforts(model: Model) -> np.ndarray:

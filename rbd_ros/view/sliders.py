@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 POSITIONS, VELOCITIES = (np.pi, 1.0), (3.0, 1.0)
 LARGEST_FORCE = 200.0   # N
 STEP = 0.001    # resolution of positions and velocities
+# rad: at first, revolute joints are bent by this, in turns to one side and the other.
+BENT = 0.4
 
 
 class Setting(NamedTuple):
@@ -44,7 +46,8 @@ class Sliders:
                                     range(velocities.start, velocities.stop)):
                         if k in own:
                             self._q[i] = self._add(gui, tree.velocity_names[k], *_range(
-                                tree.lower[k], tree.upper[k], POSITIONS[not tree.angular[k]]))
+                                tree.lower[k], tree.upper[k], POSITIONS[not tree.angular[k]]),
+                                start=BENT * (-1.0) ** len(self._q) * tree.angular[k])
         with gui.add_folder('Velocities (rad/s, m/s)', expand_by_default=False):
             self._v = [
                 self._add(gui, name, *_range(-limit, limit, VELOCITIES[not angular]))
@@ -55,8 +58,9 @@ class Sliders:
                            for axis in ('x', 'y', 'z')]
         gui.add_button('All to zero').on_click(lambda _: self._zero())
 
-    def _add(self, gui: GuiApi, name: str, lower: float, upper: float, step: float = STEP) -> Any:
-        return gui.add_slider(name, lower, upper, step, min(max(0.0, lower), upper))
+    def _add(self, gui: GuiApi, name: str, lower: float, upper: float, step: float = STEP,
+             start: float = 0.0) -> Any:
+        return gui.add_slider(name, lower, upper, step, min(max(start, lower), upper))
 
     def _zero(self) -> None:
         for slider in (*self._q.values(), *self._v, *self._force):

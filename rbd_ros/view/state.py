@@ -4,6 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import nan
 
 import numpy as np
 from rbd_ros.dynamics import all_terms
@@ -26,14 +27,28 @@ class State:
     com: np.ndarray     # centre of mass in the root frame (3,), m
     # Wrenches (moment, force) on links, at their origins and in their axes, N m and N.
     wrenches: Mapping[str, np.ndarray] = field(default_factory=dict)
+    deviation: np.ndarray | None = None     # standard deviations of the model's torques (nv,)
+    age: float = nan    # s, since it was received
+    base: np.ndarray | None = None  # pose of the root frame (4, 4) if it moves
+
+    @property
+    def model(self) -> np.ndarray:
+        """Return the efforts that the model explains (nv,); at rest if the others are unknown."""
+        explained = self.effort + self.external
+        return np.where(np.isnan(explained), self.gravity + np.nan_to_num(self.coriolis),
+                        explained)
 
 
 def computed_state(model: Model, q: np.ndarray, v: np.ndarray,
-                   wrenches: Mapping[str, np.ndarray]) -> State:
+                   wrenches: Mapping[str, np.ndarray], base: np.ndarray | None = None) -> State:
     """Return the dynamics of a state, with the efforts that would keep its velocity constant."""
     terms = all_terms(model, q, v)
     external = np.zeros(model.nv)
     for link, wrench in wrenches.items():
         external += body_jacobian(model, q, link).T @ wrench
-    return State(q, v, terms.M, terms.C, terms.g, terms.coriolis_torques, external,
-                 terms.g + terms.coriolis_torques - external, terms.com, wrenches)
+    g = terms.g
+    if base is not None:    # gravity in the axes of the root
+        weight = sum(link.mass for link in model.links) * base[:3, :3].T @ model.gravity
+        g = -terms.com_jacobian.T @ weight
+    return State(q, v, terms.M, terms.C, g, terms.coriolis_torques, external,
+                 g + terms.coriolis_torques - external, terms.com, wrenches, base=base)

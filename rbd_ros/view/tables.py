@@ -18,10 +18,11 @@ NEAR = 0.9    # efforts beyond this share of their limit are red
 UNKNOWN = '?'
 RED, BLUE = (178, 24, 43), (33, 102, 172)
 STYLE = """<style>
-.rbd { font: 12px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; padding: 0 .7em }
+.rbd { font: 11px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; padding: 0 .7em }
 .rbd table { border-collapse: collapse; width: 100% }
-.rbd td, .rbd th { padding: 1px 4px; text-align: right; white-space: nowrap }
-.rbd td:first-child, .rbd th:first-child { text-align: left; max-width: 11em; overflow: hidden;
+.rbd td, .rbd th { padding: 1px 2px; text-align: right; white-space: nowrap }
+.rbd th { white-space: normal; vertical-align: bottom; font-size: 10px }
+.rbd td:first-child, .rbd th:first-child { text-align: left; max-width: 7em; overflow: hidden;
   text-overflow: ellipsis }
 .rbd .near { color: #c00; font-weight: bold }
 .rbd svg text { font: 9px system-ui, sans-serif; fill: currentColor }

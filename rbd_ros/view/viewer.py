@@ -83,8 +83,9 @@ class Viewer:
         """Show a state at a time, s from any origin; without a browser, only the plot keeps it."""
         self.panels.remember(time, state)
         if self.server.get_clients():
+            state = self.panels.chosen(state)
             with self.server.atomic():
-                self.scene.update(state)
+                self.scene.update(state, self.panels.path())
             self.panels.update(time, state)
 
     def close(self) -> None:

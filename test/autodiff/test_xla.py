@@ -173,7 +173,7 @@ def test_other_errors_reach_the_user(monkeypatch):
         function(*arrays)
 
     def compiles(x, out):
-        raise KernelNotReady(None, ())
+        raise KernelNotReady(lambda: False)
     monkeypatch.undo()
     with pytest.raises(KernelNotReady):
         handler.compute_rows(compiles, [arrays[0]], [arrays[0]])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rbd_ros doctor`` and ``warmup``."""
 
+import os
 import re
 import subprocess
 import sys
@@ -62,7 +63,7 @@ def test_doctor_works_where_nothing_else_does():
     code = ("import sys; sys.modules.update(dict.fromkeys(('numba', 'lxml', 'scipy', "
             "'urdf_parser_py'))); from rbd_ros.cli.main import main; sys.exit(main(['doctor']))")
     process = subprocess.run([sys.executable, '-c', code], check=False, capture_output=True,
-                             cwd=ROOT, text=True)
+                             cwd=ROOT, text=True, env={**os.environ, 'CC': 'no-such-compiler'})
     assert process.returncode == 1
     # On a busy machine that takes long.
     assert not process.stderr.replace('rbd_ros doctor: still working\n', '')

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 import re
 import sys
+from types import ModuleType
 
 from command_line import ARM, code_of, one_line
 import numpy as np
@@ -47,6 +48,28 @@ def test_check_prints_order_tree_masses_and_warnings(capsys):
     assert 'base_wx' in text
     assert 'Positions: base_qx' in text
     assert 'no body has' in text
+
+
+def test_a_robot_may_be_named_as_in_robot_descriptions(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for kind in ('URDF_PATH', 'MJCF_PATH'):
+        package, module = ModuleType('robot_descriptions'), ModuleType('one')
+        path = tmp_path / f'{kind}.xml'
+        path.write_text(Path(ARM).read_text() if kind == 'URDF_PATH' else
+                        '<mujoco model="other"><worldbody><body><joint/><geom size=".1"/></body>'
+                        '</worldbody></mujoco>')
+        setattr(module, kind, str(path))
+        package.__path__ = []
+        monkeypatch.setitem(sys.modules, 'robot_descriptions', package)
+        monkeypatch.setitem(sys.modules, 'robot_descriptions.one_description', module)
+        assert main(['check', 'one_description']) == 0
+        assert ('demo_arm: ' if kind == 'URDF_PATH' else 'other: ') in capsys.readouterr().out
+    # Files come first, and other names are files.
+    Path('one_description').write_text('Dear reader')
+    assert code_of('check', 'one_description') == 1
+    assert 'not XML' in one_line(capsys)
+    assert code_of('check', 'nobody_description') == 1
+    assert 'nobody_description' in one_line(capsys)
 
 
 @pytest.mark.parametrize('name, text, message', [

@@ -14,7 +14,8 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, batch
 from rbd_ros.codegen import FUNCTIONS, load
-from rbd_ros.codegen.machine_code import calls, compiler
+from rbd_ros.codegen.machine_code import calls, loading
+from rbd_ros.kernels.jit import c_compiler as compiler
 from rbd_ros.model import build_model, Constraint, inertial_parameters, with_constraints
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
@@ -89,7 +90,7 @@ def message_of(function, *arguments, **options):
 def test_all_functions_equal_the_library(name, way, quick_load, monkeypatch):
     monkeypatch.setattr(calls, 'LONGEST', 10 ** 9)
     if way == 'ctypes':
-        monkeypatch.setattr(compiler, 'headers', lambda: None)
+        monkeypatch.setattr(loading, 'headers', lambda: None)
     model, states = states_of(name)
     code = quick_load(model, link=states['link'], prescribed=states['prescribed'])
     loaded = {function: one for function, one in code.report().items() if one.way[0] == 'C'}

@@ -113,6 +113,13 @@ def test_all_modes_have_the_damping_ratio(ratio):
     stiffness[2] = 0.0
     w = np.linalg.eigvalsh(critical_damping(inertia, stiffness, ratio))
     assert abs(w[0]) < 1e-9 < w[1]
+    assert np.all(critical_damping(inertia, np.zeros(6), ratio) == 0.0)
+    assert critical_damping(np.zeros((0, 0)), np.zeros(0), ratio).shape == (0, 0)
+
+
+def test_an_inertia_that_is_not_positive_definite_is_refused():
+    with pytest.raises(np.linalg.LinAlgError, match='not positive definite'):
+        critical_damping(np.diag([1.0, -1.0]), np.ones(2), 1.0)
 
 
 def test_impedance_is_a_mass_on_springs_and_dampers():

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Without numba, as with apt's packages alone, all works, and says once that it is slow."""
+"""Without numba and without a C compiler all works, and says once that it is slow."""
 
 import ast
 from pathlib import Path
@@ -58,8 +58,9 @@ def python(env, *arguments):
 
 @pytest.fixture(scope='module')
 def alone(tmp_path_factory):
-    """Return what runs where numba is missing."""
-    return environment(tmp_path_factory.mktemp('hidden'), 'numba', 'llvmlite')
+    """Return the environment of programs where numba and a C compiler are missing."""
+    return {**environment(tmp_path_factory.mktemp('hidden'), 'numba', 'llvmlite'),
+            'CC': 'no-such-compiler'}
 
 
 @pytest.fixture(scope='module')
@@ -106,8 +107,9 @@ def test_many_states_are_those_of_pinocchio(found, oracle, k):
 
 def test_one_warning_names_the_reason_and_the_remedy(run):
     line, = run.stderr.splitlines()
-    assert line.startswith('numba is not installed: ') and 'thousand times slower' in line
-    assert 'pip install "numba>=0.58"' in line
+    assert line.startswith('numba is not installed, and there is no C compiler: ')
+    assert 'thousand times slower' in line
+    assert 'apt install gcc, or pip install "numba>=0.58"' in line
 
 
 def test_processes_that_share_the_work_do_not_repeat_it(alone, tmp_path):
@@ -147,7 +149,7 @@ for call in (rbd_ros.forward_dynamics, rbd_ros.inverse_dynamics):
 
 
 def test_a_numba_that_is_too_old_is_not_used(tmp_path):
-    env = environment(tmp_path)
+    env = {**environment(tmp_path), 'CC': 'no-such-compiler'}
     (tmp_path / 'llvmlite').mkdir()
     (tmp_path / 'llvmlite/__init__.py').touch()
     (tmp_path / 'llvmlite/binding.py').touch()
@@ -175,7 +177,8 @@ def test_commands_warn_once(alone):
     command = '-m', 'rbd_ros.cli.main'
     warmup = python(alone, *command, 'warmup')
     assert warmup.returncode == 1
-    assert warmup.stdout == 'There is nothing to compile: numba is not installed\n'
+    assert warmup.stdout == ('There is nothing to compile in advance: numba is not '
+                             'installed\n')
     doctor = python(alone, *command, 'doctor')
     assert doctor.returncode == 2
     marked = [line for line in doctor.stdout.splitlines() if line.startswith('? ')]

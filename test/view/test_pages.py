@@ -22,8 +22,10 @@ image_files = Optional('PIL.Image')
 # Numbers on the page have three digits after the point.
 PRINTED = 5.001e-4
 JOINT, COLUMN = 'shoulder_lift', 1
-# Colours of gravity torques and of limits in the plot.
-ORANGE, RED = (255, 153, 26), (204, 0, 0)
+# Colours of the model and of limits in the plot.
+BLUE, RED = (0, 85, 170), (204, 0, 0)
+# rad: the pose at the start.
+BENT = 0.4 * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
 
 
 @contextmanager
@@ -69,8 +71,8 @@ def column(model, cells, k):
 
 def test_a_slider_changes_the_torques_that_are_shown(arm):
     model, oracle = arm
-    q, v, zero = np.zeros(model.nv), np.zeros(model.nv), np.zeros(model.nv)
-    with viewing() as (_, url), chromium() as page:
+    q, v, zero = BENT.copy(), np.zeros(model.nv), np.zeros(model.nv)
+    with viewing() as (_, url), chromium(size=(1440, 800)) as page:
         page.get(url)
         before = wait_for(lambda: table(page), 'torques')
         assert list(before) == list(model.velocity_names)
@@ -90,12 +92,12 @@ def test_a_slider_changes_the_torques_that_are_shown(arm):
         click(page, f"//*[@role='option'][.='{JOINT}']")
         limit = model.effort_limit[COLUMN]
         # Where the curve and the lines of the limits are, as shares of the height.
-        wait_for(lambda: rows(page, ORANGE) and rows(page, RED), 'a plot')
+        wait_for(lambda: rows(page, BLUE) and rows(page, RED), 'a plot')
         lines = wait_for(lambda: len(set(rows(page, RED))) == 2 and rows(page, RED), 'limits')
         wait_for(lambda: any(row == pytest.approx(
             0.5 * (min(lines) + max(lines)) - 0.5 * (max(lines) - min(lines))
-            * expected[COLUMN] / limit, abs=2.0) for row in rows(page, ORANGE)),
-            'gravity in the plot')
+            * expected[COLUMN] / limit, abs=2.0) for row in rows(page, BLUE)),
+            'the model in the plot')
 
         click(page, "//*[.='Velocities (rad/s, m/s)']")
         wait_for(lambda: len(page.find_elements('xpath', f"//label[.='{JOINT}']")) > 1,
@@ -121,7 +123,7 @@ def test_a_slider_changes_the_torques_that_are_shown(arm):
 @pytest.mark.long
 def test_a_force_on_the_chosen_link_makes_external_torques(arm):
     model, oracle = arm
-    q, zero = np.zeros(model.nv), np.zeros(model.nv)
+    q, zero = BENT.copy(), np.zeros(model.nv)
     link = model.link_names[-1]
     with viewing() as (_, url), chromium() as page:
         page.get(url)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 import sys
 from typing import Any, TYPE_CHECKING
@@ -40,7 +42,8 @@ def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
 def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
               lock: bool = False, params: bool = False) -> None:
     """Add the options of `load_robot`, those with a flag on request."""
-    parser.add_argument('urdf', help='URDF, xacro or MJCF file of the robot')
+    parser.add_argument('urdf', type=robot_file, help='URDF, xacro or MJCF file of the robot, or '
+                        'its name in the package robot_descriptions, if that is installed')
     add_xacro(parser)
     add_constraints(parser)
     parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
@@ -58,6 +61,16 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
         parser.add_argument('--params', metavar='FILE',
                             help='dynamics.param.yaml with friction, rotors and, if the robot was '
                                  'identified, error bars of its torques')
+
+
+def robot_file(text: str) -> str:
+    """Return a path as it is, and the path of a description that robot_descriptions knows."""
+    if text.isidentifier() and not Path(text).exists():
+        with suppress(ModuleNotFoundError):
+            found = vars(import_module(f'robot_descriptions.{text}'))
+            return next(str(found[kind]) for kind in ('URDF_PATH', 'XACRO_PATH', 'MJCF_PATH')
+                        if kind in found)
+    return text
 
 
 def add_constraints(parser: argparse.ArgumentParser) -> None:

@@ -23,6 +23,7 @@ from rbd_ros.batch.wrenches import batch_wrenches
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph
 from rbd_ros.errors import ModelError, RbdError
+from rbd_ros.kernels.jit.machine_code import Runner
 from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.model.arguments import finite_array, finite_vector, mask, rows, wrenches
 from rbd_ros.model.model import Model
@@ -58,34 +59,19 @@ def outputs_of(graph: Graph) -> list[Array]:
     return [array for array in graph.outputs if array.name != 'margins']
 
 
-class Runner:
-    """Machine code of a graph, for arrays that are checked."""
+def runner(code: ctypes.CDLL, graph: Graph, real: np.dtype[Any]) -> Runner:
+    """Return the machine code of a graph."""
+    return Runner(code, [prod(array.shape) for array in graph.inputs],
+                  [array.shape for array in outputs_of(graph)], real)
 
-    def __init__(self, code: ctypes.CDLL, graph: Graph, real: np.dtype[Any]) -> None:
-        self.shapes = [array.shape for array in outputs_of(graph)]
-        self.sizes = [prod(array.shape) for array in graph.inputs]
-        self.real = real
-        self._run = code.run
-        self._run.restype = ctypes.c_long
-        pointers = ctypes.c_void_p * len(self.sizes)
-        self._types = ctypes.c_long, pointers, ctypes.c_long * len(self.sizes), (
-            ctypes.c_void_p * len(self.shapes))
 
-    def arguments(self, count: int, inputs: Sequence[np.ndarray],
-                  outputs: Sequence[np.ndarray]) -> list[Any]:
-        """Return the arguments of the code for contiguous arrays; one-dimensional: all states."""
-        types = self._types
-        return [types[0](count), types[1](*(x.ctypes.data for x in inputs)),
-                types[2](*(x.size // count if x.ndim > 1 else 0 for x in inputs)),
-                types[3](*(x.ctypes.data for x in outputs))]
-
-    def run(self, count: int, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> int:
-        """Compute states; return the first that the code cannot vouch for, or -1."""
-        return self._run(*self.arguments(count, inputs, outputs)) if count else -1
-
-    def new(self, *count: int) -> list[np.ndarray]:
-        """Return arrays for results."""
-        return [np.empty((*count, *shape), self.real) for shape in self.shapes]
+def why_not_in_code(model: Model, name: str) -> str:
+    """Return why a function of a robot is left to the library, or an empty text."""
+    if not model.nv:
+        return 'no joint moves'
+    if model.loops is not None and model.loops.condition_limit < np.inf:
+        return 'velocities of closed loops are damped'
+    return NOT_IN_CODE.get(name, '')
 
 
 class LoadedFunction:
@@ -98,11 +84,7 @@ class LoadedFunction:
         self.runner: Runner | None = None
         self.balance: Runner | None = None
         self.caller: Any = None
-        self.operations, self.seconds, self.reason = 0, 0.0, NOT_IN_CODE.get(name, '')
-        if not model.nv:
-            self.reason = 'no joint moves'
-        elif model.loops is not None and model.loops.condition_limit < np.inf:
-            self.reason = 'velocities of closed loops are damped'
+        self.operations, self.seconds, self.reason = 0, 0.0, why_not_in_code(model, name)
         self.fixed = {key: mask(model, key, x) if key == 'prescribed' else x
                       for key, x in fixed.items()}
         self.result = RESULTS.get(self.name, tuple)
@@ -134,13 +116,9 @@ class LoadedFunction:
 
     def set_code(self, code: tuple[ctypes.CDLL, float], caller: Any) -> None:
         """Set the code, the time that its compiler took, s, and the module that calls it."""
-        self.runner, self.seconds = Runner(code[0], self.graph, self.dtype), code[1]
+        self.runner, self.seconds = runner(code[0], self.graph, self.dtype), code[1]
         self.caller = caller
-        # One array, so that one comparison shows whether an argument lies in it.
-        sizes = [prod(shape) for shape in self.runner.shapes]
-        self.memory = np.zeros(sum(sizes), self.runner.real)
-        parts = np.split(self.memory, np.cumsum(sizes)[:-1])
-        self.kept = [x.reshape(shape) for x, shape in zip(parts, self.runner.shapes)]
+        self.memory, self.kept = self.runner.kept()
 
     def for_users(self) -> Callable[..., Any]:
         """Return what users call."""
@@ -149,13 +127,10 @@ class LoadedFunction:
         kept = self.kept[0] if len(self.kept) == 1 else self.result(self.kept)
         if not self.is_positional:
             return self
-        if self.caller is None:
-            return self if self.fixed else by_pointers(self, kept)
-        layout = np.array([
-            ctypes.cast(self.runner._run, ctypes.c_void_p).value, self.dtype.num,
-            self.dtype.itemsize, len(self.state), len(self.fixed), len(self.runner.sizes),
-            len(self.runner.shapes), *self.runner.sizes, *map(prod, self.runner.shapes)], np.int64)
-        return self.caller.bind(self, kept, self.memory, layout, *self.fixed.values())
+        if self.caller is None and self.fixed:
+            return self
+        return self.runner.bound(self.caller, self, self.memory, self.kept, kept,
+                                 list(self.fixed.values()), len(self.parameters))
 
     def report(self) -> Report:
         """Return how the function computes."""
@@ -254,28 +229,6 @@ class LoadedFunction:
             if state is None:
                 raise
             raise type(error)(f'state {state}: {error}') from None
-
-
-def by_pointers(function: LoadedFunction, kept: Any) -> Callable[..., Any]:
-    """Return a function whose arrays are copied to kept ones, which code takes by ctypes."""
-    assert function.runner is not None
-    runner, real = function.runner, function.dtype
-    inputs = [np.zeros(size, real) for size in runner.sizes]
-    run, count = runner._run, len(inputs)
-    arguments = runner.arguments(1, inputs, function.kept)
-
-    def call(*values: Any, **named: Any) -> Any:
-        if len(values) == count and not named:
-            for x, value in zip(inputs, values):
-                if type(value) is not np.ndarray or value.shape != x.shape or (
-                        value.dtype is not real):
-                    break
-                x[:] = value
-            else:
-                if run(*arguments) < 0:
-                    return kept
-        return function(*values, **named)
-    return call
 
 
 def by_kernels(function: LoadedFunction) -> Callable[..., Any]:

@@ -14,15 +14,16 @@ from rbd_ros.codegen.c import Style
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph, Tape
 from rbd_ros.codegen.machine_code.calls import (
-    BALANCED, LoadedFunction, outputs_of, Report, Runner)
-from rbd_ros.codegen.machine_code.compiler import (
-    code_directory, Compiler, extension, find_compiler, loaded)
+    BALANCED, LoadedFunction, outputs_of, Report, runner)
 from rbd_ros.codegen.package import header, own_options, Package, source
 from rbd_ros.codegen.package_texts import filled
 from rbd_ros.codegen.symbols.symbolic_workspaces import symbolic_workspace
 from rbd_ros.codegen.tracing import trace_with_margins
-from rbd_ros.errors import ModelError
+from rbd_ros.errors import ModelError, RbdError
+from rbd_ros.kernels.jit.c_compiler import (
+    abi, code_directory, Compiler, find_compiler, headers, kept, loaded, MODULE)
 from rbd_ros.kernels.jit.kernel_cache import Directory
+from rbd_ros.kernels.jit.machine_code import caller_of
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.changes.modifications import with_gravity
 from rbd_ros.model.model import Model
@@ -98,15 +99,15 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
     names = [name for name, one in FUNCTIONS.items() if all(x in options for x in one.options)
              and (one.method is None or hasattr(batch, one.name))
              ] if functions is None else functions
-    style, compiler, kept = Style(PREFIX, single), find_compiler(), code_directory(directory)
+    style, compiler, folder = Style(PREFIX, single), find_compiler(), code_directory(directory)
     made: dict[str, LoadedFunction] = {}
     pending: dict[str, Future[tuple[ctypes.CDLL, float]]] = {}
     balance = balance_code = None
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         def compiled(graph: Graph) -> Future[tuple[ctypes.CDLL, float]]:
             # Each function in its own file, which serves whatever else is loaded with it.
-            return pool.submit(compile_graph, model, style, graph, compiler, kept)
-        caller = pool.submit(extension, compiler, kept)
+            return pool.submit(compile_graph, model, style, graph, compiler, folder)
+        caller = pool.submit(extension, compiler, folder)
         for name in dict.fromkeys(names):
             function = prepared(model, name, parameters, single, options, functions is None)
             made[function.name] = function
@@ -116,9 +117,9 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
             balance = balance_of_wrenches(model)
             balance_code = compiled(balance)
     for name, code in pending.items():
-        made[name].set_code(code.result(), caller.result())
+        made[name].set_code(code.result(), caller_of(caller.result()))
         if balance is not None and balance_code is not None:
-            made[name].balance = Runner(balance_code.result()[0], balance, made[name].dtype)
+            made[name].balance = runner(balance_code.result()[0], balance, made[name].dtype)
     return Loaded(model, {name: one.for_users() for name, one in made.items()},
                   {name: one.report() for name, one in made.items()})
 
@@ -155,6 +156,11 @@ def balance_of_wrenches(model: Model) -> Graph:
 def compile_graph(model: Model, style: Style, graph: Graph, compiler: Compiler,
                   directory: Directory) -> tuple[ctypes.CDLL, float]:
     """Return the machine code of a function, and the time to compile it, s."""
+    return loaded(compiler, sources_of(model, style, graph), directory)
+
+
+def sources_of(model: Model, style: Style, graph: Graph) -> dict[str, str]:
+    """Return the sources of a function, the one to compile last."""
     package, outputs = Package(model, style, [graph], {}, {}), outputs_of(graph)
     margins = len(outputs) < len(graph.outputs)
     inputs = [f'in[{k}] + state * steps[{k}]' for k in range(len(graph.inputs))]
@@ -170,6 +176,16 @@ def compile_graph(model: Model, style: Style, graph: Graph, compiler: Compiler,
         'margins': graph.outputs[-1].shape[0] if margins else 0,
         'arguments': ', '.join([*inputs, *written, *['margins'] * margins]),
         'inputs_finite': finite(inputs, graph.inputs), 'outputs_finite': finite(written, outputs)}
-    return loaded(compiler, {
-        f'{package.name}.h': header(package), f'{package.name}.c': source(package),
-        'states.c': filled('states.c', **words)}, directory)
+    return {f'{package.name}.h': header(package), f'{package.name}.c': source(package),
+            'states.c': filled('states.c', **words)}
+
+
+def extension(compiler: Compiler, directory: Directory) -> bytes:
+    """Return the code of the module that calls functions; nothing if it cannot be compiled."""
+    include = headers()
+    text = filled('extension.c', module=MODULE, versions=' '.join(abi()))
+    try:
+        return b'' if include is None else kept(
+            compiler, {'extension.c': text}, directory, include)[0]
+    except RbdError:
+        return b''

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Compiles kernels in another process, for a program that must not stop meanwhile.
+Compiles kernels and machine code in another process, for a program that must not stop meanwhile.
 
 Benefit: the compiler holds Python's interpreter lock; of states at 1 kHz, a node processed one in
 five. Kernels compiled by another process arrive as bytes, which take 20 ms to load.
@@ -16,16 +16,22 @@ import logging
 import os
 import pickle
 from queue import SimpleQueue
+import shutil
 import subprocess
 import sys
+import tempfile
 from threading import RLock, Thread
 from typing import Any, BinaryIO
 
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.kernel_cache import serialized
+from rbd_ros.kernels.jit.numba_backend import COMPILES, VARIABLE
 
 _log = logging.getLogger('rbd_ros')
-Request = tuple[str, str, tuple[Any, ...]]
+INSTEAD = ('compiled in this process, which may delay states' if COMPILES else
+           'interpreted in this process, which delays states')
+PATIENCE = 2.0      # s for the process to end by itself
+Request = tuple[str, str, tuple[Any, ...]]    # a module, its function, and arguments
 
 
 class CompileProcess:
@@ -39,23 +45,27 @@ class CompileProcess:
 
     def compile_kernel(self, kernel: Any, types: tuple[Any, ...]) -> bytes | None:
         """Return a kernel, a global name, as `serialized` does; None: compile it here."""
+        function = kernel.py_func
+        return self.call(__name__, compiled_kernel.__name__,
+                         (function.__module__, function.__qualname__, types))
+
+    def call(self, *request: Any) -> bytes | None:
+        """Return what a function returns there; None if it raises, or the process fails."""
         if not self._works:
             return None
-        function = kernel.py_func
         try:
             with self._lock:
                 process = self._running()
-                pickle.dump((function.__module__, function.__qualname__, types), process.stdin)
+                pickle.dump(request, process.stdin)
                 process.stdin.flush()
                 data: bytes | None = pickle.load(process.stdout)
                 if self._closed:
-                    self._end()
+                    self.end()
             return data
         except (OSError, EOFError, pickle.PickleError, AttributeError) as error:
             self._works = False
-            self._end()
-            _log.warning('kernels are compiled in this process, which may delay states, because '
-                         f'another one failed to: {error!r}')
+            self.end()
+            _log.warning(f'kernels are {INSTEAD}, because another one failed to: {error!r}')
             return None
 
     def _running(self) -> Any:
@@ -66,7 +76,8 @@ class CompileProcess:
             self._process = subprocess.Popen(
                 [sys.executable, '-m', __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 start_new_session=True,     # Ctrl-C is for this process only
-                env={**os.environ, 'PYTHONPATH': path, 'PYTHONSAFEPATH': '1'})
+                env={**os.environ, 'PYTHONPATH': path, 'PYTHONSAFEPATH': '1',
+                     VARIABLE: 'numba' if COMPILES else 'python'})
         return self._process
 
     def is_running(self) -> bool:
@@ -83,24 +94,33 @@ class CompileProcess:
     def close(self) -> None:
         """End the process; it is restarted for each further kernel."""
         self._closed = True
-        self._end()
+        self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the process until it is needed again."""
         with self._lock:
             process, self._process = self._process, None
             if process is not None:
-                process.kill()
-                process.communicate()
+                try:
+                    process.communicate(timeout=PATIENCE)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.communicate()
 
 
-def _compile_all(requests: 'SimpleQueue[Request]', replies: BinaryIO) -> None:
-    """Compile one kernel after the other."""
+def compiled_kernel(module: str, name: str, types: tuple[Any, ...]) -> bytes | None:
+    """Return a kernel as `serialized` does."""
+    kernel = getattr(import_module(module), name)
+    compiled.compile_for(kernel, types)
+    return serialized(kernel.overloads[types])
+
+
+def _answer_all(requests: 'SimpleQueue[Request]', replies: BinaryIO) -> None:
+    """Answer one request after the other."""
     while True:
-        module, name, types = requests.get()
+        module, name, arguments = requests.get()
         try:
-            kernel = getattr(import_module(module), name)
-            compiled.compile_for(kernel, types)
-            data = serialized(kernel.overloads[types])
+            data = getattr(import_module(module), name)(*arguments)
         except Exception:
             data = None         # the parent compiles it and meets the same error
         pickle.dump(data, replies)
@@ -111,14 +131,17 @@ def main() -> None:
     """Compile the kernels that are requested on standard input, until it is closed."""
     # The parent writes the cache.
     compiled.disable_disk_cache()
+    # Of the compiler, too; removed below, however early that is.
+    os.environ['TMPDIR'] = tempfile.tempdir = tempfile.mkdtemp(prefix='rbd_ros.')
     replies = os.fdopen(os.dup(1), 'wb')
     os.dup2(2, 1)
     requests: SimpleQueue[Request] = SimpleQueue()
-    Thread(target=_compile_all, args=(requests, replies), daemon=True).start()
+    Thread(target=_answer_all, args=(requests, replies), daemon=True).start()
     try:
         while True:
             requests.put(pickle.load(sys.stdin.buffer))
     except EOFError:
+        shutil.rmtree(tempfile.tempdir, ignore_errors=True)
         os._exit(0)             # without finishing the current kernel
 
 

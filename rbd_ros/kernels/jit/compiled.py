@@ -224,19 +224,20 @@ BEING_COMPILED = 'kernels that it needs are being compiled'
 class KernelNotReady(RbdError):
     """A kernel is being compiled, and the thread that needs it must not wait."""
 
-    def __init__(self, kernel: Any, types: tuple[Any, ...]) -> None:
+    def __init__(self, is_over: Callable[[], bool]) -> None:
         super().__init__(f'{BEING_COMPILED}; that happens once, and takes up to a minute')
-        self._kernel, self._types = kernel, types
-
-    def is_over(self) -> bool:
-        """Return whether the kernel has been compiled in the meantime."""
-        return self._types in self._kernel.overloads
+        self.is_over = is_over      # returns whether it has been compiled in the meantime
 
 
 def use_compile_process(process: Any) -> None:
     """Compile in a `CompileProcess` from now on; None: in this process."""
     global _compile_process
     _compile_process = process
+
+
+def may_wait() -> bool:
+    """Return whether this thread may wait for the compiler."""
+    return _compile_process is None or _compile_process.may_wait()
 
 
 @contextmanager
@@ -261,11 +262,11 @@ def prepare(kernel: Any, *arguments: Any) -> Callable[..., Any]:
         return kernel
     types = tuple(numba.typeof(argument) for argument in arguments)
     if types not in kernel.overloads:
-        if _compile_process is None or _compile_process.may_wait():
+        if may_wait():
             compile_for(kernel, types)
         elif not load(kernel, types):
             _compile_process.request(kernel, types)
-            raise KernelNotReady(kernel, types)
+            raise KernelNotReady(lambda: types in kernel.overloads)
     return kernel.overloads[types].entry_point
 
 

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 from rbd_msgs.msg import ReferenceStatus
-from rbd_ros import mass_matrix, neutral, RbdError
+from rbd_ros import neutral, RbdError
 from rbd_ros._internal.text import listed
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances, Controller
@@ -49,6 +49,7 @@ from rbd_ros.ros.robot.read_model import unlimited_efforts
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.report import ERROR, Log, OK, Report, WARN
+from rbd_ros.ros.runtime.worker import Busy, Worker
 from rbd_ros.workspace.memory.results import DynamicsTerms
 
 AGES = 100      # Number of states whose ages are known
@@ -68,11 +69,11 @@ class ControlModes(ReferenceReceiver, Law):
     """
 
     def __init__(self, settings: LawSettings, control: ControlSettings, clocks: Clocks,
-                 commands: EffortCommands, report: Report, log: Log,
+                 commands: EffortCommands, report: Report, log: Log, worker: Worker,
                  publish: Callable[[ReferenceStatus], object] = lambda status: None) -> None:
         super().__init__(settings, control, clocks, commands, report, log, publish)
-        self._note = ''
-        self._warned_of_damping = False
+        self._worker, self._note = worker, ''
+        self._discard_check()
         # s: ages of the states that the last efforts were computed from, by joint.
         self._ages: deque[dict[str, float]] = deque([{}] * AGES, maxlen=AGES)
         self._drop_law('')
@@ -91,7 +92,7 @@ class ControlModes(ReferenceReceiver, Law):
     def configure(self, settings: LawSettings, control: ControlSettings) -> None:
         """Replace the settings; the node then disturbs the commands, which resets the law."""
         self._settings, self._control = settings, control
-        self._warned_of_damping = False
+        self._discard_check()
         self._abort('mode or parameters have changed: the robot is held where it is')
 
     def check(self, control: ControlSettings, robot: Robot) -> None:
@@ -101,7 +102,6 @@ class ControlModes(ReferenceReceiver, Law):
         try:
             law.update(0.0, q, np.zeros(model.nv),
                        self._resting_reference(law, robot, control.task_link, q))
-            mass_matrix(model, q)       # compiled for `damping_warning`
         except KernelNotReady:
             raise
         except (RbdError, LinAlgError):
@@ -184,7 +184,8 @@ class ControlModes(ReferenceReceiver, Law):
         """Replace the law by a new one whose reference is the configuration of the robot."""
         self._drop_law('')
         if robot is not self._robot:
-            self._robot, self._note, self._warned_of_damping = robot, '', False
+            self._robot, self._note = robot, ''
+            self._discard_check()
         control, model = self._control, robot.model
         try:
             controller = self._make(control, model, robot.task_link, q)
@@ -231,23 +232,45 @@ class ControlModes(ReferenceReceiver, Law):
             if self._note != before:
                 self._log.warning(self._note)
 
-    def _damping_warning(self) -> str:
-        """Return a warning if gains are too high for the rate and age of states; log it once."""
+    def _discard_check(self) -> None:
+        # What is wrong with the damping, whether that was logged, and the check under way.
+        self._damping, self._warned_of_damping = '', False
+        self._check: Callable[[], str] | None = None
+
+    def _check_damping(self) -> None:
+        """Let the worker check the damping: with many joints, that takes longer than a period."""
         robot, period = self._robot, self._commands.period()
-        if robot is None or self._q is None or not period:
-            return ''
-        # Medians of many: single states are late on every busy machine.
-        ages = np.median([[one.get(name, 0.0) for name in robot.model.velocity_names]
-                          for one in self._ages], axis=0)
+        if robot is None or self._q is None or not period or self._check is not None:
+            return
+        self._check = check = partial(
+            self._damping_warning, robot, self._control, self._posture, self._q, self._reference,
+            period, list(self._ages))
         try:
-            law = self._make(self._control, robot.model, robot.task_link, self._posture, False)
-            text = damping_warning(law, self._control, self._q, self._reference, period, ages)
+            self._worker.submit(check, partial(self._end_check, check), may_wait=False)
+        except Busy:
+            self._check = None
+
+    def _damping_warning(self, robot: Robot, control: ControlSettings, posture: np.ndarray,
+                         q: np.ndarray, reference: Any, period: float,
+                         ages: list[dict[str, float]]) -> str:
+        """Return a warning if gains are too high for the rate and age of states."""
+        # Medians of many: single states are late on every busy machine.
+        late = np.median([[one.get(name, 0.0) for name in robot.model.velocity_names]
+                          for one in ages], axis=0)
+        try:
+            law = self._make(control, robot.model, robot.task_link, posture, False)
+            return damping_warning(law, control, q, reference, period, late)
         except (BadParameter, RbdError, LinAlgError):
             return ''           # there is no such law, or a joint moves no inertia
+
+    def _end_check(self, check: Callable[[], str], text: str) -> None:
+        """Take the result of the check under way; log it once."""
+        if check is not self._check:
+            return              # the robot or its settings have changed
+        self._damping, self._check = text, None
         if text and not self._warned_of_damping:
             self._warned_of_damping = True
             self._log.warning(text)
-        return text
 
     def _distance(self, robot: Robot, q: np.ndarray,
                   reference: JointReference | PoseReference) -> np.ndarray:
@@ -281,7 +304,8 @@ class ControlModes(ReferenceReceiver, Law):
             yield WARN, f"references were refused ({recent('references refused')})"
         if recent('motions aborted'):
             yield WARN, f"motions were aborted ({recent('motions aborted')}): see last error"
-        for text in (self._note, self._damping_warning()):
+        self._check_damping()
+        for text in (self._note, self._damping):
             if text:
                 yield WARN, text
         if self._controller is None or self._robot is None:

@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+GRAVITY = '~/gravity_torques'
 COMMANDS = '~/effort_commands'
 EFFORT_TRAJECTORY = '~/effort_trajectory'    # The same commands in another message type
 COMMANDED = '~/commanded_efforts'    # The same with names, for displays: no controller listens
@@ -61,7 +62,7 @@ VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RAT
 LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA, EXTERNAL_WRENCH)
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')    # The rows and columns of task-space matrices
 # Topics with one number per joint, and their terms.
-VECTORS = {'~/gravity_torques': 'holding', '~/coriolis_torques': 'coriolis_torques',
+VECTORS = {GRAVITY: 'holding', '~/coriolis_torques': 'coriolis_torques',
            '~/gravity_torques_rate': 'g_dot', TORQUE_DEVIATION: 'torque_deviation',
            EXTERNAL_TORQUES: 'external_torques'}
 # Topics with a matrix: the term, and the names of rows and columns if they are not the joints.

@@ -230,7 +230,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
             self.commands.configure(select(CommandSettings))
         add(self.commands, CommandSettings)
         add(self.kernels)
-        worker = add(Worker(lambda: self.executor, self._failed))
+        self.worker = worker = add(Worker(lambda: self.executor, self._failed))
         # rclpy's annotations do not state that the clock of a node is a ROSClock.
         self.clocks = clocks = add(
             Clocks(self.get_clock(), self._on_jump))  # type: ignore[arg-type]

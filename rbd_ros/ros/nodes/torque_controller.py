@@ -60,7 +60,8 @@ class TorqueController(DynamicsNode):
         self._add(Entity(self.destroy_publisher, publisher))
         select = self.parameters.select
         self.modes = ControlModes(select(LawSettings), select(ControlSettings), self.clocks,
-                                  self.commands, self.report, self._log, publisher.publish)
+                                  self.commands, self.report, self._log, self.worker,
+                                  publisher.publish)
         return self.modes
 
     def _make_parts(self) -> None:

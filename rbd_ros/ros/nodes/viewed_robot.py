@@ -7,12 +7,15 @@ from time import monotonic
 from typing import Any, cast
 
 from geometry_msgs.msg import WrenchStamped
+from nav_msgs.msg import Odometry
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
 from rbd_ros._internal.cdr import JointStateContent
+from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import close
 from rbd_ros.model.positions.configurations import neutral
+from rbd_ros.model.se3 import pose
 from rbd_ros.ros.convert import joint_state_reader
 from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
 from rbd_ros.view.state import computed_state, State
@@ -25,11 +28,13 @@ from sensor_msgs.msg import JointState
 
 # s: largest age of results of the dynamics node that are shown.
 MAX_AGE = 0.5
+QUATERNION_ERROR = 0.01     # largest deviation of a norm from one
 STATES, DYNAMICS = 'joint_states', 'dynamics/dynamics'
 TORQUES, WRENCH = 'dynamics/external_torques', 'dynamics/external_wrench'
-KINDS = {STATES: JointState, DYNAMICS: DynamicsStamped, TORQUES: JointState, WRENCH: WrenchStamped}
-# Several nodes may publish joint states.
-DEPTHS = {STATES: 10, DYNAMICS: 1, TORQUES: 1, WRENCH: 1}
+DEVIATION, BASE = 'dynamics/torque_deviation', 'odom'
+KINDS = {STATES: JointState, DYNAMICS: DynamicsStamped, TORQUES: JointState, WRENCH: WrenchStamped,
+         DEVIATION: JointState, BASE: Odometry}
+SEVERAL = 10    # joint states that wait at most, since several nodes may publish them
 
 
 class _Unattended(CallbackGroup):
@@ -56,6 +61,8 @@ class ViewedRobot:
         self._subscriptions: dict[str, Subscription] = {}
         self._q, self._v = neutral(model), np.zeros(model.nv)
         self._effort = np.full(model.nv, np.nan)
+        self._came = -np.inf    # when the last joint state was received, s
+        self._base: np.ndarray | None = None
         self._moves = self._known = False
         self._entries = {name: k for k, name in enumerate(model.position_names)}
         self._columns = {name: k for k, name in enumerate(model.velocity_names)}
@@ -66,7 +73,7 @@ class ViewedRobot:
         """Subscribe or unsubscribe: topics without subscribers cost their publishers nothing."""
         if wanted and not self._subscriptions:
             for topic, kind in KINDS.items():
-                qos = QoSProfile(depth=DEPTHS[topic], reliability=ReliabilityPolicy.BEST_EFFORT)
+                qos = QoSProfile(depth=_depth(topic), reliability=ReliabilityPolicy.BEST_EFFORT)
                 self._subscriptions[topic] = self._node.create_subscription(
                     kind, topic, lambda _: None, qos, callback_group=self._group, raw=True)
         elif not wanted:
@@ -77,12 +84,14 @@ class ViewedRobot:
     def newest(self) -> State | None:
         """Return the newest state, or None before the first."""
         for topic, subscription in self._subscriptions.items():
-            for _ in range(DEPTHS[topic]):
+            for _ in range(_depth(topic)):
                 raw = self._waiting[topic].take(subscription)
                 if raw is None:
                     break
                 if topic == STATES:
                     self._merge(self._reader.read(raw))
+                elif topic == BASE:
+                    self._move_base(deserialize_message(raw, Odometry))
                 else:
                     self._last[topic] = monotonic(), deserialize_message(raw, KINDS[topic])
         if not self._known:
@@ -92,8 +101,11 @@ class ViewedRobot:
             if closed is None:
                 return None
             self._q = closed
-        state = replace(computed_state(self._model, self._q, self._v, {}),
-                        effort=_known(self._effort), external=np.full(self._model.nv, np.nan))
+        # The page keeps states; this one goes on changing.
+        q, v = self._q.copy(), self._v.copy()
+        state = replace(computed_state(self._model, q, v, {}, self._base),
+                        effort=_known(self._effort), external=np.full(self._model.nv, np.nan),
+                        age=monotonic() - self._came)
         if not self._moves:
             state = replace(state, coriolis=np.full(self._model.nv, np.nan))
         return self._with_published(state)
@@ -107,20 +119,28 @@ class ViewedRobot:
                 continue
             if len(message.position) == count and np.isfinite(message.position[k]):
                 self._q[self._entries[name]] = message.position[k]
-                self._known = True
+                self._known, self._came = True, monotonic()
             if len(message.velocity) == count and np.isfinite(message.velocity[k]):
                 self._v[column] = message.velocity[k]
                 self._moves = True
             if len(message.effort) == count:
                 self._effort[column] = message.effort[k]
 
+    def _move_base(self, message: Odometry) -> None:
+        """Take the pose of the root link, unless it is not one."""
+        p, x = message.pose.pose.position, message.pose.pose.orientation
+        quaternion, position = np.array([x.x, x.y, x.z, x.w]), np.array([p.x, p.y, p.z])
+        size = np.linalg.norm(quaternion)
+        if np.all(np.isfinite(position)) and abs(size - 1.0) < QUATERNION_ERROR:
+            self._base = pose(quaternion_matrix(quaternion / size), position)
+
     def _fresh(self, topic: str) -> Any:
         came, message = self._last.get(topic, (-np.inf, None))
         return message if monotonic() - came < MAX_AGE else None
 
     def _with_published(self, state: State) -> State:
-        dynamics, torques, wrench = (cast(Any, self._fresh(topic))
-                                     for topic in (DYNAMICS, TORQUES, WRENCH))
+        dynamics, torques, wrench, deviation = (
+            cast(Any, self._fresh(topic)) for topic in (DYNAMICS, TORQUES, WRENCH, DEVIATION))
         changes: dict[str, Any] = {}
         if dynamics is not None:
             names = dynamics.joint_names
@@ -133,6 +153,8 @@ class ViewedRobot:
                         changes[field] = np.reshape(data, 2 * (len(names),))[order]
         if torques is not None:
             changes['external'] = self._vector(torques.name, torques.effort)
+        if deviation is not None:
+            changes['deviation'] = self._vector(deviation.name, deviation.effort)
         if wrench is not None:
             link = wrench.header.frame_id.removeprefix(self._prefix)
             if link in self._model.link_names:
@@ -149,6 +171,10 @@ class ViewedRobot:
             if name in self._columns:
                 found[self._columns[name]] = value
         return _known(found)
+
+
+def _depth(topic: str) -> int:
+    return SEVERAL if topic == STATES else 1
 
 
 def _known(values: np.ndarray) -> np.ndarray:

@@ -18,8 +18,8 @@ from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.control.compensation import Law
 from rbd_ros.ros.messages.topics import (
     C_RATE, COMMANDED, CommandMessages, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES,
-    EXTERNAL_WRENCH, FULL_STATES, RATE_TOPICS, TASK_TOPICS, TOPICS, TORQUE_DEVIATION,
-    VELOCITY_TOPICS)
+    EXTERNAL_WRENCH, FULL_STATES, GRAVITY, RATE_TOPICS, TASK_TOPICS, TOPICS,
+    TORQUE_DEVIATION, VELOCITY_TOPICS)
 from rbd_ros.ros.outputs.external_forces import ExternalForces
 from rbd_ros.ros.outputs.task_outputs import task_values
 from rbd_ros.ros.robot.current_robot import CurrentRobot
@@ -212,14 +212,16 @@ class Publishing(Part):
         start = perf_counter()
         q, v = robot.states.q, robot.velocity(settings.missing_velocity)
         if v is None:
-            terms = robot.workspace.configuration_terms(q)
             self._report.count('outputs without velocity')
-        else:
-            terms = robot.workspace.all_terms(q, v, factorization=settings.coriolis_factorization)
+        try:
+            terms = robot.workspace.all_terms(q, np.zeros(robot.model.nv) if v is None else v,
+                                              settings.coriolis_factorization)
+        except KernelNotReady as error:
+            self._answer_early(robot, q, error)
+            return
         self._report.compute_times.append(perf_counter() - start)
-        values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v, holding=terms.g)
-        if settings.springs:
-            values['holding'] = terms.g + spring_torques(robot.model, q)
+        values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v,
+                      holding=self._holding(robot, q, terms.g))
         # Commands are sent at once, the rest in a row, which is faster: the sending code stays in
         # the processor's caches.
         ready: list[tuple[str, bytes]] = []
@@ -233,6 +235,20 @@ class Publishing(Part):
         if markers_due:
             self._markers_due = moment + 1.0 / settings.marker_rate
             self._publish_markers(robot, q, v, terms)
+
+    def _holding(self, robot: Robot, q: np.ndarray, g: np.ndarray) -> np.ndarray:
+        return g + spring_torques(robot.model, q) if self._settings.springs else g
+
+    def _answer_early(self, robot: Robot, q: np.ndarray, error: KernelNotReady) -> None:
+        """Publish gravity torques while the code of other terms is being compiled."""
+        for topic in self._subscribed:
+            if topic == GRAVITY:
+                g = robot.workspace.gravity_torques(q)
+                self._send(topic, robot.outputs.message(
+                    topic, robot.stamp, robot.frame, {'holding': self._holding(robot, q, g)}))
+            else:
+                self._awaited[topic] = error
+                self._log_withheld(topic, str(error))
 
     def _publish_markers(self, robot: Robot, q: np.ndarray, v: np.ndarray | None,
                          terms: DynamicsTerms) -> None:

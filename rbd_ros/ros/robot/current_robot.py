@@ -12,6 +12,7 @@ import numpy as np
 from rbd_ros import Model, neutral, RbdError, SingularError, with_gravity
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
+from rbd_ros.kernels.jit.numba_backend import WAY
 from rbd_ros.model.plausibility import nothing_to_compute
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
@@ -21,6 +22,7 @@ from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log, Report, WARN
 from rbd_ros.ros.runtime.worker import Worker
+from rbd_ros.workspace.machine_methods import follow, make_ready
 
 
 class ChangeSettings(NamedTuple):
@@ -101,11 +103,11 @@ class CurrentRobot(Part):
             return None
         try:
             robot = robot or read_robot(text, self._robot_settings, self._settings.limit_efforts)
-            # Compile now what every state needs.
+            # Compile now what every state needs, or what is compiled soonest.
+            if WAY == 'cc':
+                make_ready(robot.model, 'gravity_torques', 'all_terms')
             with suppress(SingularError):       # the robot may be in another configuration
-                q = neutral(robot.model)
-                robot.workspace.all_terms(q, np.zeros(robot.model.nv))
-                robot.workspace.configuration_terms(q)
+                robot.workspace.all_terms(neutral(robot.model), np.zeros(robot.model.nv))
         except RbdError as error:
             return f'robot description refused: {error}'
         self._prepare(robot)
@@ -156,7 +158,9 @@ class CurrentRobot(Part):
             self._log.error(self._commands.mismatch)
 
     def with_model(self, robot: Robot, model: Model) -> Robot:
-        """Return a robot with another model under the same description."""
+        """Return a robot with another model under the same description, for a worker."""
+        if WAY == 'cc':
+            follow(model, robot.model)
         return Robot(robot.text, model, self._robot_settings)
 
     def _set_command_order(self, robot: Robot) -> None:

@@ -8,7 +8,8 @@ from time import perf_counter, sleep
 
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.compile_process import CompileProcess
-from rbd_ros.kernels.jit.numba_backend import COMPILES
+from rbd_ros.kernels.jit.machine_code import CODES
+from rbd_ros.kernels.jit.numba_backend import COMPILES, RUN_AS, WAY
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log
 
@@ -25,6 +26,7 @@ class Kernels(Part):
 
     If the node has the process to itself (`alone`), another process compiles, and the main thread
     never waits for it once the node is configured. `failed` receives background exceptions.
+    Machine code of the C compiler is that of one robot: it is requested when it is needed.
 
     """
 
@@ -34,14 +36,16 @@ class Kernels(Part):
         self.ready, self._waits = False, True
         self._thread: Thread | None = None
         self._compile_process: CompileProcess | None = None
-        if alone and COMPILES:
+        if alone and WAY != 'python':
             self._compile_process = CompileProcess(
                 lambda: self._waits or current_thread() is not main_thread())
             compiled.use_compile_process(self._compile_process)
+        if WAY == 'cc':
+            CODES.begin()
 
     def make(self, steps: Iterable[tuple[str, float]], ok: Callable[[], bool]) -> bool:
         """Load or compile the kernels in `steps`, of `warm_up`; return False if `ok()` does."""
-        if self._thread is not None and self._thread.is_alive():
+        if WAY == 'cc' or (self._thread is not None and self._thread.is_alive()):
             return True
         self.ready, self._waits, begin, steps = False, True, perf_counter(), iter(steps)
         notice = Timer(NOTICE_AFTER, self._log.info, [WAITING])
@@ -64,8 +68,9 @@ class Kernels(Part):
         return True
 
     def facts(self) -> dict[str, str]:
-        """Return whether kernels are still missing."""
-        return {'kernels': 'ready' if self.ready else 'being compiled'}
+        """Return how kernels run, and whether some are still missing."""
+        missing = CODES.missing() if WAY == 'cc' else not self.ready
+        return {'kernels': 'being compiled' if missing else 'ready', 'kernels run as': RUN_AS[WAY]}
 
     def never_wait(self) -> None:
         """Never again wait for a kernel in the main thread."""

@@ -32,6 +32,7 @@ from rbd_ros.ros.control.reference_receiver import LawSettings
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.parameters.parameters import assemble
 from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.worker import Worker
 from scipy.spatial.transform import Rotation
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -147,7 +148,8 @@ class ModeMachine(RuleBasedStateMachine):
         self.modes = ControlModes(
             LawSettings(False, 0.02, False, EffortConvention(), 'withhold', 0.5, True), self.gains,
             clocks, self.commands, self.report,
-            SimpleNamespace(warning=lambda text, *_: self.logged.append(text)), self.hear)
+            SimpleNamespace(warning=lambda text, *_: self.logged.append(text)),
+            Worker(lambda: None, self.fail), self.hear)
         self.statuses, self.asked = {}, 0
         self.heard = True
         # The witness: the reference, or None where the next state is it; motions by their
@@ -155,6 +157,11 @@ class ModeMachine(RuleBasedStateMachine):
         self.motions, self.last, self.law, self.judged, self.aborted = None, None, None, None, 0
         self.change_robot(0)
         self.commands.begin()
+
+    @staticmethod
+    def fail(error):
+        """Raise an exception of the worker."""
+        raise error
 
     def hear(self, status):
         """Check what is told of a reference: one answer, and one end if it was accepted."""

@@ -15,14 +15,17 @@ from command_line import ARM, ROOT
 from forged_pages import refused, status
 from geometry_msgs.msg import WrenchStamped
 from harness import at, joint_state, LATCHED, PATIENCE, ros
+from nav_msgs.msg import Odometry
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
-from rbd_ros.ros.nodes.viewed_robot import DYNAMICS, MAX_AGE, TORQUES, ViewedRobot, WRENCH
+from rbd_ros.ros.nodes.viewed_robot import (
+    BASE, DEVIATION, DYNAMICS, MAX_AGE, TORQUES, ViewedRobot, WRENCH)
 from rbd_ros.ros.nodes.viewer import ViewerNode
 import rclpy
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
+from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
@@ -155,6 +158,58 @@ def test_external_wrenches_are_those_on_the_link_of_their_frame(viewed, ur10):
     send(WRENCH, message, lambda state: not state.wrenches)
 
 
+def test_the_base_is_where_its_odometry_says(viewed, ur10):
+    model, oracle, q, _ = ur10
+    _, send = viewed
+    state = send('joint_states', joint_state(model.velocity_names, q), lambda state: True)
+    assert state.base is None
+    message = Odometry()
+    turn = Rotation.from_rotvec([0.4, -0.2, 0.7])
+    for place, names, values in ((message.pose.pose.position, 'xyz', (1.0, 2.0, 3.0)),
+                                 (message.pose.pose.orientation, 'xyzw', turn.as_quat())):
+        for name, value in zip(names, values):
+            setattr(place, name, float(value))
+    state = send(BASE, message, lambda state: state.base is not None)
+    np.testing.assert_allclose(state.base[:3, :3], turn.as_matrix(), atol=ROUNDING)
+    np.testing.assert_array_equal(state.base[:3, 3], [1.0, 2.0, 3.0])
+    # Gravity has turned in the axes of the root.
+    assert relative_error(state.gravity, oracle.tau(q, 0 * q, 0 * q)) > 0.01
+    for spoilt in (np.nan, 0.0):
+        message.pose.pose.position.x, message.pose.pose.orientation.w = 7.0, spoilt
+        for name in 'xyz':
+            setattr(message.pose.pose.orientation, name, spoilt)
+        sent = []
+        state = send(BASE, message, lambda state, sent=sent: sent.append(0) or len(sent) > 5)
+        assert state.base[0, 3] == 1.0
+
+
+def test_states_know_their_age_and_residuals_their_deviations(viewed, ur10):
+    model, _, q, _ = ur10
+    robot, send = viewed
+    state = send('joint_states', joint_state(model.velocity_names, q), lambda state: True)
+    assert state.deviation is None
+    before = monotonic()
+    sleep(0.3)
+    age = robot.newest().age
+    assert 0.3 <= age <= monotonic() - before + PATIENCE
+    deviation = np.arange(6.0)
+    state = send(DEVIATION, JointState(name=list(model.velocity_names)[::-1],
+                                       effort=deviation[::-1]),
+                 lambda state: state.deviation is not None)
+    np.testing.assert_array_equal(state.deviation, deviation)
+
+
+def test_states_that_were_shown_do_not_change_any_more(viewed, ur10):
+    model, _, q, v = ur10
+    _, send = viewed
+    names = model.velocity_names
+    state = send('joint_states', joint_state(names, q, v, v), lambda s: s.q[1] == q[1])
+    kept = [x.copy() for x in (state.q, state.v, state.effort, state.gravity, state.M)]
+    send('joint_states', joint_state(names, 2 * q, 2 * v, 2 * v), lambda s: s.q[1] == 2 * q[1])
+    for x, y in zip((state.q, state.v, state.effort, state.gravity, state.M), kept):
+        np.testing.assert_array_equal(x, y)
+
+
 def test_numbers_that_cannot_be_shown_are_not_known(viewed, ur10):
     model, oracle, q, _ = ur10
     _, send = viewed
@@ -223,13 +278,13 @@ def test_pages_of_other_sites_are_refused_by_the_node(peer, host, own):
 
 def test_nobody_is_listened_to_without_a_page(viewed, peer):
     robot, _ = viewed
-    topics = ('joint_states', DYNAMICS, TORQUES, WRENCH)
-    assert [peer.count_subscribers(topic) for topic in topics] == [1] * 4
+    topics = ('joint_states', DYNAMICS, TORQUES, WRENCH, DEVIATION, BASE)
+    assert [peer.count_subscribers(topic) for topic in topics] == [1] * 6
     robot.listen(False)
-    assert [peer.count_subscribers(topic) for topic in topics] == [0] * 4
+    assert [peer.count_subscribers(topic) for topic in topics] == [0] * 6
     robot.listen(True)
     robot.listen(True)
-    assert [peer.count_subscribers(topic) for topic in topics] == [1] * 4
+    assert [peer.count_subscribers(topic) for topic in topics] == [1] * 6
 
 
 def test_the_policy_names_what_the_viewer_uses(peer):

@@ -419,7 +419,7 @@ def test_deviations_that_are_a_contact_are_raised_by_calibration(harness):
 
 def test_contact_waits_for_the_kernels_of_deviations(harness, monkeypatch):
     def not_ready(*_):
-        raise KernelNotReady(None, ())
+        raise KernelNotReady(lambda: False)
     monkeypatch.setattr(external_forces, 'contact_deviation', not_ready)
     node = harness(contact_thresholds='deviation', **uncertainty(0.2))
     motion = Motion()

@@ -157,7 +157,7 @@ def test_the_age_of_a_joint_is_measured_by_the_clock_of_its_source(offset):
 
 def test_samples_are_judged_until_the_kernel_is_compiled(monkeypatch):
     def not_ready(*_):
-        raise KernelNotReady(None, ())
+        raise KernelNotReady(lambda: False)
     monkeypatch.setattr(joint_states, 'take_plausible', not_ready)
     states = JointStates(chain())
     for k in range(3):

@@ -26,9 +26,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from rbd_ros.codegen.package_texts import filled
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit.kernel_cache import cache_root, Directory
+from rbd_ros.kernels.jit.numba_backend import compiler_command
 
 MODULE = 'rbd_ros_code'     # name of the extension module
 # Sums are never reordered; NaN and infinity are those of IEEE 754. Pairs of operations in vectors
@@ -56,7 +56,7 @@ def code_directory(directory: str | os.PathLike[str] | None) -> Directory:
 
 def find_compiler() -> Compiler:
     """Return the compiler that ``CC`` names, else ``cc``."""
-    return _described(tuple(shlex.split(os.environ.get('CC', '')) or ('cc',)))
+    return _described(compiler_command())
 
 
 @cache
@@ -97,59 +97,73 @@ def headers() -> list[str] | None:
     return None
 
 
-def loaded(compiler: Compiler, sources: Mapping[str, str], directory: Directory,
-           open_code: Callable[[str], Any] = ctypes.CDLL,
-           include: Sequence[str] = ()) -> tuple[Any, float]:
-    """
-    Return what ``open_code`` makes of the code of the last source, and the time to compile it, s.
+def machine_code(compiler: Compiler, sources: Mapping[str, str],
+                 include: Sequence[str] = ()) -> tuple[bytes, float]:
+    """Return the code of the last source, which may include the others, and the time taken, s."""
+    with TemporaryDirectory(prefix='rbd_ros.') as folder:
+        start, made = perf_counter(), Path(folder, f'{MODULE}.so')
+        for file, text in sources.items():
+            Path(folder, file).write_text(text)
+        done = _run([*compiler.words, *OPTIONS, *include, file, '-o', made.name, '-lm'], folder)
+        if done.returncode:
+            raise RbdError(_failure(compiler.words, done))
+        return made.read_bytes(), perf_counter() - start
 
-    It may include the others. The time is 0 if machine code was kept.
 
-    """
-    options, digest, main = [*OPTIONS, *include], hashlib.sha256(), [*sources][-1]
-    for text in (*sources.values(), *compiler.words, compiler.description, *options):
-        digest.update(text.encode() + b'\0')
-    name, seconds = f'{digest.hexdigest()[:32]}.code', 0.0
-    data = kept = directory.read(name)
+def opened(data: bytes, open_code: Callable[[str], Any] = ctypes.CDLL) -> Any:
+    """Return what ``open_code`` makes of machine code."""
     with TemporaryDirectory(prefix='rbd_ros.') as folder:
         path = Path(folder, f'{MODULE}.so')
-        if data is None:
-            start = perf_counter()
-            for file, text in sources.items():
-                Path(folder, file).write_text(text)
-            done = _run([*compiler.words, *options, main, '-o', path.name, '-lm'], folder)
-            if done.returncode:
-                raise RbdError(_failure(compiler.words, done))
-            data, seconds = path.read_bytes(), perf_counter() - start
-        else:
-            path.write_bytes(data)
+        path.write_bytes(data)
         try:
-            code = open_code(str(path))
+            return open_code(str(path))
         except (ImportError, OSError) as error:
-            if kept is not None:
-                directory.remove(name, repr(error))
-            raise RbdError(f'the code of {shlex.join(compiler.words)} cannot be loaded: {error}; '
-                           'set CC to a compiler for this machine, and TMPDIR to a directory '
-                           'from which programs may run') from None
-    if kept is None:
+            raise RbdError(f'machine code of the C compiler cannot be loaded: {error}; set CC to '
+                           'a compiler for this machine, and TMPDIR to a directory from which '
+                           'programs may run') from None
+
+
+def abi() -> tuple[str, str]:
+    """Return the versions of Python and of NumPy that extension modules are made for."""
+    return str(sysconfig.get_config_var('SOABI')), np.__version__
+
+
+def kept(compiler: Compiler, sources: Mapping[str, str], directory: Directory,
+         include: Sequence[str] = ()) -> tuple[bytes, float, str]:
+    """
+    Return the code of the last source, which may include the others, from the directory.
+
+    Also return the time to compile it, s, 0 if it was kept, and the name of its file.
+
+    """
+    name = code_name(*sources.values(), *compiler.words, compiler.description, *OPTIONS, *include)
+    data, seconds = directory.read(name), 0.0
+    if data is None:
+        data, seconds = machine_code(compiler, sources, include)
         directory.write(name, data)
-    return code, seconds
+    return data, seconds, name
 
 
-def extension(compiler: Compiler, directory: Directory) -> Any:
-    """Return the module that calls code from Python; None if it cannot be compiled."""
-    include = headers()
-    if include is None:
-        return None
-    versions = f'{sysconfig.get_config_var("SOABI")} {np.__version__}'
-    text = filled('extension.c', module=MODULE, versions=versions)
+def loaded(compiler: Compiler, sources: Mapping[str, str],
+           directory: Directory) -> tuple[ctypes.CDLL, float]:
+    """Return the loaded code of the last source, and the time to compile it, s."""
+    data, seconds, name = kept(compiler, sources, directory)
     try:
-        return loaded(compiler, {'extension.c': text}, directory, _module, include)[0]
-    except RbdError:
-        return None
+        return opened(data), seconds
+    except RbdError as error:
+        directory.remove(name, str(error))
+        raise
 
 
-def _module(path: str) -> Any:
+def code_name(*facts: str) -> str:
+    """Return the name of the file of machine code on which these texts have an influence."""
+    digest = hashlib.sha256()
+    for text in facts:
+        digest.update(text.encode() + b'\0')
+    return f'{digest.hexdigest()[:32]}.code'
+
+
+def open_module(path: str) -> Any:
     """Return an extension module, which others do not see."""
     spec = spec_from_file_location(MODULE, path, loader=ExtensionFileLoader(MODULE, path))
     assert spec is not None and spec.loader is not None

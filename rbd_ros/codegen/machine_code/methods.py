@@ -1,0 +1,60 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Machine code of methods of `rbd_ros.Workspace`, for programs without numba."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from math import prod
+import pickle
+from typing import Any
+
+import numpy as np
+from rbd_ros.codegen.c import Style
+from rbd_ros.codegen.machine_code.calls import outputs_of, why_not_in_code
+from rbd_ros.codegen.machine_code.loading import extension, PREFIX, sources_of
+from rbd_ros.codegen.tracing import trace_method
+from rbd_ros.errors import RbdError
+from rbd_ros.kernels.jit.c_compiler import code_directory, find_compiler, machine_code
+from rbd_ros.kernels.jit.machine_code import failed, Made, no_code
+from rbd_ros.model.model import Model
+
+# Beyond which compilers take minutes.
+MOST_OPERATIONS = 60_000
+# From so many operations on, code is compiled faster, and is hardly slower: it waits for memory.
+LONG, QUICK = 10_000, ['-O1']
+_pool = ThreadPoolExecutor(1)
+
+
+def begin() -> None:
+    """Compile what all functions share, in the background."""
+    _caller()
+
+
+def code_of_method(robot: bytes, name: str, options: tuple[tuple[str, Any], ...]) -> bytes:
+    """Return the pickled `Made` of a method for a pickled robot and values of options."""
+    begin()
+    return pickle.dumps(_made(pickle.loads(robot), name, dict(options)))
+
+
+def _made(model: Model, name: str, options: dict[str, Any]) -> Made:
+    if reason := why_not_in_code(model, name):
+        return no_code(reason)
+    try:
+        graph, structure = trace_method(model, name, {
+            label: np.array(x) if label == 'prescribed' else x for label, x in options.items()})
+    except Exception as error:
+        return no_code(str(error))
+    if len(graph.operations) > MOST_OPERATIONS:
+        return no_code(f'it takes {len(graph.operations)} operations, too many to compile')
+    try:
+        code, _ = machine_code(find_compiler(), sources_of(model, Style(PREFIX, False), graph),
+                               QUICK if len(graph.operations) > LONG else ())
+    except RbdError as error:
+        return failed(str(error))
+    return Made(code, _caller().result(), [prod(x.shape) for x in graph.inputs],
+                [x.shape for x in outputs_of(graph)], structure)
+
+
+@cache
+def _caller() -> 'Future[bytes]':
+    return _pool.submit(lambda: extension(find_compiler(), code_directory(None)))

@@ -1,0 +1,272 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Machine code of functions of robots: calls, and compilation of what a program needs meanwhile.
+
+Without numba, a program requests code for a function of a robot when it first needs it. Another
+process traces the function and compiles it; see `rbd_ros.codegen.machine_code.methods`. Code is
+kept on disk by what it was made from, as compiled kernels are.
+
+"""
+
+from collections.abc import Callable, Sequence
+import ctypes
+from functools import cache
+import io
+import logging
+from math import prod
+import os
+from pathlib import Path
+import pickle
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any, NamedTuple
+
+import numpy as np
+from rbd_ros.errors import RbdError
+from rbd_ros.kernels.jit import c_compiler
+from rbd_ros.kernels.jit.compile_process import CompileProcess
+from rbd_ros.kernels.jit.numba_backend import SLOW
+
+_log = logging.getLogger('rbd_ros')
+# What makes code, by modules above this one: a function that returns a pickled `Made`.
+MAKER = 'rbd_ros.codegen.machine_code.methods', 'code_of_method'
+WORKERS = 2         # processes that compile
+Function = tuple[str, tuple[Any, ...]]      # its name, and values of options
+IDLE = 20.0         # s without requests after which the process ends
+ROOMS = ('analysis', 'codegen', 'kernels', 'model', 'workspace')    # whose sources influence code
+
+
+class Made(NamedTuple):
+    """Machine code of a function of a robot."""
+
+    code: bytes                 # empty: there is none
+    caller: bytes               # of the extension module that calls it, or empty
+    sizes: Sequence[int]        # of the inputs
+    shapes: Sequence[tuple[int, ...]]   # of the outputs
+    # How these make up the result: None for an array, else a class of tuples and its parts.
+    structure: Any
+    reason: str = ''            # why there is no code
+
+
+class Runner:
+    """Machine code of a function, for arrays that are checked."""
+
+    def __init__(self, code: ctypes.CDLL, sizes: Sequence[int], shapes: Sequence[tuple[int, ...]],
+                 real: np.dtype[Any]) -> None:
+        self.sizes, self.shapes, self.real = sizes, shapes, real
+        self._run = code.run
+        self._run.restype = ctypes.c_long
+        pointers = ctypes.c_void_p * len(self.sizes)
+        self._types = ctypes.c_long, pointers, ctypes.c_long * len(self.sizes), (
+            ctypes.c_void_p * len(self.shapes))
+
+    def arguments(self, count: int, inputs: Sequence[np.ndarray],
+                  outputs: Sequence[np.ndarray]) -> list[Any]:
+        """Return the arguments of the code for contiguous arrays; one-dimensional: all states."""
+        types = self._types
+        return [types[0](count), types[1](*(x.ctypes.data for x in inputs)),
+                types[2](*(x.size // count if x.ndim > 1 else 0 for x in inputs)),
+                types[3](*(x.ctypes.data for x in outputs))]
+
+    def run(self, count: int, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> int:
+        """Compute states; return the first that the code cannot vouch for, or -1."""
+        return self._run(*self.arguments(count, inputs, outputs)) if count else -1
+
+    def new(self, *count: int) -> list[np.ndarray]:
+        """Return arrays for results."""
+        return [np.empty((*count, *shape), self.real) for shape in self.shapes]
+
+    def kept(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return an array for all results, and these as views of it."""
+        # One array, so that one comparison shows whether an argument lies in it.
+        sizes = [prod(shape) for shape in self.shapes]
+        memory = np.zeros(sum(sizes), self.real)
+        parts = np.split(memory, np.cumsum(sizes)[:-1])
+        return memory, [x.reshape(shape) for x, shape in zip(parts, self.shapes)]
+
+    def bound(self, caller: Any, others: Callable[..., Any], memory: np.ndarray,
+              parts: Sequence[np.ndarray], result: Any, options: Sequence[Any] = (),
+              further: int = 0) -> Callable[..., Any]:
+        """
+        Return the function of one state that returns ``result``, made up of kept arrays.
+
+        Arguments are those of a state, options, for whose values the code is, and ``further``
+        ones. What is not as the code needs it is left to ``others``, as are failures.
+
+        """
+        if caller is None:
+            return self._by_pointers(others, parts, result)
+        layout = np.array([
+            ctypes.cast(self._run, ctypes.c_void_p).value, self.real.num, self.real.itemsize,
+            len(self.sizes) - further, len(options), len(self.sizes), len(self.shapes),
+            *self.sizes, *map(prod, self.shapes)], np.int64)
+        return caller.bind(others, result, memory, layout, *options)
+
+    def _by_pointers(self, others: Callable[..., Any], parts: Sequence[np.ndarray],
+                     result: Any) -> Callable[..., Any]:
+        """Return a function whose arrays are copied to kept ones, which code takes by ctypes."""
+        inputs = [np.zeros(size, self.real) for size in self.sizes]
+        run, count, real = self._run, len(inputs), self.real
+        arguments = self.arguments(1, inputs, parts)
+
+        def call(*values: Any, **named: Any) -> Any:
+            if len(values) == count and not named:
+                for x, value in zip(inputs, values):
+                    if type(value) is not np.ndarray or value.shape != x.shape or (
+                            value.dtype is not real):
+                        break
+                    x[:] = value
+                else:
+                    if run(*arguments) < 0:
+                        return result
+            return others(*values, **named)
+        return call
+
+
+class Code:
+    """Machine code of a function of a robot: being made, ready, or impossible."""
+
+    def __init__(self) -> None:
+        self.made: Made | None = None
+        self.library: ctypes.CDLL | None = None
+        self.caller: Any = None
+        self.over = Event()
+
+    def take(self, data: bytes | None) -> None:
+        """Load code, as `MAKER` returns it."""
+        try:
+            self.made = failed('another process failed to compile them') if data is None else (
+                pickle.loads(data))
+            if self.made.code:
+                self.caller = caller_of(self.made.caller)
+                self.library = c_compiler.opened(self.made.code)
+        except RbdError as error:
+            self.made = failed(str(error))
+        if self.made.reason.startswith(failed('').reason):
+            _warn(self.made.reason)
+        self.over.set()
+
+
+def no_code(reason: str) -> Made:
+    """Return that there is no code, and why."""
+    return Made(b'', b'', (), (), None, reason)
+
+
+def failed(why: str) -> Made:
+    """Return that the tools, not the function, are why there is no code."""
+    return no_code(f'dynamics are interpreted, {SLOW}: {why}')
+
+
+@cache
+def _warn(text: str) -> None:
+    """Log a warning once."""
+    _log.warning(text)
+
+
+@cache
+def caller_of(data: bytes) -> Any:
+    """Return the module that calls functions, or None if there is no code of it."""
+    try:
+        return c_compiler.opened(data, c_compiler.open_module) if data else None
+    except RbdError:
+        return None
+
+
+class Codes:
+    """The machine code of all robots of a program."""
+
+    def __init__(self) -> None:
+        self._codes: dict[bytes, dict[Function, Code]] = {}     # by robot
+        self._requests: SimpleQueue[tuple[str, Code, tuple[Any, ...]]] = SimpleQueue()
+        self._lock, self._begun = Lock(), False
+        self._directory = c_compiler.code_directory(None)
+
+    def find(self, robot: bytes, name: str, options: tuple[Any, ...]) -> Code:
+        """Return the code of a function of a robot, as `pickled`; request what is not kept."""
+        with self._lock:
+            of_robot = self._codes.setdefault(robot, {})
+            if (name, options) in of_robot:
+                return of_robot[name, options]
+            code = of_robot[name, options] = Code()
+        file = c_compiler.code_name(robot.hex(), name, repr(options), _tools())
+        data = self._directory.read(file)
+        if data is not None:
+            code.take(data)
+            return code
+        self.begin()
+        self._requests.put((file, code, (robot, name, options)))
+        return code
+
+    def begin(self) -> None:
+        """Start what compiles, unless it was started."""
+        with self._lock:
+            begins, self._begun = not self._begun, True
+        for k in range(WORKERS * begins):
+            Thread(target=self._make_all, args=(k == 0,), name='machine code', daemon=True).start()
+
+    def follow(self, robot: bytes, before: bytes) -> None:
+        """Wait for the functions of a robot that are compiled for another one."""
+        for code in [self.find(robot, *function) for function, code in list(
+                self._codes.get(before, {}).items()) if code.library is not None]:
+            code.over.wait()
+
+    def missing(self) -> int:
+        """Return how many functions are being compiled."""
+        with self._lock:
+            return sum(not code.over.is_set() for of_robot in self._codes.values()
+                       for code in of_robot.values())
+
+    def _make_all(self, early: bool) -> None:
+        """Have code made in the order of the requests, by another process; start it early."""
+        process = CompileProcess(lambda: True)
+        if early:
+            process.call(MAKER[0], 'begin', ())
+        while True:
+            try:
+                self._make(process, *self._requests.get(timeout=IDLE))
+            except Empty:
+                process.end()
+
+    def _make(self, process: CompileProcess, file: str, code: Code,
+              arguments: tuple[Any, ...]) -> None:
+        data = process.call(*MAKER, arguments)
+        code.take(data)
+        if data is not None and code.library is not None:
+            self._directory.write(file, data)
+
+
+@cache
+def _tools() -> str:
+    """Return a digest of what influences code besides the robot and the function."""
+    package = Path(__file__).parents[2]
+    texts = [path.read_text('utf-8') for room in ROOMS
+             for path in sorted((package / room).rglob('*')) if path.suffix in ('.py', '.in')]
+    texts += [path.read_text('utf-8') for path in sorted(package.glob('*.py'))]
+    try:
+        found = c_compiler.find_compiler()
+    except RbdError as error:       # the process that compiles reports it
+        return c_compiler.code_name(str(error), *texts)
+    return c_compiler.code_name(*found.words, found.description, *c_compiler.abi(), *texts)
+
+
+def pickled(robot: Any) -> bytes:
+    """Return a robot as bytes that depend only on what it is."""
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
+    # Otherwise they depend on which equal objects are one object.
+    pickler.fast = True
+    pickler.dump(robot)
+    return file.getvalue()
+
+
+CODES = Codes()
+
+
+def _begin_anew() -> None:
+    """Forget the process and the thread of the program that was forked."""
+    global CODES
+    CODES = Codes()
+
+
+os.register_at_fork(after_in_child=_begin_anew)

@@ -1,0 +1,206 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Methods of workspaces as machine code, where numba is missing.
+
+What a quantity's declaration says of its arguments is enough: for each value of options, such as
+the name of a link, there is code of its own. Until it is compiled, and wherever it does not apply
+(external wrenches, states that it cannot vouch for, errors), the method is interpreted.
+
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
+from weakref import ref, WeakKeyDictionary
+
+import numpy as np
+from rbd_ros._internal.arrays import FLOAT, real_array
+from rbd_ros.kernels.jit import machine_code
+from rbd_ros.kernels.jit.compiled import KernelNotReady, may_wait
+from rbd_ros.model.model import Model
+from rbd_ros.workspace.quantity import QUANTITIES, VECTORS
+
+# Values of options for which a workspace has code of one method; others are interpreted.
+MOST = 64
+REQUIRED = Parameter.empty
+Key = tuple[tuple[str, Any], ...]
+
+
+class Arguments(NamedTuple):
+    """The arguments of a method."""
+
+    positional: list[str]
+    vectors: list[str]
+    defaults: Mapping[str, Any]     # of the others; REQUIRED if there is none
+
+
+@cache
+def arguments_of(name: str) -> Arguments:
+    """Return the arguments of a declared method."""
+    given = list(signature(QUANTITIES[name].method).parameters.values())[1:]
+    return Arguments([x.name for x in given if x.kind is x.POSITIONAL_OR_KEYWORD],
+                     [x.name for x in given if x.name in VECTORS],
+                     {x.name: x.default for x in given if x.name not in VECTORS})
+
+
+class Method:
+    """A method of a workspace: machine code for each value of its options."""
+
+    def __init__(self, methods: 'MachineMethods', name: str) -> None:
+        self.methods, self.name = methods, name
+        self._form = arguments_of(name)
+        # None: interpreted.
+        self._ready: dict[Key, Callable[..., Any] | None] = {}
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return getattr(type(self.methods.workspace), self.name).__get__(self.methods.workspace)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        vectors, key = self._split(arguments, named)
+        run = None if key is None else self._run_of(key)
+        if run is None:
+            return self.methods.interpret(self.name, *arguments, **named)
+        return run(*vectors)
+
+    def _split(self, arguments: tuple[Any, ...],
+               named: dict[str, Any]) -> tuple[list[Any], Key | None]:
+        """Return the vectors, and the options that are not their defaults; None: no code."""
+        form = self._form
+        given = dict(zip(form.positional, arguments), **named)
+        complete = len(given) == len(arguments) + len(named) and not {*form.vectors} - {*given}
+        vectors = [given.pop(label, None) for label in form.vectors]
+        key: list[tuple[str, Any]] = []
+        for label, default in form.defaults.items():
+            x = given.pop(label, default)
+            if x is default and x is not REQUIRED:
+                continue
+            if type(x) is np.ndarray and x.dtype == bool:
+                x = tuple(x.tolist())
+            elif type(x) is list and {*map(type, x)} == {bool}:
+                x = tuple(x)
+            elif type(x) is not str:
+                return vectors, None
+            if x != default:
+                key.append((label, x))
+        # Otherwise the method raises an error.
+        return vectors, tuple(key) if complete and not given else None
+
+    def _code(self, key: Key) -> machine_code.Code:
+        return machine_code.CODES.find(robot_of(self.methods.workspace.model), self.name, key)
+
+    def _run_of(self, key: Key) -> Callable[..., Any] | None:
+        """Return what runs code, or None if it is not ready; request it at the first call."""
+        if key in self._ready:
+            return self._ready[key]
+        if QUANTITIES[self.name].untraced or len(self._ready) == MOST:
+            return None
+        code = self._code(key)
+        if not code.over.is_set():
+            if not may_wait():
+                raise KernelNotReady(code.over.is_set)
+            return None
+        run = self._ready[key] = self._bound(code, dict(key))
+        if run is not None and not key and REQUIRED not in self._form.defaults.values():
+            self.methods.replace(self.name, run)
+        return run
+
+    def _bound(self, code: machine_code.Code,
+               options: dict[str, Any]) -> Callable[..., Any] | None:
+        """Return the function of vectors that runs code."""
+        made = code.made
+        if code.library is None or made is None:
+            return None
+        runner = machine_code.Runner(code.library, made.sizes, made.shapes, FLOAT)
+        memory, parts = runner.kept()
+        result = built(made.structure, iter(parts))
+
+        def others(*vectors: Any, **named: Any) -> Any:
+            if named or len(vectors) != len(made.sizes):
+                return self(*vectors, **named)
+            converted = [real_array(x) for x in vectors]
+            if all(x is not None and x.shape == (size,)
+                   for x, size in zip(converted, made.sizes)) and runner.run(
+                       1, [np.array(x) for x in converted], parts) < 0:
+                return result
+            return self.methods.interpret(self.name, *vectors, **options)
+        run = runner.bound(code.caller, others, memory, parts, result)
+        if not self.methods.workspace._fresh or QUANTITIES[self.name].kept:
+            return run
+
+        def fresh(*vectors: Any, **named: Any) -> Any:
+            # What is interpreted is new.
+            found = run(*vectors, **named)
+            return built(made.structure, (x.copy() for x in parts)) if found is result else found
+        return fresh
+
+
+def built(structure: Any, arrays: Iterator[np.ndarray]) -> Any:
+    """Return arrays in nested tuples, as `Made` describes them."""
+    if structure is None:
+        return next(arrays)
+    kind, parts = structure
+    return tuple.__new__(kind, [built(one, arrays) for one in parts])
+
+
+class MachineMethods:
+    """
+    The methods of a workspace for which there is machine code; attributes stand before them.
+
+    Plain functions hold their workspace while they call it: it needs no garbage collection.
+
+    """
+
+    def __init__(self, workspace: Any, weak: bool = False) -> None:
+        self._workspace = ref(workspace) if weak else lambda: workspace
+        self._attributes: dict[str, Callable[..., Any]] = {
+            name: Method(self, name) for name, one in QUANTITIES.items() if one.method}
+        vars(workspace).update(self._attributes)
+
+    @property
+    def workspace(self) -> Any:
+        return self._workspace()
+
+    def replace(self, name: str, run: Callable[..., Any]) -> None:
+        """Use a function in place of a `Method`."""
+        self._attributes[name] = vars(self.workspace)[name] = run
+
+    def interpret(self, name: str, *arguments: Any, **named: Any) -> Any:
+        """Run a method, and methods that it calls: these may rely on what kernels leave behind."""
+        interpreted(self.workspace)
+        try:
+            return getattr(self.workspace, name)(*arguments, **named)
+        finally:
+            vars(self.workspace).update(self._attributes)
+
+
+def interpreted(workspace: Any) -> Any:
+    """Return a workspace after letting its methods be interpreted."""
+    for name in QUANTITIES:
+        vars(workspace).pop(name, None)
+    return workspace
+
+
+_robots: 'WeakKeyDictionary[Model, bytes]' = WeakKeyDictionary()
+
+
+def robot_of(model: Model) -> bytes:
+    """Return a robot for `machine_code`."""
+    if model not in _robots:
+        _robots[model] = machine_code.pickled(model)
+    return _robots[model]
+
+
+def make_ready(model: Model, first: str, *others: str) -> None:
+    """Request machine code of methods without options, and wait for that of the first."""
+    code = machine_code.CODES.find(robot_of(model), first, ())
+    for name in others:
+        machine_code.CODES.find(robot_of(model), name, ())
+    code.over.wait()
+
+
+def follow(model: Model, before: Model) -> None:
+    """Wait for machine code of all methods for which another robot has it."""
+    machine_code.CODES.follow(robot_of(model), robot_of(before))

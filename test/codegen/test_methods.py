@@ -1,0 +1,313 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Methods of workspaces that machine code runs, as where numba is missing, equal the library's."""
+
+from importlib import import_module
+from inspect import signature
+from threading import Thread
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import SingularError, StateError, Workspace
+from rbd_ros.codegen import FUNCTIONS
+from rbd_ros.kernels.jit import c_compiler, compiled, kernel_cache, machine_code
+from rbd_ros.kernels.jit.compile_process import CompileProcess
+from rbd_ros.model import with_constraints
+from rbd_ros.quantities import QUANTITIES
+from rbd_ros.workspace import machine_methods
+from rbd_ros.workspace.machine_methods import MachineMethods
+from test_loading import PENDULUM, ROBOTS, SOLVED, states_of
+
+TRACED = [name for name, one in QUANTITIES.items() if one.method and one.in_code in FUNCTIONS]
+# Its condition number takes an iteration.
+INTERPRETED = {'task_space_dynamics'}
+
+
+class Codes(machine_code.Codes):
+    """The code of a program in which nothing is compiled before a test says so."""
+
+    def __init__(self):
+        super().__init__()
+        self.process = CompileProcess(lambda: True)
+
+    def begin(self):
+        """Start no process."""
+
+    def work(self):
+        """Compile in this process; return how much that was."""
+        count = 0
+        while not self._requests.empty():
+            self._make(self.process, *self._requests.get())
+            count += 1
+        return count
+
+
+@pytest.fixture
+def codes(monkeypatch, tmp_path_factory):
+    """Return the code of a program, compiled here and without optimization."""
+    folder = tmp_path_factory.getbasetemp() / 'machine-code'
+    monkeypatch.setattr(c_compiler, 'OPTIONS', ('-O0', *c_compiler.OPTIONS[1:]))
+    monkeypatch.setattr(CompileProcess, 'call', lambda self, module, name, arguments: getattr(
+        import_module(module), name)(*arguments))
+    monkeypatch.setattr(c_compiler, 'cache_root', lambda: folder)
+    monkeypatch.setattr(machine_code, 'CODES', Codes())
+    return machine_code.CODES
+
+
+@pytest.fixture
+def pendulum():
+    """Return a robot of which code is made at once."""
+    return rbd_ros.load_urdf_string(PENDULUM)
+
+
+def workspace_of(model, **options):
+    """Return a workspace as it is without numba."""
+    workspace = Workspace(model, **options)
+    MachineMethods(workspace)
+    return workspace
+
+
+def library(model):
+    """Return a workspace whose methods are kernels, compiled by numba or interpreted."""
+    return machine_methods.interpreted(Workspace(model))
+
+
+def code_of(codes, model, name, key=()):
+    """Return the code of a method."""
+    return codes.find(machine_methods.robot_of(model), name, key)
+
+
+def flat(found):
+    """Return the arrays in nested tuples, copied."""
+    return [x for part in found for x in flat(part)] if isinstance(found, tuple) else [
+        np.array(found)]
+
+
+def difference(found, expected):
+    """Return the largest error of results, relative to the largest entry of each array."""
+    assert type(found) is type(expected)
+    pairs = list(zip(flat(found), flat(expected), strict=True))
+    assert all(x.shape == y.shape for x, y in pairs)
+    return max(np.abs(x - y).max(initial=0.0) / max(np.abs(y).max(initial=0.0), 1.0)
+               for x, y in pairs)
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_every_method_equals_that_of_the_library(name, codes):
+    model, states = states_of(name, 2)
+    ours, theirs = workspace_of(model), library(model)
+    calls = {}
+    for quantity in sorted({*TRACED} - INTERPRETED):
+        labels = [x for x in signature(QUANTITIES[quantity].method).parameters if x in states]
+        for k in range(2):
+            calls[quantity, k] = [states[x] if x in ('link', 'prescribed') else states[x][k]
+                                  for x in labels]
+        # The first call is interpreted, here by numba.
+        assert difference(getattr(ours, quantity)(*calls[quantity, 0]), getattr(
+            theirs, quantity)(*calls[quantity, 0])) == 0.0
+    codes.work()
+    for (quantity, _), values in calls.items():
+        expected = getattr(theirs, quantity)(*values)
+        assert difference(getattr(ours, quantity)(*values), expected) < SOLVED, quantity
+    made = codes._codes[machine_methods.robot_of(model)]
+    assert {quantity: code.made.reason for (quantity, _), code in made.items()
+            if code.library is None} == {}
+    assert {quantity for quantity, _ in made} == {quantity for quantity, _ in calls}
+
+
+def test_inverse_dynamics_equals_the_kernel_up_to_rounding(codes):
+    model, states = states_of('arm', 20)
+    ours, theirs = workspace_of(model), library(model)
+    for _ in range(2):
+        for q, v, a in zip(*(states[x] for x in 'qva')):
+            for name, given in (('inverse_dynamics', (q, v, a)), ('all_terms', (q, v)),
+                                ('gravity_torques', (q,)), ('mass_matrix', (q,))):
+                assert difference(getattr(ours, name)(*given),
+                                  getattr(theirs, name)(*given)) < 1e-12, name
+        codes.work()
+
+
+def test_options_have_code_of_their_own(codes):
+    model, states = states_of('arm', 1)
+    ours, theirs = workspace_of(model), library(model)
+    q, v = states['q'][0], states['v'][0]
+    given = [{}, {'factorization': 'christoffel'}, {'factorization': 'body'}]
+    for _ in range(2):
+        for options in given:
+            assert difference(ours.all_terms(q, v, **options),
+                              theirs.all_terms(q, v, **options)) < SOLVED
+        for link in model.link_names[-2:]:
+            assert difference(ours.body_jacobian(q, link=link),
+                              theirs.body_jacobian(q, link)) < SOLVED
+        codes.work()
+    assert set(codes._codes[machine_methods.robot_of(model)]) == {
+        ('all_terms', ()), ('all_terms', (('factorization', 'body'),)),
+        *(('body_jacobian', (('link', link),)) for link in model.link_names[-2:])}
+
+
+def test_lists_slices_and_keywords_are_taken(codes, pendulum):
+    ours, theirs = workspace_of(pendulum), library(pendulum)
+    ours.inverse_dynamics([0.1], [0.2], [0.3])
+    codes.work()
+    expected = theirs.inverse_dynamics([0.1], [0.2], [0.3])
+    q, v, a = np.array([[0.1, 9.0], [0.2, 9.0], [0.3, 9.0]])[:, ::2]
+    for found in (ours.inverse_dynamics([0.1], (0.2,), [0.3]), ours.inverse_dynamics(q, v, a),
+                  ours.inverse_dynamics(a=a, q=q, v=v),
+                  ours.inverse_dynamics(q, v, a, external_wrenches=None)):
+        assert difference(found, expected) < 1e-12
+    # An argument that is a result is read before it is overwritten.
+    again = theirs.inverse_dynamics(q, v, expected.copy())
+    assert difference(ours.inverse_dynamics(q, v, ours.inverse_dynamics(q, v, a)), again) < 1e-12
+
+
+def test_external_wrenches_count_although_there_is_code(codes):
+    model, states = states_of('arm', 1)
+    ours, theirs = workspace_of(model), library(model)
+    q, v, a = (states[x][0] for x in 'qva')
+    wrenches = {model.link_names[-1]: np.arange(1.0, 7.0)}
+    for _ in range(2):
+        for name in ('inverse_dynamics', 'bias_torques', 'forward_dynamics',
+                     'forward_dynamics_derivatives'):
+            given = (q, v, a)[:2 if name == 'bias_torques' else 3]
+            for more in ({}, {'external_wrenches': wrenches}):
+                expected = getattr(theirs, name)(*given, **more)
+                assert difference(getattr(ours, name)(*given, **more), expected) < SOLVED, name
+        codes.work()
+
+
+def test_results_of_plain_functions_are_new_and_those_of_workspaces_kept(codes, pendulum):
+    kept, fresh = workspace_of(pendulum), workspace_of(pendulum, fresh=True)
+    one, other = np.array([0.1]), np.array([1.2])
+    for _ in range(2):
+        M, terms = fresh.mass_matrix(one), fresh.all_terms(one, one)
+        before = flat(terms)
+        fresh.all_terms(other, other)
+        assert not np.shares_memory(M, fresh.mass_matrix(other))
+        assert difference(tuple(terms), tuple(before)) == 0.0
+        codes.work()
+    kept.mass_matrix(one)
+    assert kept.mass_matrix(one) is kept.mass_matrix(other)
+
+
+def test_errors_are_those_of_the_library(codes, pendulum):
+    ours = workspace_of(pendulum)
+    ours.inverse_dynamics([0.1], [0.2], [0.3])
+    ours.body_jacobian([0.1], 'rod')
+    codes.work()
+    for wrong, message in (([np.nan], 'finite'), ([0.1, 0.2], 'shape'), ('x', 'number')):
+        with pytest.raises(StateError, match=message):
+            ours.inverse_dynamics(wrong, [0.2], [0.3])
+    with pytest.raises(rbd_ros.ModelError, match='nothing'):
+        ours.body_jacobian([0.1], 'nothing')
+    for arguments, named in ((([0.1],), {}), (([0.1], [0.2], [0.3]), {'q': [0.4]}),
+                             (([0.1], [0.2], [0.3]), {'frame': 'body'})):
+        with pytest.raises(TypeError):
+            ours.inverse_dynamics(*arguments, **named)
+
+
+def test_joints_without_inertia_are_refused(codes):
+    arm = rbd_ros.ModelBuilder('arm').link('base').link('a').joint(
+        'j', 'revolute', 'base', 'a', axis=(0.0, 0.0, 1.0)).build()
+    ours = workspace_of(arm)
+    for _ in range(2):
+        with pytest.raises(SingularError, match='moves no inertia'):
+            ours.forward_dynamics([0.1], [0.2], [0.3])
+        codes.work()
+
+
+def test_open_and_damped_loops_are_left_to_the_library(codes):
+    model, states = states_of('closed', 1)
+    ours, q = workspace_of(model), states['q'][0]
+    ours.gravity_torques(q)
+    codes.work()
+    assert code_of(codes, model, 'gravity_torques').library is not None
+    with pytest.raises(StateError, match='open'):
+        ours.gravity_torques(q + 0.3)
+    damped = with_constraints(model.unconstrained, model.constraints, condition_limit=10.0)
+    theirs = library(damped).gravity_torques(q).copy()
+    other = workspace_of(damped)
+    for _ in range(2):
+        assert np.array_equal(other.gravity_torques(q), theirs)
+        codes.work()
+    assert 'damped' in code_of(codes, damped, 'gravity_torques').made.reason
+
+
+def test_code_is_kept_for_the_next_program(codes, monkeypatch, tmp_path, pendulum):
+    monkeypatch.setattr(c_compiler, 'cache_root', lambda: tmp_path)
+    first, second, third = Codes(), Codes(), Codes()
+    for one, compiles in ((first, 1), (second, 0)):
+        monkeypatch.setattr(machine_code, 'CODES', one)
+        assert workspace_of(rbd_ros.load_urdf_string(PENDULUM)).gravity_torques([0.5]).shape
+        assert one.work() == compiles
+        assert code_of(one, pendulum, 'gravity_torques').library is not None
+    # Another robot, or a damaged file, has no code.
+    code_of(second, rbd_ros.with_gravity(pendulum, (0.0, 0.0, -1.6)), 'gravity_torques')
+    assert second.work() == 1
+    for file in (tmp_path / 'code').iterdir():
+        file.write_bytes(file.read_bytes()[:-1])
+    code_of(third, pendulum, 'gravity_torques')
+    assert third.work() == 1
+
+
+def test_what_must_not_wait_is_told_so_until_code_is_ready(codes, monkeypatch, pendulum):
+    ours = workspace_of(pendulum)
+    process = CompileProcess(lambda: False)
+    monkeypatch.setattr(compiled, '_compile_process', process)
+    for _ in range(2):
+        with pytest.raises(compiled.KernelNotReady) as raised:
+            ours.gravity_torques([0.5])
+        assert not raised.value.is_over()
+    assert codes.missing() == codes.work() == 1
+    assert raised.value.is_over()
+    assert not codes.missing()
+    assert difference(ours.gravity_torques([0.5]), library(pendulum).gravity_torques(
+        [0.5])) < 1e-12
+
+
+def test_another_robot_gets_the_code_that_one_has(codes, pendulum):
+    other = rbd_ros.with_payload(pendulum, 'rod', 1.0)
+    ours = workspace_of(pendulum)
+    ours.gravity_torques([0.5])
+    ours.body_jacobian([0.5], 'rod')
+    codes.work()
+    others = Thread(target=lambda: [codes._make(codes.process, *codes._requests.get())
+                                    for _ in range(2)])
+    others.start()
+    machine_methods.follow(other, pendulum)
+    assert not codes.missing()
+    others.join()
+    assert set(codes._codes[machine_methods.robot_of(other)]) == {
+        ('gravity_torques', ()), ('body_jacobian', (('link', 'rod'),))}
+
+
+@pytest.mark.parametrize('why', ['compiler', 'process'])
+def test_without_a_working_compiler_methods_are_interpreted_with_one_warning(
+        codes, monkeypatch, tmp_path, caplog, pendulum, why):
+    machine_code._warn.cache_clear()
+    monkeypatch.setattr(c_compiler, 'cache_root', lambda: tmp_path)
+    monkeypatch.setattr(machine_code, 'CODES', Codes())
+    if why == 'compiler':
+        monkeypatch.setenv('CC', '/bin/false')
+    else:
+        monkeypatch.setattr(CompileProcess, 'call', lambda *_: None)
+    ours, theirs = workspace_of(pendulum), library(pendulum)
+    for _ in range(2):
+        assert difference(ours.gravity_torques([0.5]), theirs.gravity_torques([0.5])) == 0.0
+        assert difference(ours.mass_matrix([0.5]), theirs.mass_matrix([0.5])) == 0.0
+        machine_code.CODES.work()
+    message, = caplog.messages
+    assert message.startswith('dynamics are interpreted')
+    assert ('/bin/false failed' if why == 'compiler' else 'another process failed') in message
+    assert not list(tmp_path.rglob('*.code'))
+
+
+def test_fault_58_code_that_others_can_write_is_not_run(codes, monkeypatch, tmp_path, pendulum):
+    monkeypatch.setattr(c_compiler, 'cache_root', lambda: tmp_path)
+    one, other = Codes(), Codes()
+    code_of(one, pendulum, 'gravity_torques')
+    one.work()
+    (tmp_path / 'code').chmod(0o777)
+    code_of(other, pendulum, 'gravity_torques')
+    assert other.work() == 1
+    assert kernel_cache.not_ours(tmp_path / 'code')
