@@ -17,7 +17,7 @@ from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.ros.messages.topics import (
     C_RATE, COMMANDED, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs, TASK_TOPICS, TOPICS,
     TORQUE_DEVIATION)
-from rbd_ros.ros.outputs.publishing import NO_EVENTS
+from rbd_ros.ros.outputs.commanding import NO_EVENTS
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 import rclpy
 from rclpy.executors import SingleThreadedExecutor

@@ -3,6 +3,7 @@
 """Settings of Sphinx; `make docs` and docs.ros.org (rosdoc2.yaml) build the documentation."""
 
 from importlib import import_module
+import os
 from pathlib import Path
 import sys
 from xml.etree import ElementTree
@@ -21,7 +22,8 @@ project_copyright = f'2026 {author}'
 # Those that docs.ros.org has.
 extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.autosummary', 'sphinx.ext.napoleon',
               'sphinx.ext.viewcode']
-exclude_patterns = ['*.py']
+# Besides programs: what docs.ros.org adds.
+exclude_patterns = ['*.py', 'index.rst', '[A-Z_]*']
 source_suffix = {'.md': 'markdown', '.rst': 'restructuredtext'}
 
 # Commands in prose and tables are copied: their quotes must stay plain.
@@ -40,6 +42,8 @@ autodoc_typehints = 'none'
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+# The name of an attribute may be that of several things; it need not be a link.
+suppress_warnings = ['ref.python']
 
 html_theme = 'alabaster'
 html_theme_options = {
@@ -61,7 +65,14 @@ linkcheck_anchors = False
 generate.main()
 
 
+def _include_from_root(app, name, source):
+    """Find included files of the repository from a copy of this folder, too."""
+    root = os.path.relpath(generate.ROOT, HERE / 'generated')
+    source[0] = source[0].replace('{literalinclude} ../../', f'{{literalinclude}} {root}/')
+
+
 def setup(app):
-    """Connect the preparation of docstrings, which runs before napoleon."""
+    """Connect the preparation of pages, and of docstrings before napoleon reads them."""
+    app.connect('source-read', _include_from_root)
     app.connect('autodoc-process-docstring', generate.mark_literal_blocks, priority=100)
     app.connect('autodoc-skip-member', generate.skip_fields)

@@ -99,7 +99,7 @@ def examples_page():
         title, _, idea = ' '.join(summary.split()).partition(': ')
         lines += [f'## {int(path.name[:2])}. {title}', '',
                   f'{idea[:1].upper()}{idea[1:]} {" ".join(rest.split())}'.replace('``', '`'), '',
-                  f'```{{literalinclude}} {os.path.relpath(path, GENERATED)}',
+                  f'```{{literalinclude}} ../../examples/{path.name}',
                   f':lines: {first.end_lineno + 2}-', f':caption: examples/{path.name}', '```', '']
     return '\n'.join(lines)
 

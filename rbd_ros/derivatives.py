@@ -41,7 +41,7 @@ class DerivativeMethods(RobotArrays):
               states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
                             [DERIVATIVES], cut_derivatives, Derivatives._make,
                             closed=Closed('closed_inverse_derivatives_states',
-                                          lambda w: (*w._table, *w._tree_derivatives))),
+                                          lambda w: w._tree_derivatives)),
               results={**by_state(TORQUES), **M})
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
@@ -84,8 +84,7 @@ class DerivativeMethods(RobotArrays):
         if not newton_euler_derivatives.forward_dynamics_and_derivatives(
                 self.robot, self._screws, q, v, self._a, tau,
                 *self._kept(scratch.derivatives_and_factor), X, lanes):
-            self._explain_accelerations(q, v, self._zeros, tau,
-                                        self._kept(scratch.none_prescribed))
+            self._explain_forward(q, v, tau)
         return derivatives
 
     @quantity(part=0, results={

@@ -62,7 +62,7 @@ def link_of(name: str, link: str | None) -> list[str]:
     return [link] if link is not None and QUANTITIES[name].options else []
 
 
-class Robot(NamedTuple):
+class Backend(NamedTuple):
     """A robot, perhaps one of its links, and how its functions are computed."""
 
     model: Model
@@ -107,8 +107,8 @@ def function_of_robots(module: str, name: str, make: Callable[..., Any]) -> Call
     return function
 
 
-def robot_of(model: Model, name: str, link: str | None, xp: Any,
-             run: Callable[..., tuple[Array, ...]]) -> Robot:
+def backend_of(model: Model, name: str, link: str | None, xp: Any,
+             run: Callable[..., tuple[Array, ...]]) -> Backend:
     """Return the robot for a function, checked."""
     check_model(model)
     declared = QUANTITIES[name]
@@ -116,7 +116,7 @@ def robot_of(model: Model, name: str, link: str | None, xp: Any,
         model.link_index(link)      # type: ignore[arg-type]  # ModelError
     nothing = [np.empty((0, model.nq if x == 'q' else model.nv)) for x in declared.inputs]
     shape = run_batch(model, name, nothing, link)[0].shape[1 + declared.by_link:]
-    return Robot(model, link, xp, run, shape)
+    return Backend(model, link, xp, run, shape)
 
 
 def check_count(name: str, labels: Sequence[str], arguments: Sequence[Any]) -> None:
@@ -145,34 +145,34 @@ def halves(x: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     return x[:len(x) // 2], x[len(x) // 2:]
 
 
-def value(robot: Robot, name: str, *states: Array) -> Array:
+def value(backend: Backend, name: str, *states: Array) -> Array:
     """Return the result of a function."""
-    found, = robot.run(name, *states)
-    return robot.of_link(found) if QUANTITIES[name].by_link else found
+    found, = backend.run(name, *states)
+    return backend.of_link(found) if QUANTITIES[name].by_link else found
 
 
-def derivatives(robot: Robot, name: str, *states: Array) -> list[Array]:
+def derivatives(backend: Backend, name: str, *states: Array) -> list[Array]:
     """Return the derivatives J (..., m, nv) along velocities, and with respect to v and others."""
     rule = QUANTITIES[name].derivatives
     if isinstance(rule, str):
-        further = len(QUANTITIES[rule].inputs) - len(states)
-        found = robot.run(rule, *states, *further * [robot.velocities(states[0])])[:len(states)]
+        zeros = (len(QUANTITIES[rule].inputs) - len(states)) * [backend.velocities(states[0])]
+        found = backend.run(rule, *states, *zeros)[:len(states)]
     else:
         assert rule is not None
-        found = rule(robot, *states)
-    return [x.reshape(*x.shape[:states[0].ndim - 1], prod(robot.shape), robot.model.nv)
+        found = rule(backend, *states)
+    return [x.reshape(*x.shape[:states[0].ndim - 1], prod(backend.shape), backend.model.nv)
             for x in found]
 
 
-def jacobians(robot: Robot, name: str, *states: Array) -> list[Array]:
+def jacobians(backend: Backend, name: str, *states: Array) -> list[Array]:
     """Return the Jacobians (..., m, nq) or (..., m, nv), one for each argument."""
-    first, *others = derivatives(robot, name, *states)
-    return [_by_coordinates(robot, states[0], first), *others]
+    first, *others = derivatives(backend, name, *states)
+    return [_by_coordinates(backend, states[0], first), *others]
 
 
-def velocity(robot: Robot, q: Array, rate: Array) -> Array:
+def velocity(backend: Backend, q: Array, rate: Array) -> Array:
     """Return T dq/dt (..., nv), the velocity of a change of q."""
-    model, xp = robot.model, robot.xp
+    model, xp = backend.model, backend.xp
     if model.nq == model.nv:
         return rate
     v = xp.concatenate([
@@ -182,9 +182,9 @@ def velocity(robot: Robot, q: Array, rate: Array) -> Array:
     return v if model.loops is None else v[..., model.loops.own]
 
 
-def _by_coordinates(robot: Robot, q: Array, J: Array) -> Array:
+def _by_coordinates(backend: Backend, q: Array, J: Array) -> Array:
     """Return J T (..., m, nq), given J (..., m, nv) along velocities."""
-    model, xp = robot.model, robot.xp
+    model, xp = backend.model, backend.xp
     if model.nq == model.nv:
         return J
     tree = model.unconstrained
@@ -217,9 +217,9 @@ def _quaternion_maps(xp: Any, quaternion: Array) -> tuple[Array, Array]:
     return 2.0 * G / square, E @ xp.swapaxes(G, -1, -2) / square
 
 
-def _scales(robot: Robot, q: Array) -> Array:
+def _scales(backend: Backend, q: Array) -> Array:
     """Return the changes of q, by coordinate, that count as one rad or m."""
-    model, xp = robot.model, robot.xp
+    model, xp = backend.model, backend.xp
     # A joint that others mimic moves all of them.
     effect = np.maximum(1.0, np.sum(np.abs(model.coordinates.G), axis=0))
     if model.nq == model.nv:
@@ -237,24 +237,24 @@ def _scales(robot: Robot, q: Array) -> Array:
     return xp.concatenate(parts, -1)
 
 
-def changes(robot: Robot, matrices: Jacobians, states: Sequence[Array],
+def changes(backend: Backend, matrices: Jacobians, states: Sequence[Array],
             directions: Sequence[Array]) -> list[Array]:
     """Return the derivatives of Jacobians along changes of the arguments."""
-    along_q = changes_along_q(robot, matrices, states, directions[0])
+    along_q = changes_along_q(backend, matrices, states, directions[0])
     if len(states) == 1:
         return along_q
-    others = changes_along_others(robot, matrices, states, directions[1:])
+    others = changes_along_others(backend, matrices, states, directions[1:])
     return [x + y for x, y in zip(along_q, others)]
 
 
-def changes_along_q(robot: Robot, matrices: Jacobians, states: Sequence[Array],
+def changes_along_q(backend: Backend, matrices: Jacobians, states: Sequence[Array],
                     direction: Array) -> list[Array]:
     """Return the derivatives of Jacobians along a change of q, by differences of order eight."""
-    model, xp, (q, *others) = robot.model, robot.xp, states
+    model, xp, (q, *others) = backend.model, backend.xp, states
     if model.loops is not None:
         raise ModelError(f"robot '{model.name}' has closed loops, with which there are no second "
                          'derivatives')
-    step = STEP / _positive(xp, xp.sum(xp.abs(direction) / _scales(robot, q), -1, keepdims=True))
+    step = STEP / _positive(xp, xp.sum(xp.abs(direction) / _scales(backend, q), -1, keepdims=True))
     points = xp.stack([q + sign * offset * step * direction
                        for offset in OFFSETS for sign in (1.0, -1.0)])
     return [sum(weight * (J[2 * k] - J[2 * k + 1]) for k, weight in enumerate(WEIGHTS))
@@ -262,7 +262,7 @@ def changes_along_q(robot: Robot, matrices: Jacobians, states: Sequence[Array],
             for J in matrices(points, *_repeated(xp, others, len(points)))]
 
 
-def changes_along_others(robot: Robot, matrices: Jacobians, states: Sequence[Array],
+def changes_along_others(backend: Backend, matrices: Jacobians, states: Sequence[Array],
                          directions: Sequence[Array]) -> list[Array]:
     """
     Return the derivatives of Jacobians along changes of all arguments but q.
@@ -270,7 +270,7 @@ def changes_along_others(robot: Robot, matrices: Jacobians, states: Sequence[Arr
     Jacobians of dynamics are quadratic in these: central differences of any step are exact.
 
     """
-    xp, (q, *others) = robot.xp, states
+    xp, (q, *others) = backend.xp, states
     step = 1.0 / _positive(xp, xp.max(xp.abs(xp.concatenate(directions, -1)), -1, keepdims=True))
     points = [xp.stack([x + step * dx, x - step * dx]) for x, dx in zip(others, directions)]
     return [(J[0] - J[1]) / (2.0 * step[..., None])

@@ -153,8 +153,7 @@ class DynamicsMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
         if not articulated_bodies.articulated_bodies(self.robot, self._screws, q, v, self._a, tau):
-            self._explain_accelerations(q, v, self._zeros, tau,
-                                        self._kept(scratch.none_prescribed))
+            self._explain_forward(q, v, tau)
         return self._a
 
     @quantity(results={'all_a': ACCELERATIONS, 'all_tau': TORQUES}, states=HYBRID)

@@ -27,8 +27,8 @@ from rbd_ros.codegen.evaluation import evaluate
 from rbd_ros.codegen.graph import Graph
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.differentiable import (
-    changes, check_count, check_shapes, configuration_rate as rate, function_of_robots,
-    halves, jacobians, names_of_functions, Robot, robot_of, run_batch, value)
+    Backend, backend_of, changes, check_count, check_shapes, configuration_rate as rate,
+    function_of_robots, halves, jacobians, names_of_functions, run_batch, value)
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.model import Model
@@ -59,9 +59,9 @@ def _function(model: Model, name: str, *options: Any) -> Function:
 
     def run(kernel: str, *states: np.ndarray) -> tuple[np.ndarray, ...]:
         return run_batch(model, kernel, states, link)
-    robot = robot_of(model, name, link, np, run)
+    backend = backend_of(model, name, link, np, run)
     return _public(model, name, declared.inputs, lambda *states: (_Value.apply(
-        robot, name, *states).reshape(*states[0].shape[:-1], *robot.shape),))
+        backend, name, *states).reshape(*states[0].shape[:-1], *backend.shape),))
 
 
 def _evaluated(graph: Graph, *states: torch.Tensor) -> list[torch.Tensor]:
@@ -126,10 +126,10 @@ class _Value(_Batched):
     """The entries (..., m) of the result of a function."""
 
     @staticmethod
-    def forward(robot: Robot, name: str, *states: torch.Tensor) -> torch.Tensor:
-        found = value(robot, name, *_arrays(states))
+    def forward(backend: Backend, name: str, *states: torch.Tensor) -> torch.Tensor:
+        found = value(backend, name, *_arrays(states))
         return torch.from_numpy(found.reshape(
-            *states[0].shape[:-1], prod(robot.shape)))
+            *states[0].shape[:-1], prod(backend.shape)))
 
     @staticmethod
     def backward(ctx: Any, weights: torch.Tensor) -> Any:
@@ -144,9 +144,9 @@ class _Gradient(_Batched):
     """The derivatives of the weighted sum of the entries, one for each argument."""
 
     @staticmethod
-    def forward(robot: Robot, name: str, weights: torch.Tensor,
+    def forward(backend: Backend, name: str, weights: torch.Tensor,
                 *states: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return _tensors(_gradient(robot, name, *_arrays([weights, *states])))
+        return _tensors(_gradient(backend, name, *_arrays([weights, *states])))
 
     @staticmethod
     def backward(ctx: Any, *directions: torch.Tensor) -> Any:
@@ -166,8 +166,8 @@ class _Change(_Batched):
     """The derivatives (..., m) of the entries along directions."""
 
     @staticmethod
-    def forward(robot: Robot, name: str, *tensors: torch.Tensor) -> torch.Tensor:
-        return _tensors(_change(robot, name, *_arrays(tensors)))[0]
+    def forward(backend: Backend, name: str, *tensors: torch.Tensor) -> torch.Tensor:
+        return _tensors(_change(backend, name, *_arrays(tensors)))[0]
 
     @staticmethod
     def backward(ctx: Any, weights: torch.Tensor) -> Any:
@@ -188,9 +188,9 @@ class _Last(_Batched):
     """What a function of arrays returns, which has no derivatives."""
 
     @staticmethod
-    def forward(compute: Callable[..., Sequence[np.ndarray]], robot: Robot, name: str,
+    def forward(compute: Callable[..., Sequence[np.ndarray]], backend: Backend, name: str,
                 *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return _tensors(compute(robot, name, *_arrays(tensors)))
+        return _tensors(compute(backend, name, *_arrays(tensors)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
@@ -211,17 +211,18 @@ def _tensors(arrays: Sequence[np.ndarray]) -> tuple[torch.Tensor, ...]:
     return tuple(map(torch.from_numpy, arrays))
 
 
-def _change(robot: Robot, name: str, *arrays: np.ndarray) -> list[np.ndarray]:
+def _change(backend: Backend, name: str, *arrays: np.ndarray) -> list[np.ndarray]:
     """Return the derivative of the entries, given states and directions."""
     states, directions = halves(arrays)
-    return [_along(jacobians(robot, name, *states), directions)]
+    return [_along(jacobians(backend, name, *states), directions)]
 
 
-def _change_change(robot: Robot, name: str, *arrays: np.ndarray) -> list[np.ndarray]:
+def _change_change(backend: Backend, name: str, *arrays: np.ndarray) -> list[np.ndarray]:
     """Return the derivative of `_change`, given states, directions and changes of the states."""
     count = len(arrays) // 3
     states, directions, others = arrays[:count], arrays[count:2 * count], arrays[2 * count:]
-    return [_along(changes(robot, partial(jacobians, robot, name), states, others), directions)]
+    matrices = partial(jacobians, backend, name)
+    return [_along(changes(backend, matrices, states, others), directions)]
 
 
 def _along(matrices: Sequence[np.ndarray], directions: Sequence[np.ndarray]) -> np.ndarray:
@@ -229,17 +230,17 @@ def _along(matrices: Sequence[np.ndarray], directions: Sequence[np.ndarray]) -> 
                           for J, x in zip(matrices, directions)])
 
 
-def _gradient(robot: Robot, name: str, weights: np.ndarray,
+def _gradient(backend: Backend, name: str, weights: np.ndarray,
               *states: np.ndarray) -> list[np.ndarray]:
     """Return the derivatives of the weighted sum of the entries."""
-    return [np.einsum('...mk,...m->...k', J, weights) for J in jacobians(robot, name, *states)]
+    return [np.einsum('...mk,...m->...k', J, weights) for J in jacobians(backend, name, *states)]
 
 
-def _gradient_change(robot: Robot, name: str, weights: np.ndarray,
+def _gradient_change(backend: Backend, name: str, weights: np.ndarray,
                      *arrays: np.ndarray) -> list[np.ndarray]:
     """Return the derivatives of `_gradient`, given states and directions; they are symmetric."""
     return [np.einsum('...mk,...m->...k', dJ, weights)
-            for dJ in changes(robot, partial(jacobians, robot, name), *halves(arrays))]
+            for dJ in changes(backend, partial(jacobians, backend, name), *halves(arrays))]
 
 
 def __getattr__(name: str) -> Callable[..., Function]:

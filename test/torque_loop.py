@@ -108,9 +108,9 @@ class Loop:
         clocks = self.node.clocks
         clocks.steady_time = clocks.age_time = clocks.stamp_time = lambda: self.now
         self.commands, self.q = [], []
-        self._sent, publish = [], self.node.publishing._publish_command
-        self.node.publishing._publish_command = lambda efforts: (self._sent.append(efforts),
-                                                                 publish(efforts))
+        self._sent, publish = [], self.node.commanding._publish
+        self.node.commanding._publish = lambda efforts: (self._sent.append(efforts),
+                                                         publish(efforts))
         self.harness.describe(urdf.read_text())
         self.harness.spin_until(lambda: self.node.robot is not None)
         self._publishers, self.statuses = {}, []

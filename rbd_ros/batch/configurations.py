@@ -74,12 +74,12 @@ def difference(model: Model, Q_0: ArrayLike, Q_1: ArrayLike, *, out: np.ndarray 
 
 
 def _compute(model: Model, outputs: Outputs, states: dict[str, np.ndarray],
-             many: Callable[..., np.ndarray], one: Callable[..., np.ndarray], out: object,
+             many: Callable[..., np.ndarray], single: Callable[..., np.ndarray], out: object,
              threads: int | None, progress: Progress | None) -> np.ndarray:
     """
-    Return the results of ``many``, and for states where these are not finite, of ``one``.
+    Return the results of ``many``, and for states where these are not finite, of ``single``.
 
-    All states of robots with closed loops are computed by ``one``.
+    All states of robots with closed loops are computed by ``single``.
 
     """
     first, second = states.values()
@@ -93,7 +93,7 @@ def _compute(model: Model, outputs: Outputs, states: dict[str, np.ndarray],
                 found = many(first[start:stop], second[start:stop])
         for k in np.flatnonzero(~np.all(np.isfinite(found), axis=1)):
             try:
-                found[k] = one(first[start + k], second[start + k])
+                found[k] = single(first[start + k], second[start + k])
             except RbdError as error:
                 raise type(error)(f'state {start + k}: {error}') from None
         result[start:stop] = found

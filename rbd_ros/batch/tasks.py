@@ -93,7 +93,7 @@ class Problem(NamedTuple):
         if self.task.wrenched:
             options = {**options, 'external_wrenches': self.wrenches.of_state(k)}
         try:
-            return [np.array(x) for x in self.task.one(
+            return [np.array(x) for x in self.task.single(
                 workspace_of(self.model), *(x[k] for x in self.states), **options)]
         except RbdError as error:
             number = k if self.numbers is None else self.numbers[k]

@@ -21,7 +21,7 @@ def closure_step(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     workspace, tree, own = closed_workspace(model), model.unconstrained, set(
         model.loops.own.tolist())
     workspace._at(q)
-    step, gap = workspace._found[STEP, :tree.nv].copy(), workspace._found[0, -1:].copy()
+    step, gap = workspace._vectors[STEP, :tree.nv].copy(), workspace._vectors[0, -1:].copy()
     longest = LONGEST_STEP
     for x in step:
         longest = maximum(longest, abs(x))

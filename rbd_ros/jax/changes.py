@@ -17,7 +17,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 import jax.numpy as jnp
 from rbd_ros.differentiable import (
-    changes, changes_along_others, changes_along_q, halves, Jacobians, Robot)
+    Backend, changes, changes_along_others, changes_along_q, halves, Jacobians)
 
 changes_p = Primitive('rbd_ros_jacobian_changes')
 changes_p.multiple_results = True
@@ -26,8 +26,8 @@ changes_p.multiple_results = True
 class Changes:
     """The derivatives of Jacobians, ``matrices``, which have ``size`` rows."""
 
-    def __init__(self, robot: Robot, matrices: Jacobians, size: int) -> None:
-        self.robot, self.matrices, self.size = robot, matrices, size
+    def __init__(self, backend: Backend, matrices: Jacobians, size: int) -> None:
+        self.backend, self.matrices, self.size = backend, matrices, size
 
     def __call__(self, states: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
         """Return the derivatives along directions, of the shapes of the Jacobians."""
@@ -35,19 +35,19 @@ class Changes:
 
     def along(self, *arrays: Any) -> list[Any]:
         """Return the derivatives by differences, given states and directions."""
-        return changes(self.robot, self.matrices, *halves(arrays))
+        return changes(self.backend, self.matrices, *halves(arrays))
 
     def by_all(self, *arrays: Any) -> list[Any]:
         """Return the derivatives as products of those along all coordinates and directions."""
         states, (along_q, *others) = halves(arrays)
-        robot, matrices, q = self.robot, self.matrices, states[0]
+        backend, matrices, q = self.backend, self.matrices, states[0]
         by_q = jax.vmap(lambda unit: changes_along_q(
-            robot, matrices, states, jnp.broadcast_to(unit, q.shape)), out_axes=-1)
+            backend, matrices, states, jnp.broadcast_to(unit, q.shape)), out_axes=-1)
         found = [_times(x, along_q) for x in by_q(jnp.eye(q.shape[-1]))]
         if others:
             joined = jnp.concatenate(others, -1)
             by_others = jax.vmap(lambda unit: changes_along_others(
-                robot, matrices, states,
+                backend, matrices, states,
                 jnp.split(jnp.broadcast_to(unit, joined.shape), len(others), -1)), out_axes=-1)
             found = [x + _times(y, joined)
                      for x, y in zip(found, by_others(jnp.eye(joined.shape[-1])))]
@@ -59,7 +59,7 @@ def _times(derivatives: jax.Array, direction: jax.Array) -> jax.Array:
 
 
 def _shapes(*arguments: Any, of: Changes) -> list[Any]:
-    nv = of.robot.model.nv
+    nv = of.backend.model.nv
     return [x.update(shape=(*x.shape[:-1], of.size, nv)) for x in halves(arguments)[0]]
 
 
@@ -78,14 +78,19 @@ def _transpose(weights: Sequence[Any], *arguments: Any, of: Changes) -> Any:
     return [None] * len(states) + found
 
 
+def with_batch_first(arguments: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:
+    """Return arrays whose first axis is that of the batch, of which some have none."""
+    size = next(x.shape[axis] for x, axis in zip(arguments, axes) if axis is not None)
+    return [jnp.broadcast_to(x, (size, *x.shape)) if axis is None
+            else jnp.moveaxis(x, axis, 0) for x, axis in zip(arguments, axes)]
+
+
 def _batch(arguments: Sequence[Any], axes: Sequence[int | None], *, of: Changes) -> Any:
     count = len(arguments) // 2
     if all(axis is None for axis in axes[:count]):
         found = jax.vmap(of.by_all, in_axes=tuple(axes))(*arguments)
     else:
-        size = next(x.shape[axis] for x, axis in zip(arguments, axes) if axis is not None)
-        moved = [jnp.broadcast_to(x, (size, *x.shape)) if axis is None
-                 else jnp.moveaxis(x, axis, 0) for x, axis in zip(arguments, axes)]
+        moved = with_batch_first(arguments, axes)
         found = of(moved[:count], moved[count:])
     return found, [0] * len(found)
 

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from rbd_ros.codegen.jax_code import jax_function
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.differentiable import (
-    check_count, check_shapes, configuration_rate as rate, derivatives, link_of, Robot, robot_of,
-    value, velocity)
+    Backend, backend_of, check_count, check_shapes, configuration_rate as rate, derivatives,
+    link_of, value, velocity)
 from rbd_ros.errors import StateError
 from rbd_ros.jax.calls import call, contracted
 from rbd_ros.jax.changes import Changes
@@ -34,8 +34,8 @@ def function(model: Model, name: str, *options: Any) -> Callable[..., Any]:
 
     def run(kernel: str, *states: jax.Array) -> tuple[jax.Array, ...]:
         return call(model, kernel, states, *link_of(kernel, link))
-    robot = robot_of(model, name, link, jnp, run)
-    differentiable = _with_derivatives(robot, name)
+    backend = backend_of(model, name, link, jnp, run)
+    differentiable = _with_derivatives(backend, name)
     return _public(model, name, QUANTITIES[name].inputs, lambda *x: (differentiable(*x),))
 
 
@@ -75,20 +75,20 @@ def _converted(model: Model, name: str, labels: Sequence[str],
             for x in states], dtype
 
 
-def _with_derivatives(robot: Robot, name: str) -> Callable[..., jax.Array]:
+def _with_derivatives(backend: Backend, name: str) -> Callable[..., jax.Array]:
     """Return a function of states (..., nq), (..., nv) with the same leading axes."""
-    shape = robot.shape
-    result = jax.custom_jvp(partial(value, robot, name))
-    matrices = jax.custom_jvp(partial(derivatives, robot, name))
-    changes = Changes(robot, matrices, prod(shape))
+    shape = backend.shape
+    result = jax.custom_jvp(partial(value, backend, name))
+    matrices = jax.custom_jvp(partial(derivatives, backend, name))
+    changes = Changes(backend, matrices, prod(shape))
     kernel = QUANTITIES[name].derivatives
-    in_rows = (isinstance(kernel, str) and block_width(robot.model, kernel) is not None
+    in_rows = (isinstance(kernel, str) and block_width(backend.model, kernel) is not None
                and QUANTITIES[kernel].inputs == QUANTITIES[name].inputs)
-    products = Products(robot.model, str(kernel), matrices, changes)
+    products = Products(backend.model, str(kernel), matrices, changes)
 
     def along(states: Sequence[jax.Array], directions: Sequence[jax.Array]) -> Any:
         # Derivatives are along velocities, and so are directions then.
-        x = jnp.concatenate([velocity(robot, states[0], directions[0]), *directions[1:]], -1)
+        x = jnp.concatenate([velocity(backend, states[0], directions[0]), *directions[1:]], -1)
         change = (products(states, x) if in_rows else
                   contracted(matrices(*states), x, transposed=False))
         return result(*states), change.reshape(*change.shape[:-1], *shape)

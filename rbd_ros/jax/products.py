@@ -14,9 +14,9 @@ from typing import Any
 
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
-import jax.numpy as jnp
 from rbd_ros.differentiable import Jacobians
 from rbd_ros.jax.calls import contracted, multiply
+from rbd_ros.jax.changes import with_batch_first
 from rbd_ros.model.model import Model
 
 product_p = Primitive('rbd_ros_jacobian_product')
@@ -85,9 +85,7 @@ def _transpose(weights: Any, *arguments: Any, of: Products, transposed: bool) ->
 
 def _batch(arguments: Sequence[Any], axes: Sequence[int | None], *, of: Products,
            transposed: bool) -> Any:
-    size = next(y.shape[axis] for y, axis in zip(arguments, axes) if axis is not None)
-    moved = [jnp.broadcast_to(y, (size, *y.shape)) if axis is None else jnp.moveaxis(y, axis, 0)
-             for y, axis in zip(arguments, axes)]
+    moved = with_batch_first(arguments, axes)
     if all(axis is None for axis in axes[:-1]):
         return of.by_matrices(arguments[:-1], moved[-1], transposed), 0
     return of(moved[:-1], moved[-1], transposed), 0

@@ -17,9 +17,9 @@ from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import entry, exceeds, finite, set_entry, vectorized
 from rbd_ros.kernels.tree.joints import joint_pose, rotated_column, rotated_joint_motion
 from rbd_ros.kernels.tree.layout import (
-    ARMATURE, BLOCK, constant, constant_inertia, count, end, fits, GROUND, INERTIA, LANES, load,
-    load3, load33, load6, load_symmetric, parent, PRESCRIBED, R_, r_, SCRATCH, SLIDE, slot, store,
-    store3, store33, store6, store_symmetric, TURN, WRENCH)
+    ARMATURE, BLOCK, columns_of, constant, constant_inertia, count, end, fits, GROUND, INERTIA,
+    LANES, load, load3, load33, load6, load_symmetric, parent, POSE_END, PRESCRIBED, R_, r_, SLIDE,
+    slot, store, store3, store33, store6, store_symmetric, TURN, WRENCH)
 from rbd_ros.kernels.tree.traversal import (
     evaluate_screws, load_pose, minus_gravity, write_ground_pose, write_local_poses)
 from rbd_ros.kernels.tree.vectors import (
@@ -30,8 +30,8 @@ from rbd_ros.kernels.tree.vectors import (
 # Columns of `robot`, in Kim's symbols; r_ is relative to the origin of the parent. IS_ is I S;
 # PSI_ is 1 / S^T I S; U_ is u, or S^T B where the acceleration is given. TRACES_ are the traces
 # of A and D (see `load_articulated`) of the composite body, without the subtractions of Pi.
-S_, W_, VDOT_, V_, I_, B_, IS_, PSI_, U_, TRACES_, ARTICULATED_COLUMNS = (
-    SCRATCH + k for k in (12, 18, 24, 30, 36, 57, 63, 69, 70, 71, 73))
+S_, W_, VDOT_, V_, I_, B_, IS_, PSI_, U_, TRACES_, ARTICULATED_COLUMNS = columns_of(
+    POSE_END, 6, 6, 6, 6, 21, 6, 6, 1, 1, 2)
 
 # A joint moves no inertia if S^T I S is below this fraction of the bound from TRACES_: the rest of
 # I is then rounding error of the subtractions.

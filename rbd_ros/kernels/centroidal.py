@@ -18,15 +18,15 @@ from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import finite, reciprocal, set_entry
 from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate, put_column, put_element
 from rbd_ros.kernels.tree.layout import (
-    BLOCK, block_end, constant_inertia, count, end, fits, GROUND, INERTIA, load, load3, load33,
-    load6, load_inertia, R_, r_, SCRATCH, slot, store, store3, store6)
+    BLOCK, block_end, columns_of, constant_inertia, count, end, fits, GROUND, INERTIA, load, load3,
+    load33, load6, load_inertia, R_, r_, slot, store, store3, store6)
 from rbd_ros.kernels.tree.traversal import (
-    accumulate_to_root, compose_inertias, forward_pass, G_, K_, p_, S_, SDOT_)
+    accumulate_to_root, compose_inertias, forward_pass, G_, K_, p_, S_, SDOT_, WORLD_COLUMNS)
 from rbd_ros.kernels.tree.vectors import (
     add, add6, add_rotated, cross, inertia_rate, inertia_times, scale, sub)
 
 # Columns of `robot`: columns of the matrix and of its rate.
-M_, MDOT_, MOMENTUM_COLUMNS = (SCRATCH + k for k in (58, 64, 70))
+M_, MDOT_, MOMENTUM_COLUMNS = columns_of(WORLD_COLUMNS, 6, 6)
 # First moment and mass in the inertia.
 h_, MASS = G_ + 6, G_ + 9
 

@@ -28,18 +28,19 @@ from rbd_ros.kernels.lanes.lanes import element, entry, finite, reciprocal, set_
 from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate, coordinate_at, put_element
 from rbd_ros.kernels.tree.joints import is_free
 from rbd_ros.kernels.tree.layout import (
-    add_columns, ARMATURE, BLOCK, block_end, constant, constant3, count, end, fits, GRAVITY,
-    GROUND, LANES, load3, load33, load6, load_inertia, parent, R_, rows_of_terms, SCRATCH, slot,
+    add_columns, ARMATURE, BLOCK, block_end, columns_of, constant, constant3, count, end, fits,
+    GRAVITY, GROUND, LANES, load3, load33, load6, load_inertia, parent, R_, rows_of_terms, slot,
     store3, store33, store6, velocities)
 from rbd_ros.kernels.tree.traversal import (
-    compose_inertias, composite_forces, forward_pass, G_, K_, p_, S_, SDOT_, V_, world_inertia)
+    compose_inertias, composite_forces, forward_pass, G_, K_, p_, S_, SDOT_, V_, WORLD_COLUMNS,
+    world_inertia)
 from rbd_ros.kernels.tree.vectors import (
     add_cross, cross, dot, dot6, inertia_times, scale, skew_part, skew_part_times, sub, unrotate)
 
 # Columns of `robot`, of the composite bodies.
-F1_, F2_, F3_, COMPOSITE_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 73))
+F1_, F2_, F3_, COMPOSITE_COLUMNS = columns_of(WORLD_COLUMNS, 6, 6, 3)
 # Columns of the difference between the two forms of C, see `use_body_factorization`.
-Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (58, 67, 70, 73, 76))
+Q_, a_, u_, w_, FACTORIZATION_COLUMNS = columns_of(WORLD_COLUMNS, 9, 3, 3, 3)
 
 
 @helper

@@ -26,15 +26,15 @@ from rbd_ros.kernels.mass_matrix_factor import (
     factorize, find_carriers, is_given, solve_vector)
 from rbd_ros.kernels.tree.coordinates import coordinate, coordinate_at, put_element, put_entry
 from rbd_ros.kernels.tree.layout import (
-    ARMATURE, BLOCK, block_end, constant, count, end, fits, GROUND, load3, load33, load6,
-    load_inertia, number, parent, R_, r_, slot, store, store6, store_inertia, WRENCH)
+    ARMATURE, BLOCK, block_end, columns_of, constant, count, end, fits, GROUND, load3, load33,
+    load6, load_inertia, number, parent, R_, r_, slot, store, store6, store_inertia, WRENCH)
 from rbd_ros.kernels.tree.traversal import (
     A_, accumulate_to_root, forward_pass, G_, K_, minus_gravity, S_, V_, world_inertia)
 from rbd_ros.kernels.tree.vectors import ad_transposed, dot6, inertia_times, sub6, to_parent
 
 # Columns of `robot`: force on the body, then on the composite body, behind its inertia; and the
 # composite inertia times the column of the joint.
-F_, F2_ = K_, K_ + 12
+F_, _, F2_, _ = columns_of(K_, 6, 6, 6)
 
 
 # -- Equations of motion. -----------------------------------------------------------------------

@@ -29,7 +29,8 @@ from rbd_ros.kernels.lanes.lanes import entry, finite, only_screws, sharing
 from rbd_ros.kernels.tree.coordinates import coordinate, coordinate_at, put_column
 from rbd_ros.kernels.tree.joints import follows, has_quaternion, joint_pose
 from rbd_ros.kernels.tree.layout import (
-    constant, count, fits, load6, number, parent, Q, SCRATCH, slot, store6, velocities)
+    columns_of, constant, count, fits, load6, number, parent, POSE_END, Q, slot, store6,
+    velocities)
 from rbd_ros.kernels.tree.link_poses import write_pose
 from rbd_ros.kernels.tree.traversal import evaluate_screws_to_root, mount, world_column, world_pose
 from rbd_ros.kernels.tree.vectors import (
@@ -37,7 +38,7 @@ from rbd_ros.kernels.tree.vectors import (
     unrotate, write_column)
 
 # Columns of `robot`: J_j and W_j of each joint between root and link.
-J_, W_ = (SCRATCH + k for k in (12, 18))
+J_, W_, _ = columns_of(POSE_END, 6, 6)
 
 
 @helper

@@ -16,11 +16,12 @@ from rbd_ros.kernels.jit.compiled import helper
 from rbd_ros.kernels.lanes.lanes import (element, entry, set_element, set_entry, square_root,
                                          vectorized, WIDTH, zeros_for_lanes)
 from rbd_ros.kernels.tree.layout import (
-    constant, count, load_integer, number, parent, PRESCRIBED, SCRATCH, slot, store_integer)
+    columns_of, constant, count, load_integer, number, parent, PRESCRIBED, SCRATCH, slot,
+    store_integer)
 
 # Columns of `robot`, which overwrite those of the kernels that ran before: the nearest velocity
 # that carries the body and is not given, or -1, and the last one that it carries.
-CARRIER_, LAST_ = SCRATCH, SCRATCH + 1
+CARRIER_, LAST_, _ = columns_of(SCRATCH, 1, 1)
 # Number of lanes of a row of X that `solve_row` keeps in registers.
 TOGETHER = 5
 # Bytes of X that one pass over L works on, so that they stay in a cache.

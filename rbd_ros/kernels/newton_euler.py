@@ -19,8 +19,8 @@ from rbd_ros.kernels.tree.coordinates import clear_vector, coordinate, put_entry
 from rbd_ros.kernels.tree.joints import (
     cross_joint, follows, is_screw, joint_motion, joint_pose, project, slides)
 from rbd_ros.kernels.tree.layout import (
-    ARMATURE, BLOCK, BRANCHES, constant, constant3, constant_inertia, count, end, fits, GRAVITY,
-    GROUND, INERTIA, LANES, load3, load6, parent, SCRATCH, slot, store3, store6, torques,
+    ARMATURE, BLOCK, BRANCHES, columns_of, constant, constant3, constant_inertia, count, end, fits,
+    GRAVITY, GROUND, INERTIA, LANES, load3, load6, parent, POSE_END, slot, store3, store6, torques,
     velocities, WRENCH)
 from rbd_ros.kernels.tree.traversal import (
     evaluate_screws, load_pose, store_pose, write_local_poses)
@@ -29,7 +29,7 @@ from rbd_ros.kernels.tree.vectors import (
     sub6, unrotate)
 
 # Columns of `robot`.
-OMEGA_, ALPHA_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 21))
+OMEGA_, ALPHA_, a_, F_, _ = columns_of(POSE_END, 3, 3, 3, 6)
 
 
 # The motion of a body is omega, alpha, A and a; only a is used if v is None.

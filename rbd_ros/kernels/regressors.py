@@ -43,8 +43,8 @@ from rbd_ros.kernels.jit.compiled import helper, long_kernel
 from rbd_ros.kernels.lanes.lanes import finite
 from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate_at, put_element, put_row3
 from rbd_ros.kernels.tree.layout import (
-    constant3, count, fits, GRAVITY, GROUND, load3, load33, load6, parent, R_, r_, SCREWS, slot,
-    store6)
+    columns_of, constant3, count, fits, GRAVITY, GROUND, load3, load33, load6, parent, R_, r_,
+    SCREWS, slot, store6)
 from rbd_ros.kernels.tree.traversal import (
     A_, forward_pass, joint_motion_at, minus_gravity, S_, V_, WORLD_COLUMNS, write_motions)
 from rbd_ros.kernels.tree.vectors import (
@@ -52,7 +52,7 @@ from rbd_ros.kernels.tree.vectors import (
     write_row3)
 
 # Column of `robot`: the twist V_r.
-VR_, REGRESSOR_COLUMNS = WORLD_COLUMNS, WORLD_COLUMNS + 6
+VR_, REGRESSOR_COLUMNS = columns_of(WORLD_COLUMNS, 6)
 
 
 @helper

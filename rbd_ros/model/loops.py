@@ -145,7 +145,7 @@ class Loops:
             loops[k, :len(whole)].view(np.int64)[:] = whole
         parts = arrays.cut(loops)
         parts.table[:, :arrays.ROW_LENGTH] = table
-        parts.found[arrays.G + np.arange(nv), self.order[d:]] = 1.0
+        parts.vectors[arrays.G + np.arange(nv), self.order[d:]] = 1.0
         return loops
 
     def _with_damping(self) -> tuple[np.ndarray, Sequence[Sequence[int]]]:

@@ -103,6 +103,10 @@ class WorkspaceBase:
             self._refuse(column - 1, q)
         self._explain(q=q, v=v, a=a, tau=tau)
 
+    def _explain_forward(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> NoReturn:
+        """Do `_explain_accelerations` where none is given."""
+        self._explain_accelerations(q, v, self._zeros, tau, np.zeros(self._nv, bool))
+
     def _refuse(self, column: int, q: ArrayLike) -> NoReturn:
         """Raise the error for a velocity whose acceleration is not defined."""
         name = self.model.velocity_names[column]

@@ -22,7 +22,6 @@ from rbd_ros.kernels.loops import (
 from rbd_ros.model.arguments import split_motion, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.body_changes import check_direction
-from rbd_ros.workspace.coupled import differentiation
 from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.maps import columns_dot, coriolis, Map, MotionMap, same
@@ -43,18 +42,18 @@ class ClosedMethods(JointMotion):
 
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
         super().__init__(model, tree, fresh=fresh)
-        self._tau, self._a = (self._found[k, :model.nv] for k in (arrays.TAU,
-                                                                  arrays.FOUND_A))
+        self._tau, self._a = (self._vectors[k, :model.nv] for k in (arrays.TAU, arrays.OWN_A))
         self._solver = *self._table, *self._kept(scratch.factor)
         # Buffers for the terms and the derivatives of the tree.
         n = len(self._loops.order)
         self._tree_terms, D = np.zeros(term_layout(n).shape), np.zeros((n, 3 * n))
-        self._tree_derivatives = D,
+        self._tree_derivatives = *self._table, D
+        self._differentiation = *self._solver, D, *scratch.torque_derivatives_and_path(self)
 
     def _derivative_arrays(self) -> tuple[np.ndarray, ...]:
         """Return the buffers of `closed_forward_derivatives_states`."""
         X, lanes, _ = self._kept(scratch.unknown_derivatives)
-        return *self._kept(differentiation), self._a, X, lanes
+        return *self._differentiation, self._a, X, lanes
 
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any],
@@ -116,8 +115,8 @@ class ClosedMethods(JointMotion):
     def _explain_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                tau: ArrayLike, prescribed: ArrayLike) -> NoReturn:
         """Raise the error for accelerations that could not be computed."""
-        status = int(self._found[1, -1]) - arrays.NOT_SOLVED
-        self._found[1, -1] = 0.0    # Arguments that cannot be converted leave it as it is.
+        status = int(self._vectors[1, -1]) - arrays.NOT_SOLVED
+        self._vectors[1, -1] = 0.0    # Arguments that cannot be converted leave it as it is.
         if status > 0:
             self._refuse(status - 1, q)
         a, tau, _ = self._given(a, tau, prescribed)
@@ -139,7 +138,7 @@ class ClosedMethods(JointMotion):
                 return self.inverse_dynamics_derivatives(q, v, a)
         rows, derivatives = self._result(scratch.torque_derivatives)
         if not loop_derivatives.closed_inverse_dynamics_derivatives(
-                *self._table, q, v, a, *self._tree_derivatives, rows):
+                *self._tree_derivatives, q, v, a, rows):
             self._explain(q=q, v=v, a=a)
         return derivatives
 

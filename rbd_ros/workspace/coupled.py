@@ -25,26 +25,22 @@ from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.variation import Variation
 
 
-def differentiation(w: Any) -> tuple[Any, ...]:
-    """Return the arguments of kernels of derivatives before q."""
-    return *w._solver, *w._tree_derivatives, scratch.torque_derivatives(w)[0], scratch.path(w)
-
-
 class CoupledMethods(RobotArrays):
     """The methods of `rbd_ros.Workspace` that solve M a + b = tau for coupled coordinates."""
 
     _carriers = staticmethod(scratch.all_before)
-    # Kernels whose first arguments are the ``_solver``: the robot, its equations and buffers.
+    # Kernels whose first arguments are the ``_solver``, the robot, its equations and buffers, and
+    # of derivatives the ``_differentiation``, with further buffers.
     _forward: Callable[..., bool] = staticmethod(coupled_forward_dynamics)
     _hybrid: Callable[..., bool] = staticmethod(coupled_hybrid_dynamics)
     _forward_derivatives: Callable[..., bool] = staticmethod(coupled_forward_derivatives)
     _hybrid_derivatives: Callable[..., bool] = staticmethod(coupled_hybrid_derivatives)
-    _tree_derivatives: tuple[np.ndarray, ...] = ()      # a buffer of derivatives, with loops
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
         self._solver: tuple[Any, ...] = (self.robot, self._screws,
                                          *self._kept(scratch.equations_of_motion))
+        self._differentiation = self._solver + scratch.torque_derivatives_and_path(self)
 
     def _prescribe(self, prescribed: ArrayLike) -> None:
         table, marks = self._kept(scratch.elimination_table)
@@ -56,8 +52,7 @@ class CoupledMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
         if not self._forward(*self._solver, q, v, self._a, tau):
-            self._explain_accelerations(q, v, self._zeros, tau,
-                                        self._kept(scratch.none_prescribed))
+            self._explain_forward(q, v, tau)
         return self._a
 
     def hybrid_dynamics(
@@ -77,10 +72,8 @@ class CoupledMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics_derivatives(q, v, tau)
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
-        if not self._forward_derivatives(*self._kept(differentiation), q, v, self._a, tau, X,
-                                         lanes):
-            self._explain_accelerations(q, v, self._zeros, tau,
-                                        self._kept(scratch.none_prescribed))
+        if not self._forward_derivatives(*self._differentiation, q, v, self._a, tau, X, lanes):
+            self._explain_forward(q, v, tau)
         return derivatives
 
     def hybrid_dynamics_derivatives(
@@ -92,7 +85,7 @@ class CoupledMethods(RobotArrays):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
-        if not self._hybrid_derivatives(*self._kept(differentiation), q, v, a, tau,
+        if not self._hybrid_derivatives(*self._differentiation, q, v, a, tau,
                                         self._mask(prescribed), *found, X, lanes):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return derivatives, *found

@@ -3,10 +3,10 @@
 """
 Rules for derivatives of quantities that other quantities contain.
 
-A rule takes a robot and its state, and returns the derivatives ``(..., *shape, nv)`` of the result
-along velocities and with respect to v and other arguments. The robot is a
-`rbd_ros.differentiable.Robot`: its ``run`` calls a quantity by name for arrays of NumPy or of JAX
-with leading axes, and ``xp`` is numpy or jax.numpy.
+A rule takes a `rbd_ros.differentiable.Backend` and a state, and returns the derivatives
+``(..., *shape, nv)`` of the result along velocities and with respect to v and other arguments.
+``run`` of the backend calls a quantity of the robot by name for arrays of NumPy or of JAX with
+leading axes, and ``xp`` is numpy or jax.numpy.
 
 """
 
@@ -19,22 +19,22 @@ Rule = Callable[..., Sequence[Array]]
 
 def rate(name: str) -> Rule:
     """Return the rule of a Jacobian whose rate is this quantity: the rates at unit velocities."""
-    return lambda robot, q: [robot.xp.moveaxis(robot.run(name, *robot.units(q))[0], 0, -1)]
+    return lambda backend, q: [backend.xp.moveaxis(backend.run(name, *backend.units(q))[0], 0, -1)]
 
 
-def of_mass_matrix(robot: Any, q: Array) -> Sequence[Array]:
+def of_mass_matrix(backend: Any, q: Array) -> Sequence[Array]:
     """Return the derivatives of M: torques of unit accelerations at rest, apart from gravity."""
-    xp, name = robot.xp, 'inverse_dynamics_derivatives'
-    (Q, unit), zeros = robot.units(q), robot.velocities(q)
-    of_gravity = robot.run(name, q, zeros, zeros)[0]
-    return [xp.moveaxis(robot.run(name, Q, robot.velocities(Q), unit)[0] - of_gravity, 0, -2)]
+    xp, name = backend.xp, 'inverse_dynamics_derivatives'
+    (Q, unit), zeros = backend.units(q), backend.velocities(q)
+    of_gravity = backend.run(name, q, zeros, zeros)[0]
+    return [xp.moveaxis(backend.run(name, Q, backend.velocities(Q), unit)[0] - of_gravity, 0, -2)]
 
 
-def of_pose(robot: Any, q: Array) -> Sequence[Array]:
+def of_pose(backend: Any, q: Array) -> Sequence[Array]:
     """Return the derivatives of the pose of a link."""
     # The columns of R change by omega x R, the position by the linear velocity.
-    xp, J = robot.xp, robot.run('world_jacobian', q)[0]
-    T = robot.of_link(robot.run('forward_kinematics', q)[0])
+    xp, J = backend.xp, backend.run('world_jacobian', q)[0]
+    T = backend.of_link(backend.run('forward_kinematics', q)[0])
     omega = J[..., None, :3, :]                                             # (..., 1, 3, nv)
     columns = xp.moveaxis(T[..., :3, :3], -1, -2)[..., None]                # (..., 3, 3, 1)
     turned = xp.stack([

@@ -38,12 +38,12 @@ class JointMotion(CoupledMethods):
         loops, n = model.loops, len(model.loops.order)
         array = self._loop_arrays(model)
         parts = arrays.cut(array)
-        self._found = parts.found
+        self._vectors = parts.vectors
         self._held = np.concatenate([
             np.arange(one.equations) + int(first) for one, first in zip(
                 loops.constraints, parts.table[:, arrays.FIRST])])
-        self._V, self._A, self._gamma = self._found[arrays.V:arrays.GAMMA + 1, :n]
-        self._G = self._found[arrays.G:, :n].T
+        self._V, self._A, self._gamma = self._vectors[arrays.V:arrays.GAMMA + 1, :n]
+        self._G = self._vectors[arrays.G:, :n].T
         self._zeros_of_tree = np.zeros(n)
         self._table = tree.robot, tree._screws, array
 
@@ -100,7 +100,7 @@ class JointMotion(CoupledMethods):
         self.check(**vectors)
         q = np.asarray(vectors['q'], float)
         if not closed_loops.loop_map(*self._table, q):
-            gap, status = self._found[:2, -1]
+            gap, status = self._vectors[:2, -1]
             if gap > arrays.CLOSED:
                 raise open_loops(self._loops, self.model.name, q)
             if status:

@@ -191,9 +191,9 @@ def task_of(name: str) -> Task:
     assert states is not None
     given = len(declared.inputs)
 
-    def one(w: Any, *state: Any, **options: Any) -> Sequence[np.ndarray]:
+    def single(w: Any, *state: Any, **options: Any) -> Sequence[np.ndarray]:
         found = getattr(w, name)(*state[:given], **options)
         if part is not None:
             return [found[part]]
         return found if isinstance(found, tuple) else [found]
-    return states.task(declared.method, Outputs(states.shapes, states.cut), one)
+    return states.task(declared.method, Outputs(states.shapes, states.cut), single)

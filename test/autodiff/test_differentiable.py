@@ -16,7 +16,7 @@ import pytest
 import rbd_ros
 from rbd_ros import ModelBuilder, ModelError
 from rbd_ros.differentiable import (
-    changes, configuration_rate, jacobians, robot_of, run_batch, value)
+    backend_of, changes, configuration_rate, jacobians, run_batch, value)
 from rbd_ros.model.positions.steps import quaternion_joints
 from rbd_ros.simulation.integrators import configuration_rate as rate_of_one
 from robots import relative_error
@@ -34,7 +34,7 @@ def robot(model, name):
 
     def run(kernel, *states):
         return run_batch(model, kernel, states, link)
-    return robot_of(model, name, link, np, run)
+    return backend_of(model, name, link, np, run)
 
 
 def difference(f, x):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import batch, ModelError, StateError
-from rbd_ros.differentiable import jacobians, robot_of, run_batch
+from rbd_ros.differentiable import backend_of, jacobians, run_batch
 from robots import relative_error
 
 jax = pytest.importorskip('jax')
@@ -46,7 +46,7 @@ def test_values_and_first_derivatives_are_those_of_batch(name):
 
     def run(kernel, *states):
         return run_batch(model, kernel, states, link)
-    expected = jacobians(robot_of(model, name, link, np, run), name, *x)
+    expected = jacobians(backend_of(model, name, link, np, run), name, *x)
     f = function(name, model)
 
     def entries(*x):

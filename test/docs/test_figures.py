@@ -16,8 +16,7 @@ from rbd_ros import random_configuration
 from rbd_ros.ros.commands import effort_commands
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, session
 from rbd_ros.ros.nodes import simulated_robot
-from rbd_ros.ros.outputs import diagnostics
-from rbd_ros.ros.outputs import publishing
+from rbd_ros.ros.outputs import commanding, diagnostics
 from rbd_ros.ros.runtime import worker
 from rbd_ros.ros.services import dynamics_services
 
@@ -41,12 +40,12 @@ CLAIMS = [
      (1e3 * session.MAX_PAUSE, session.ATTEMPTS)),
     (DEMO, r'`tolerated_delay` \((\d+) ms\)',
      (1e3 * simulated_robot._PARAMETERS['tolerated_delay'].default,)),
-    (NODE, r'subscriber is noticed within (\S+) s', (publishing.LISTENERS_PERIOD,)),
+    (NODE, r'subscriber is noticed within (\S+) s', (commanding.LISTENERS_PERIOD,)),
     (NODE, r"more than (\S+) times the robot's mass, or more than (\S+) m from",
      (dynamics_services.MAX_MASS_RATIO, dynamics_services.MAX_COM_DISTANCE)),
     (NODE, 'While (eight) are waiting', (worker.MAX_WAITING,)),
     (COMMANDS, r'commands without states, (\d+) a second',
-     (1.0 / publishing.COMMAND_PERIOD,)),
+     (1.0 / commanding.COMMAND_PERIOD,)),
     (COMMANDS, r'`blend_time`, at least (\S+) s', (effort_commands.MIN_BLEND,)),
     (COMMANDS, 'more than a (fifth) of the distance',
      (effort_commands.MIN_BLEND / effort_commands.MAX_BLEND_STEP,)),

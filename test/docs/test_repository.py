@@ -114,6 +114,16 @@ def test_package_xml_names_every_program_that_is_started_and_every_extension_of_
     extensions = ast.literal_eval(re.search(r'^extensions = (\[.*?\])', conf,
                                             re.MULTILINE | re.DOTALL)[1])
     assert {one.partition('.')[0].replace('_', '-') for one in extensions} <= required('docs')
+    # Others are removed on docs.ros.org.
+    assert all(one == 'myst_parser' or one.startswith('sphinx.ext.') for one in extensions)
+
+
+def test_docs_ros_org_builds_the_folder_of_the_documentation():
+    name = PACKAGES['.'].findtext('export/rosdoc2')
+    _, settings = yaml.safe_load_all((ROOT / name).read_text(encoding='utf-8'))
+    (builder,) = settings['builders']
+    assert (ROOT / builder['sphinx']['sphinx_sourcedir'] / 'conf.py').is_file()
+    assert settings['settings'] == {'never_run_doxygen': True, 'never_run_sphinx_apidoc': True}
 
 
 def test_the_environment_of_pixi_has_what_both_packages_need():

@@ -139,7 +139,8 @@ def test_far_away_nothing_changes(name):
         assert np.array_equal(function(damped, *given), function(model, *given)), function
     for x, y in zip(rbd_ros.forward_dynamics_derivatives(damped, q, v, tau),
                     rbd_ros.forward_dynamics_derivatives(model, q, v, tau), strict=True):
-        assert np.array_equal(x, y)
+        # Rates of undamped screws are second derivatives: rounded otherwise.
+        assert relative_error(x, y) < ROUNDING
     wrenches = rbd_ros.constraint_forces(model, q, v, a)
     for key, wrench in rbd_ros.constraint_forces(damped, q, v, a).items():
         assert relative_error(wrench, wrenches[key]) < ROUNDING

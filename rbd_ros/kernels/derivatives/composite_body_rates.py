@@ -19,16 +19,17 @@ import math
 from rbd_ros.kernels.jit.compiled import kernel
 from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate, coordinate_at, put_element
 from rbd_ros.kernels.tree.layout import (
-    add_columns, BLOCK, constant3, count, end, fits, GRAVITY, GROUND, LANES, load3, load33, load6,
-    load_inertia, parent, SCRATCH, slot, store3, store33, store6, velocities)
+    add_columns, BLOCK, columns_of, constant3, count, end, fits, GRAVITY, GROUND, LANES, load3,
+    load33, load6, load_inertia, parent, slot, store3, store33, store6, velocities)
 from rbd_ros.kernels.tree.traversal import (
-    A_, composite_forces, forward_pass, G_, K_, p_, S_, SDOT_, store_moving_inertia, V_)
+    A_, composite_forces, forward_pass, G_, K_, p_, S_, SDOT_, store_moving_inertia, V_,
+    WORLD_COLUMNS)
 from rbd_ros.kernels.tree.vectors import (
     ad, add, add6, dot, dot6, inertia_rate, inertia_times, velocity_inertia, velocity_times,
     velocity_transposed_times)
 
 # Columns of `robot`; KDOT_ and PDOT_ first of the body, then of the composite body.
-KDOT_, PDOT_, SDDOT_, RATE_COLUMNS = (SCRATCH + k for k in (58, 67, 70, 76))
+KDOT_, PDOT_, SDDOT_, RATE_COLUMNS = columns_of(WORLD_COLUMNS, 9, 3, 6)
 NO_ACCELERATION = (3 * (0.0,), 3 * (0.0,))
 
 

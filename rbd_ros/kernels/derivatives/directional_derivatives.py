@@ -34,9 +34,9 @@ from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.tree.coordinates import clear_vector, coordinate, put_entry
 from rbd_ros.kernels.tree.joints import joint_motion, project, slides
 from rbd_ros.kernels.tree.layout import (
-    ARMATURE, BLOCK, constant, constant3, constant_inertia, count, end, fits, GRAVITY, GROUND,
-    INERTIA, LANES, load3, load33, load6, load_inertia, parent, R_, r_, SCRATCH, slot, store,
-    store3, store6, WRENCH)
+    ARMATURE, BLOCK, columns_of, constant, constant3, constant_inertia, count, end, fits, GRAVITY,
+    GROUND, INERTIA, LANES, load3, load33, load6, load_inertia, parent, POSE_END, R_, r_, slot,
+    store, store3, store6, WRENCH)
 from rbd_ros.kernels.tree.traversal import write_local_poses
 from rbd_ros.kernels.tree.vectors import (
     acceleration_of_points, add, add6, add_cross, add_to_parent, cross, inertial_force, row3,
@@ -44,8 +44,8 @@ from rbd_ros.kernels.tree.vectors import (
 
 # Columns of `robot`: as in `newton_euler`, then their derivatives. DH_ is first D, then dh;
 # ROTATED_ is the change of the body's orientation relative to the root.
-OMEGA_, ALPHA_, a_, F_, DOMEGA_, DALPHA_, da_, DF_, DH_, DG_, DW_, ROTATED_, CHANGE_COLUMNS = (
-    SCRATCH + k for k in (12, 15, 18, 21, 27, 30, 33, 36, 42, 48, 58, 64, 67))
+(OMEGA_, ALPHA_, a_, F_, DOMEGA_, DALPHA_, da_, DF_, DH_, DG_, DW_, ROTATED_,
+ CHANGE_COLUMNS) = columns_of(POSE_END, 3, 3, 3, 6, 3, 3, 3, 6, 6, 10, 6, 3)
 
 
 @helper
@@ -200,15 +200,15 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
 
 @kernel
 def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, dq, dv, given_da, given_dtau,
-                           changes, turning, found):
+                           changes, turning, rows):
     """
-    Write the derivatives da and dtau to rows 2 and 3 of `found`, shape (4, nv).
+    Write the derivatives da and dtau to rows 2 and 3 of `rows`, shape (4, nv).
 
     ``given_da`` is read where ``prescribed`` is true, ``given_dtau`` elsewhere. Returns False,
     too, if a column of S moves no inertia.
 
     """
-    x, F, da, dtau = found[0], found[1], found[2], found[3]
+    x, F, da, dtau = rows[0], rows[1], rows[2], rows[3]
     fine = (fits(robot, q, given_da) and fits(robot, q, given_dtau)
             and copy_given(robot, a, tau, prescribed, x, F)
             and articulated_recursion(robot, screws, q, v, x, F))

@@ -40,20 +40,20 @@ from rbd_ros.kernels.jit.compiled import helper, long_kernel
 from rbd_ros.kernels.tree.coordinates import clear_matrices, coordinate, coordinate_at, put_element
 from rbd_ros.kernels.tree.joints import follows
 from rbd_ros.kernels.tree.layout import (
-    add_columns, BLOCK, count, end, fits, LANES, load3, load33, load6, load_inertia, number,
-    parent, SCRATCH, slot, store3, store33, store6, velocities)
+    add_columns, BLOCK, columns_of, count, end, fits, LANES, load3, load33, load6, load_inertia,
+    number, parent, slot, store3, store33, store6, velocities)
 from rbd_ros.kernels.tree.traversal import (
     A_, accumulate_to_root, compose_inertias, copy_from_mounts, forward_pass, G_, K_, mount, p_,
-    S_, SDOT_, V_, world_inertia)
+    S_, SDOT_, V_, WORLD_COLUMNS, world_inertia)
 from rbd_ros.kernels.tree.vectors import (
     ad, ad_transposed, add, add6, dot6, inertia_rate, inertia_times, skew_part, skew_part_times,
     sub6, velocity_inertia, velocity_times, velocity_transposed_times)
 
 # Columns of `robot`: the skew part of B, first of the body, then of the composite body; the twist
 # of the body on which the joint is mounted; and S'.
-SKEW_, VP_, FIRST_, MATRIX_COLUMNS = (SCRATCH + k for k in (58, 76, 82, 88))
+SKEW_, VP_, FIRST_, MATRIX_COLUMNS = columns_of(WORLD_COLUMNS, 18, 6, 6)
 # Columns of `add_factorization_rate`, which overwrite some of `composite_rates`.
-RATE_SKEW_, SKEW_RATE_, SKEW_COLUMNS = (SCRATCH + k for k in (36, 54, 72))
+RATE_SKEW_, SKEW_RATE_, SKEW_COLUMNS = columns_of(G_, 18, 18)
 
 
 @helper

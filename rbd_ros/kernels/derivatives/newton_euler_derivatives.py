@@ -30,18 +30,18 @@ from rbd_ros.kernels.mass_matrix_factor import (factorize, find_carriers, is_giv
 from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate, coordinate_at, put_element
 from rbd_ros.kernels.tree.joints import follows
 from rbd_ros.kernels.tree.layout import (
-    add_columns, ARMATURE, BLOCK, block_end, constant, count, end, fits, load3, load33, load6,
-    load_inertia, number, parent, R_, r_, SCRATCH, slot, store6, WRENCH)
+    add_columns, ARMATURE, BLOCK, block_end, columns_of, constant, count, end, fits, load3, load33,
+    load6, load_inertia, number, parent, R_, r_, slot, store6, WRENCH)
 from rbd_ros.kernels.tree.traversal import (
     A_, copy_from_mounts, forward_pass, G_, K_, minus_gravity, p_, S_, SDOT_, store_moving_inertia,
-    V_)
+    V_, WORLD_COLUMNS)
 from rbd_ros.kernels.tree.vectors import (
     ad, ad_transposed, add6, dot, dot6, inertia_times, scale, scale6, sub6, to_parent,
     velocity_times, velocity_transposed_times)
 
 # Columns of `robot`. VP_ and AP_ are the motion of the body on which the joint is mounted; FIRST_,
 # SECOND_ and RATE_ are S', S'' and S' + dS/dt; F_ first of the body, then of the composite body.
-F_, VP_, AP_, FIRST_, SECOND_, DERIVATIVE_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 76, 82, 88))
+F_, VP_, AP_, FIRST_, SECOND_, DERIVATIVE_COLUMNS = columns_of(WORLD_COLUMNS, 6, 6, 6, 6, 6)
 RATE_ = SDOT_
 
 

@@ -21,13 +21,13 @@ from rbd_ros.kernels.regressors import entries, link_pose
 from rbd_ros.kernels.tree.coordinates import (
     clear_matrices, clear_matrix, coordinate_at, put_element)
 from rbd_ros.kernels.tree.layout import (
-    constant3, fits, GRAVITY, GROUND, load6, number, parent, SCRATCH, store6)
-from rbd_ros.kernels.tree.traversal import forward_pass, S_, V_
+    columns_of, constant3, fits, GRAVITY, GROUND, load6, number, parent, store6)
+from rbd_ros.kernels.tree.traversal import forward_pass, S_, V_, WORLD_COLUMNS
 from rbd_ros.kernels.tree.vectors import ad, scale, scale6, sub6, to_child, unrotate
 
 # Columns of `robot`, in the axes of the current link, of each joint that carries it: J_i, ad_V J_i
 # and A_i - h ad_V J_i.
-J_, TURNED_, RATE_, PARAMETER_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 76))
+J_, TURNED_, RATE_, PARAMETER_COLUMNS = columns_of(WORLD_COLUMNS, 6, 6, 6)
 
 
 @long_kernel
@@ -58,10 +58,10 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
             for p in range(10):
                 put_element(screws, g, coordinate_at(robot, b), c + p, x[p])
             b = parent(robot, b)
-        one = body
-        while one > 0:
-            i = coordinate_at(robot, one)
-            J_i, turned = load6(robot, one, J_), load6(robot, one, TURNED_)
+        other = body
+        while other > 0:
+            i = coordinate_at(robot, other)
+            J_i, turned = load6(robot, other, J_), load6(robot, other, TURNED_)
             b = body
             while b > 0:
                 j = coordinate_at(robot, b)
@@ -71,12 +71,12 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
                 z = entries(ad(J, J_i), V)
                 for p in range(10):
                     put_element(screws, C[i], j, c + p, x[p] - (1.0 - h) * y[p] - h * z[p])
-                if number(robot, b) <= number(robot, one):
+                if number(robot, b) <= number(robot, other):
                     x = entries(J_i, J)
                     for p in range(10):
                         put_element(screws, M[i], j, c + p, x[p])
-                        if b != one:
+                        if b != other:
                             put_element(screws, M[j], i, c + p, x[p])
                 b = parent(robot, b)
-            one = parent(robot, one)
+            other = parent(robot, other)
     return math.isfinite(total)

@@ -23,13 +23,16 @@ ROW_LENGTH = 32
 # Columns of ``blocks``: the first of its equations, dependent velocities and ``involved``, and the
 # end of each.
 EQUATION, DEPENDENT, INVOLVED = 0, 2, 4
-# Rows of ``found``: V, A, gamma, a Newton step, torques of the unconstrained robot and bias
+# Rows of ``vectors``: V, A, gamma, a Newton step, torques of the unconstrained robot and bias
 # torques, the results tau and a, followed by the columns of G. In the last column: the size of the
 # gaps, and what is wrong: nothing (0), a dependent velocity 1 ... that is singular, inconsistent
 # equations, the length of a vector, or more than NOT_SOLVED: a velocity that moves no inertia.
 # Two rows are spare: without them forward dynamics takes 5 % longer (measured).
-V, A, GAMMA, STEP, _, _, TORQUES, BIAS, TAU, FOUND_A, G = range(11)
+V, A, GAMMA, STEP, _, _, TORQUES, BIAS, TAU, OWN_A, G = range(11)
 INCONSISTENT, LENGTH, NOT_SOLVED = -1, -2, 100
+# Columns of X: a right-hand side; the forces of the equations; and, in the row of a constraint's
+# first equation, its moment and force on body b, frame a, and the origin of frame b.
+SIDE, FORCES, WRENCHES, FRAME, POINT_B = 0, 1, 2, 8, 20
 # Last rows of J: the diagonal of R; of the reflections, factors, and the end of their equations.
 DIAGONAL, FACTOR, END, EXTRA_ROWS = -3, -2, -1, 3
 # Part of a dependent column that may be a combination of the others before that counts as
@@ -54,8 +57,8 @@ class Parts(NamedTuple):
     members: np.ndarray     # bodies of blocks: block, body, whether its parent is in it, too
     table: np.ndarray       # one row for each constraint
     J: np.ndarray           # J, c, gaps; as `factor_block` leaves them
-    found: np.ndarray
-    X: np.ndarray           # a buffer for right-hand sides of equations
+    vectors: np.ndarray
+    X: np.ndarray           # of equations and constraints, see above
     of_V: np.ndarray        # changes of dependent V and A along each of ``involved``, and dG/dt
     of_A: np.ndarray
     rate: np.ndarray
@@ -66,7 +69,7 @@ class Parts(NamedTuple):
 
 
 # Those that depend on the state.
-WRITTEN = ('J', 'found', 'X', 'of_V', 'of_A', 'rate', 'GtM', 'tree_M', 'M', 'damping')
+WRITTEN = ('J', 'vectors', 'X', 'of_V', 'of_A', 'rate', 'GtM', 'tree_M', 'M', 'damping')
 
 
 def cut(loops):

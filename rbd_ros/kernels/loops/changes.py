@@ -15,12 +15,12 @@ loops. By time, at the velocity v, X changes by A, which changes by D along u.
 
 import numpy as np
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.loops.arrays import BLOCK_OF, BODY_A, BODY_B, G, KIND, STEP
+from rbd_ros.kernels.loops.arrays import BLOCK_OF, BODY_A, BODY_B, G, KIND, SIDE, STEP
 from rbd_ros.kernels.loops.closed_loops import (
-    add_equations, change_of_motion, dependent_of, DISTANCE, equations_of, frame,
-    involved_of, parts, point_change, point_velocity, reflect_all, relative, solve_block, turned,
-    unit, write_map, ZERO6)
-from rbd_ros.kernels.tree.layout import load3, load6, parent, slot, store, store6
+    add_equations, change_of_motion, dependent_of, DISTANCE, equations_of, frame_a,
+    involved_of, parts, point_b, point_change, point_velocity, reflect_all, relative, solve_block,
+    turned, unit, write_map, ZERO6)
+from rbd_ros.kernels.tree.layout import columns_of, load3, load6, parent, slot, store, store6
 from rbd_ros.kernels.tree.traversal import A_, forward_pass, G_, joint_motion_at, V_
 from rbd_ros.kernels.tree.vectors import (
     ad, add, add6, add_cross, dot, scale, shift, sub, sub6, unrotate)
@@ -28,7 +28,7 @@ from rbd_ros.kernels.tree.vectors import (
 # Columns of `robot`: motions of bodies at v, which may include that of their carrier, and u, and
 # the change of the first along u; X and Y; A and D.
 T_ = V_
-U_, X_, Y_, W_, D_, CHANGES_END = (G_ + 6 * k for k in range(6))
+U_, X_, Y_, W_, D_, CHANGES_END = columns_of(G_, 6, 6, 6, 6, 6)
 
 
 # -- Motions of the bodies of a block. ----------------------------------------------------------
@@ -110,7 +110,7 @@ def point_rate(robot, b, point, X, Y):
 def change_of_rate(robot, p, k, X, Y):
     """Return the change along u of `change_of_motion` by time, for the motions in X."""
     a, b = np.int64(p.table[k, BODY_A]), np.int64(p.table[k, BODY_B])
-    R, r = frame(robot, p.table, k, BODY_A)
+    R, r = frame_a(p, k)
     T, U = load6(robot, a, T_), load6(robot, a, U_)
     motion = relative(robot, a, b, X)
     rate = sub6(relative(robot, a, b, A_), ad(T, motion))
@@ -119,7 +119,7 @@ def change_of_rate(robot, p, k, X, Y):
     turn, slide = shift(r, change)
     along = 0.0
     if p.table[k, KIND] == DISTANCE:
-        r_b = frame(robot, p.table, k, BODY_B)[1]
+        r_b = point_b(p, k)
         line, length = unit(sub(r_b, r))
         v = sub(point_velocity(robot, b, r_b, T_), point_velocity(robot, a, r, T_))
         u = sub(point_velocity(robot, b, r_b, U_), point_velocity(robot, a, r, U_))
@@ -144,14 +144,14 @@ def solve_change(robot, p, block, rate, U, X, Y):
 
     """
     for i in equations_of(p, block):
-        p.X[i, 0] = 0.0
+        p.X[i, SIDE] = 0.0
     for k in range(len(p.table)):
         if p.table[k, BLOCK_OF] == block:
             turn, slide, along = (change_of_rate(robot, p, k, X, Y) if rate
                                   else change_of_motion(robot, p, k, U, X, Y))
-            add_equations(p.table, k, p.X, 0, 1.0, turn, slide, along)
-    reflect_all(p, block, p.X, 0)
-    solve_block(p, block, p.X, 0, p.found[STEP])
+            add_equations(p.table, k, p.X, SIDE, 1.0, turn, slide, along)
+    reflect_all(p, block, p.X, SIDE)
+    solve_block(p, block, p.X, SIDE, p.vectors[STEP])
 
 
 @helper
@@ -165,13 +165,13 @@ def change_along(robot, screws, p, block, x, U):
 @helper
 def write_rate(robot, screws, p):
     """Write the dependent rows of dG/dt at the velocity V; needs the results of `find_motion`."""
-    order, found = p.order, p.found
+    order, vectors = p.order, p.vectors
     for block in range(len(p.blocks)):
         clear_carriers(robot, p, block, X_, Y_ + 6)
         for e in involved_of(p, block):
-            change_along(robot, screws, p, block, found[G + p.involved[e, 0]], T_)
+            change_along(robot, screws, p, block, vectors[G + p.involved[e, 0]], T_)
             for k in dependent_of(p, block):
-                p.rate[k, e] = found[STEP, order[k]]
+                p.rate[k, e] = vectors[STEP, order[k]]
 
 
 @kernel
@@ -186,7 +186,7 @@ def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
     p = parts(loops)
     forward_pass(robot, screws, q, None, None, ZERO6)
     write_map(robot, p)
-    found, involved = p.found, p.involved
+    vectors, involved = p.vectors, p.involved
     for block in range(len(p.blocks)):
         clear_carriers(robot, p, block, T_, A_ + 6)
         clear_carriers(robot, p, block, U_, CHANGES_END)
@@ -194,7 +194,7 @@ def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
         write_changes(robot, screws, p, block, v, w, U_, T_, W_)
         for e in involved_of(p, block):
             i = involved[e, 0]
-            x, x_t, x_u = found[G + i], of_t[i], of_u[i]
+            x, x_t, x_u = vectors[G + i], of_t[i], of_u[i]
             change_along(robot, screws, p, block, x, T_)
             take_step(p, block, x_t)
             change_along(robot, screws, p, block, x, U_)
@@ -210,4 +210,4 @@ def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
 def take_step(p, block, x):
     """Copy the dependent entries of the row STEP."""
     for k in dependent_of(p, block):
-        x[p.order[k]] = p.found[STEP, p.order[k]]
+        x[p.order[k]] = p.vectors[STEP, p.order[k]]

@@ -32,8 +32,8 @@ from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import exceeds, reciprocal
 from rbd_ros.kernels.loops.arrays import (
     A, BODY_A, BODY_B, CARRIER, CLOSED, CONSISTENT, cut, DEPENDENT, DIAGONAL, END, EQUATION,
-    EXTRA_ROWS, FACTOR, FIRST, G, GAMMA, INCONSISTENT, INVOLVED, KIND, LENGTH,
-    LENGTH_M, SINGULAR, STEP, V)
+    EXTRA_ROWS, FACTOR, FIRST, FRAME, G, GAMMA, INCONSISTENT, INVOLVED, KIND, LENGTH, LENGTH_M,
+    POINT_B, SIDE, SINGULAR, STEP, V)
 from rbd_ros.kernels.loops.damping import damp_block
 from rbd_ros.kernels.tree.coordinates import coordinate_at
 from rbd_ros.kernels.tree.layout import (
@@ -41,7 +41,8 @@ from rbd_ros.kernels.tree.layout import (
 from rbd_ros.kernels.tree.traversal import (
     A_, forward_pass, joint_motion_at, minus_gravity, S_, V_, world_pose)
 from rbd_ros.kernels.tree.vectors import (
-    ad, add6, add_cross, compose, dot, row3, row33, scale, shift, sub, sub6, transpose, unrotate)
+    ad, add6, add_cross, compose, dot, row3, row33, scale, shift, sub, sub6, transpose, unrotate,
+    write_row3)
 
 # Values of KIND.
 POINT, REVOLUTE, WELD, DISTANCE = 0, 1, 2, 3
@@ -75,6 +76,19 @@ def frame(robot, table, k, of_body):
     b = np.int64(table[k, of_body])
     return world_pose(load33(robot, b, R_), load3(robot, b, r_),
                       row33(table, k, of_body + 1), row3(table, k, of_body + 10))
+
+
+@helper
+def frame_a(p, k):
+    """Return the `frame` a that `write_equations` writes."""
+    row = np.int64(p.table[k, FIRST])
+    return row33(p.X, row, FRAME), row3(p.X, row, FRAME + 9)
+
+
+@helper
+def point_b(p, k):
+    """Return the origin of frame b that `write_equations` writes."""
+    return row3(p.X, np.int64(p.table[k, FIRST]), POINT_B)
 
 
 @helper
@@ -127,7 +141,11 @@ def write_equations(robot, p):
             J[row, j] = 0.0
     for k in range(len(table)):
         (R, r), (R_b, r_b) = frame(robot, table, k, BODY_A), frame(robot, table, k, BODY_B)
-        kind, shift_b = table[k, KIND], unrotate(R, sub(r_b, r))
+        kind, shift_b, first = table[k, KIND], unrotate(R, sub(r_b, r)), np.int64(table[k, FIRST])
+        for i in range(3):
+            write_row3(p.X, first, FRAME + 3 * i, R[i])
+        write_row3(p.X, first, FRAME + 9, r)
+        write_row3(p.X, first, POINT_B, r_b)
         carrier = np.int64(table[k, CARRIER])
         line, length = unit(shift_b)
         turn = (0.0, 0.0, 0.0)
@@ -257,10 +275,10 @@ def solve_block(p, block, X, j, x):
 
 
 @helper
-def report(found, gap, status):
+def report(vectors, gap, status):
     """Write the size of the gaps, and what is wrong."""
-    last = found.shape[1] - 1
-    found[0, last], found[1, last] = gap, status
+    last = vectors.shape[1] - 1
+    vectors[0, last], vectors[1, last] = gap, status
 
 
 @helper
@@ -271,19 +289,19 @@ def write_map(robot, p):
         wrong = factor_block(p, block, damp_block(p, block))
         if status == 0:
             status = wrong
-        solve_block(p, block, p.J, len(p.order) + 1, p.found[STEP])
+        solve_block(p, block, p.J, len(p.order) + 1, p.vectors[STEP])
         for e in involved_of(p, block):
-            solve_block(p, block, p.J, p.involved[e, 1], p.found[G + p.involved[e, 0]])
-    report(p.found, gap, status)
+            solve_block(p, block, p.J, p.involved[e, 1], p.vectors[G + p.involved[e, 0]])
+    report(p.vectors, gap, status)
     return is_closed(gap) and status == 0
 
 
 @kernel
 def loop_map(robot, screws, loops, q):
-    """Write the rows STEP and G of ``found``."""
+    """Write the rows STEP and G of ``vectors``."""
     p = parts(loops)
     if not fits(robot, q, None):
-        report(p.found, 0.0, LENGTH)
+        report(p.vectors, 0.0, LENGTH)
         return False
     forward_pass(robot, screws, q, None, None, ZERO6)
     return write_map(robot, p)
@@ -338,10 +356,10 @@ def change_of_motion(robot, p, k, U, X, Y):
 
     """
     a, b = np.int64(p.table[k, BODY_A]), np.int64(p.table[k, BODY_B])
-    R, r = frame(robot, p.table, k, BODY_A)
+    R, r = frame_a(p, k)
     along = 0.0
     if p.table[k, KIND] == DISTANCE:
-        r_b = frame(robot, p.table, k, BODY_B)[1]
+        r_b = point_b(p, k)
         line, length = unit(sub(r_b, r))
         u = sub(point_velocity(robot, b, r_b, U), point_velocity(robot, a, r, U))
         x = sub(point_velocity(robot, b, r_b, X), point_velocity(robot, a, r, X))
@@ -369,37 +387,37 @@ def map_velocity(p, block, x, X):
     for k in dependent_of(p, block):
         d, y = p.order[k], 0.0
         for e in involved_of(p, block):
-            y += p.found[G + p.involved[e, 0], d] * x[p.involved[e, 0]]
+            y += p.vectors[G + p.involved[e, 0], d] * x[p.involved[e, 0]]
         X[d] = y
 
 
 @helper
 def write_acceleration(p, a):
     """Write A from gamma and a; return whether it is finite."""
-    found, total = p.found, 0.0
+    vectors, total = p.vectors, 0.0
     for k in range(len(p.own)):
-        found[A, p.own[k]] = a[k]
+        vectors[A, p.own[k]] = a[k]
     for block in range(len(p.blocks)):
-        map_velocity(p, block, a, found[A])
+        map_velocity(p, block, a, vectors[A])
     for j in range(len(p.order)):
-        found[A, j] += found[GAMMA, j]
-        total += found[A, j]
+        vectors[A, j] += vectors[GAMMA, j]
+        total += vectors[A, j]
     return math.isfinite(total)
 
 
 @helper
 def write_motion(robot, screws, p, v):
     """Write V and gamma; needs G and the factors of the equations."""
-    found, order = p.found, p.order
+    vectors, order = p.vectors, p.order
     for k in range(len(p.own)):
-        found[V, p.own[k]] = v[k]
+        vectors[V, p.own[k]] = v[k]
     for block in range(len(p.blocks)):
-        map_velocity(p, block, v, found[V])
-    velocity_pass(robot, screws, found[V], minus_gravity(robot))
+        map_velocity(p, block, v, vectors[V])
+    velocity_pass(robot, screws, vectors[V], minus_gravity(robot))
     write_bias(robot, p)
     for block in range(len(p.blocks)):
         reflect_all(p, block, p.J, len(order))
-        solve_block(p, block, p.J, len(order), found[GAMMA])
+        solve_block(p, block, p.J, len(order), vectors[GAMMA])
 
 
 @helper
@@ -407,7 +425,7 @@ def find_motion(robot, screws, p, q, v, a):
     """Do `loop_motion`; a may be None for zero."""
     nv = len(p.own)
     if not (fits(robot, q, None) and len(v) == nv and (a is None or len(a) == nv)):
-        report(p.found, 0.0, LENGTH)
+        report(p.vectors, 0.0, LENGTH)
         return False
     forward_pass(robot, screws, q, None, None, ZERO6)
     closed = write_map(robot, p)
@@ -416,7 +434,7 @@ def find_motion(robot, screws, p, q, v, a):
         return write_acceleration(p, a) and closed
     total = 0.0
     for j in range(len(p.order)):
-        total += p.found[GAMMA, j]
+        total += p.vectors[GAMMA, j]
     return math.isfinite(total) and closed
 
 
@@ -449,7 +467,7 @@ def constraint_forces(loops, tau, forces):
     """Write the forces that balance torques of the tree; needs the factors of the equations."""
     p = parts(loops)
     for block in range(len(p.blocks)):
-        solve_forces(p, block, tau, 0)
+        solve_forces(p, block, tau, SIDE)
     for i in range(len(forces)):
-        forces[i] = -p.X[i, 0]
+        forces[i] = -p.X[i, SIDE]
     return True

@@ -28,12 +28,12 @@ from rbd_ros.kernels.derivatives.newton_euler_derivatives import (
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import only_screws
 from rbd_ros.kernels.loops.arrays import (
-    A, BLOCK_OF, BODY_A, BODY_B, FIRST, G, KIND, LIMIT, STEP, TORQUES)
+    A, BLOCK_OF, BODY_A, BODY_B, FIRST, FORCES, G, KIND, LIMIT, STEP, TORQUES, WRENCHES)
 from rbd_ros.kernels.loops.changes import (
     carry, CHANGES_END, clear_carriers, D_, member, solve_change, U_, W_, X_, Y_)
 from rbd_ros.kernels.loops.closed_loops import (
-    dependent_of, DISTANCE, find_motion, frame, involved_of, parts, POINT, point_velocity,
-    solve_forces, turned, unit, WELD, write_acceleration, ZERO6)
+    dependent_of, DISTANCE, find_motion, frame_a, involved_of, parts, POINT, point_b,
+    point_velocity, solve_forces, turned, unit, WELD, write_acceleration, ZERO6)
 from rbd_ros.kernels.loops.dynamics import (
     map_rows, project_forces, solve_forward, solve_given)
 from rbd_ros.kernels.tree.coordinates import coordinate
@@ -41,13 +41,10 @@ from rbd_ros.kernels.tree.layout import BLOCK, block_end, end, load6, parent, sl
 from rbd_ros.kernels.tree.traversal import A_, joint_motion_at, S_, SDOT_, V_, write_motions
 from rbd_ros.kernels.tree.vectors import (
     ad, ad_transposed, add6, add_cross, cross, dot, dot6, rotate, row3, scale, scale6, shift_force,
-    sub, sub6)
+    sub, sub6, write_row3)
 
 # Column of `robot`: the force of equations on what a body carries.
 H_ = CHANGES_END
-# Columns of X behind that of right-hand sides: the forces of equations; in the first row of a
-# constraint, moment and force on its body b.
-FORCES, WRENCHES = 1, 2
 
 
 # -- Changes of V and A. ------------------------------------------------------------------------
@@ -95,36 +92,36 @@ def write_ends(robot, p, block, with_rate):
 @helper
 def write_motion_changes(robot, screws, p, block, c):
     """Write U for column c of G, and the dependent rows of D_c V, D_c A and column c of dG/dt."""
-    found, order = p.found, p.order
-    u = found[G + p.involved[c, 0]]
+    vectors, order = p.vectors, p.order
+    u = vectors[G + p.involved[c, 0]]
     # Then D_c V and column c of dG/dt are the same second derivatives of dependent coordinates.
     symmetric = only_screws(screws) and p.table[0, LIMIT] == math.inf
     write_direction(robot, screws, p, block, u, symmetric)
     if not symmetric:
         solve_change(robot, p, block, False, V_, U_, Y_)
         for k in dependent_of(p, block):
-            p.rate[k, c] = found[STEP, order[k]]
+            p.rate[k, c] = vectors[STEP, order[k]]
     write_ends(robot, p, block, False)
     solve_change(robot, p, block, False, U_, V_, W_)
     for k in dependent_of(p, block):
-        p.of_V[k, c] = found[STEP, order[k]]
+        p.of_V[k, c] = vectors[STEP, order[k]]
         if symmetric:
             p.rate[k, c] = p.of_V[k, c]
-    write_sums(robot, screws, p, block, u, found[STEP])
+    write_sums(robot, screws, p, block, u, vectors[STEP])
     write_ends(robot, p, block, True)
     solve_change(robot, p, block, True, U_, V_, W_)
     for k in dependent_of(p, block):
-        p.of_A[k, c] = found[STEP, order[k]]
+        p.of_A[k, c] = vectors[STEP, order[k]]
 
 
 # -- Changes of the torques of the equations' forces. -------------------------------------------
 @helper
-def wrench(robot, p, k):
+def wrench(p, k):
     """Return moment and force of a constraint on body b, about the origin."""
     kind, row, f = p.table[k, KIND], np.int64(p.table[k, FIRST]), p.X
-    R, r = frame(robot, p.table, k, BODY_A)
+    R, r = frame_a(p, k)
     if kind == DISTANCE:
-        line, _ = unit(sub(frame(robot, p.table, k, BODY_B)[1], r))
+        line, _ = unit(sub(point_b(p, k), r))
         return shift_force(r, ((0.0, 0.0, 0.0), scale(f[row, FORCES], line)))
     x, y, z = 0.0, 0.0, 0.0
     if kind != POINT:
@@ -142,8 +139,7 @@ def wrench_change(robot, p, k, F):
     """Return the change along U of a `wrench` F."""
     a = np.int64(p.table[k, BODY_A])
     if p.table[k, KIND] == DISTANCE:
-        b, r = np.int64(p.table[k, BODY_B]), frame(robot, p.table, k, BODY_A)[1]
-        r_b = frame(robot, p.table, k, BODY_B)[1]
+        b, r, r_b = np.int64(p.table[k, BODY_B]), frame_a(p, k)[1], point_b(p, k)
         line, length = unit(sub(r_b, r))
         u = point_velocity(robot, a, r, U_)
         force = scale(dot(line, F[1]),
@@ -167,9 +163,9 @@ def write_wrenches(robot, p, block, H, changes):
                 F = wrench_change(robot, p, k, (row3(p.X, first, WRENCHES),
                                                 row3(p.X, first, WRENCHES + 3)))
             else:
-                F = wrench(robot, p, k)
-                for i in range(3):
-                    p.X[first, WRENCHES + i], p.X[first, WRENCHES + 3 + i] = F[0][i], F[1][i]
+                F = wrench(p, k)
+                write_row3(p.X, first, WRENCHES, F[0])
+                write_row3(p.X, first, WRENCHES + 3, F[1])
             store6(robot, b, H, add6(load6(robot, b, H), F))
             store6(robot, a, H, sub6(load6(robot, a, H), F))
 
@@ -187,7 +183,7 @@ def carry_to_root(robot, p, row, b, H):
 @helper
 def write_forces(robot, p, block):
     """Write H for the torques of the tree."""
-    solve_forces(p, block, p.found[TORQUES], FORCES)
+    solve_forces(p, block, p.vectors[TORQUES], FORCES)
     write_wrenches(robot, p, block, H_, False)
     for row in range(len(p.members) - 1, -1, -1):
         i = member(p, row, block)
@@ -208,7 +204,7 @@ def add_force_changes(robot, screws, p, block, c, derivatives):
             x = (dot6(S, carry_to_root(robot, p, row, b, W_))
                  + dot6(ad(load6(robot, b, U_), S), load6(robot, b, H_)))
             for e in involved_of(p, block):
-                derivatives[p.involved[e, 0], j] += x * p.found[G + p.involved[e, 0], k]
+                derivatives[p.involved[e, 0], j] += x * p.vectors[G + p.involved[e, 0], k]
             total += x
     return total
 
@@ -245,7 +241,7 @@ def add_row(p, D, row, derivatives, i):
             j, by_q, by_v, by_a = p.involved[e, 0], 0.0, 0.0, 0.0
             for k in dependent_of(p, block):
                 d, of_V = p.order[k], p.of_V[k, e]
-                g, x, y, z = p.found[G + j, d], D[row, d], D[row, n + d], D[row, 2 * n + d]
+                g, x, y, z = p.vectors[G + j, d], D[row, d], D[row, n + d], D[row, 2 * n + d]
                 by_q += g * x + of_V * y + p.of_A[k, e] * z
                 by_v += g * y + (p.rate[k, e] + of_V) * z
                 by_a += g * z
@@ -262,7 +258,7 @@ def write_torque_derivatives(robot, screws, p, D, derivatives):
     Needs the results of `find_motion`, and A. D is a buffer for the derivatives of the tree.
 
     """
-    a = p.found[A]
+    a = p.vectors[A]
     # Entries that the map has written are not zero any more.
     D[:] = 0.0
     derivatives[:] = 0.0
@@ -280,7 +276,7 @@ def write_torque_derivatives(robot, screws, p, D, derivatives):
 
 
 @kernel
-def closed_inverse_dynamics_derivatives(robot, screws, loops, q, v, a, D, derivatives):
+def closed_inverse_dynamics_derivatives(robot, screws, loops, D, q, v, a, derivatives):
     """Write dtau/dq, dtau/dv and M side by side; D is a buffer."""
     p = parts(loops)
     return (find_motion(robot, screws, p, q, v, a)

@@ -39,7 +39,7 @@ def map_columns(X, first, rows, p):
     for i in range(rows):
         for block in range(len(p.blocks)):
             for e in involved_of(p, block):
-                j, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
+                j, g = first + p.involved[e, 1], p.vectors[G + p.involved[e, 0]]
                 x = X[i, j]
                 for k in dependent_of(p, block):
                     x += g[p.order[k]] * X[i, first + p.order[k]]
@@ -51,7 +51,7 @@ def map_rows(X, first, columns, p):
     """Replace X, from row ``first``, by G^T X, in the rows of independent velocities."""
     for block in range(len(p.blocks)):
         for e in involved_of(p, block):
-            i, g = first + p.involved[e, 1], p.found[G + p.involved[e, 0]]
+            i, g = first + p.involved[e, 1], p.vectors[G + p.involved[e, 0]]
             for k in dependent_of(p, block):
                 d = p.order[k]
                 for j in range(columns):
@@ -61,13 +61,14 @@ def map_rows(X, first, columns, p):
 @helper
 def write_torques(p, tau):
     """Write G^T x for the torques x of the tree."""
-    x = p.found[TORQUES]
+    x = p.vectors[TORQUES]
     for k in range(len(p.own)):
         tau[k] = x[p.own[k]]
     for block in range(len(p.blocks)):
         for e in involved_of(p, block):
+            i = p.involved[e, 0]
             for k in dependent_of(p, block):
-                tau[p.involved[e, 0]] += p.found[G + p.involved[e, 0]][p.order[k]] * x[p.order[k]]
+                tau[i] += p.vectors[G + i, p.order[k]] * x[p.order[k]]
 
 
 @helper
@@ -104,7 +105,7 @@ def tree_torques(robot, screws, p, a, with_inertias):
 @helper
 def project_forces(robot, screws, p, a, F):
     """Write the torques of the forces F on composite bodies and of rotors; return their sum."""
-    x, total = p.found[TORQUES], 0.0
+    x, total = p.vectors[TORQUES], 0.0
     for k in range(len(p.order)):
         x[k] = 0.0
     for i in range(1, count(robot)):
@@ -119,12 +120,12 @@ def project_forces(robot, screws, p, a, F):
 
 @kernel
 def closed_inverse_dynamics(robot, screws, loops, q, v, a):
-    """Write the row TAU of ``found``."""
+    """Write the row TAU of ``vectors``."""
     p = parts(loops)
     if not find_motion(robot, screws, p, q, v, a):
         return False
-    fine = tree_torques(robot, screws, p, p.found[A], False)
-    write_torques(p, p.found[TAU])
+    fine = tree_torques(robot, screws, p, p.vectors[A], False)
+    write_torques(p, p.vectors[TAU])
     return fine
 
 
@@ -135,7 +136,7 @@ def write_own_matrix(p, tree_M):
     write_independent(tree_M, 0, p, own, 0, 0)
     for block in range(len(p.blocks)):
         for e in involved_of(p, block):
-            j, g = p.involved[e, 1], p.found[G + p.involved[e, 0]]
+            j, g = p.involved[e, 1], p.vectors[G + p.involved[e, 0]]
             for i in range(len(order)):
                 GtM[e, i] = tree_M[j, i]
             for k in dependent_of(p, block):
@@ -150,7 +151,7 @@ def write_own_matrix(p, tree_M):
             own[p.involved[e, 0], i] = GtM[e, p.own[i]]
     for block in range(len(p.blocks)):
         for f in involved_of(p, block):
-            i, g = p.involved[f, 0], p.found[G + p.involved[f, 0]]
+            i, g = p.involved[f, 0], p.vectors[G + p.involved[f, 0]]
             for e in range(len(p.involved)):
                 x = 0.0
                 for k in dependent_of(p, block):
@@ -166,16 +167,16 @@ def solve_motion(robot, screws, p, factor, q, v, a, tau):
     ``factor`` has the elimination table and a buffer for L, as matrix and as lanes.
 
     """
-    found, (table, L, L_lanes), total = p.found, factor, 0.0
+    vectors, (table, L, L_lanes), total = p.vectors, factor, 0.0
     if not (find_motion(robot, screws, p, q, v, None) and write_acceleration(p, a)
-            and tree_torques(robot, screws, p, found[A], True)):
+            and tree_torques(robot, screws, p, vectors[A], True)):
         return False
-    write_torques(p, found[BIAS])
+    write_torques(p, vectors[BIAS])
     write_mass_matrix(robot, screws, p.tree_M)
     write_own_matrix(p, p.tree_M)
-    status = complete((table, p.M, found[BIAS], L, L_lanes), a, tau)
+    status = complete((table, p.M, vectors[BIAS], L, L_lanes), a, tau)
     if status != 0:
-        report(found, 0.0, NOT_SOLVED + status)
+        report(vectors, 0.0, NOT_SOLVED + status)
         return False
     for k in range(len(p.own)):
         total += a[k] + tau[k]
@@ -229,19 +230,19 @@ def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
 
     """
     p = parts(loops)
-    order, found = p.order, p.found
+    order, vectors = p.order, p.vectors
     n, nv = len(order), len(p.own)
     if not find_motion(robot, screws, p, q, v, None):
         return False
     write_rate(robot, screws, p)
     # Entries that the map has written are not zero any more.
     tree_terms[:] = 0.0
-    fine = composite_bodies(robot, screws, q, found[V, :n], tree_terms)
+    fine = composite_bodies(robot, screws, q, vectors[V, :n], tree_terms)
     C, g, Cv, _, com = rows_of_terms(n)
     own_C, own_g, _, _, own_com = rows_of_terms(nv)
     for i in range(n):
         for k in range(n - nv):
-            tree_terms[Cv, i] += tree_terms[i, order[k]] * found[GAMMA, order[k]]
+            tree_terms[Cv, i] += tree_terms[i, order[k]] * vectors[GAMMA, order[k]]
     map_columns(tree_terms, 0, com, p)
     for block in range(len(p.blocks)):
         for e in involved_of(p, block):

@@ -14,21 +14,21 @@ from rbd_ros.kernels.tree.traversal import forward_pass
 @helper
 def close_by_newton(robot, screws, p, x):
     """Solve the dependent coordinates in x; return whether the loops are closed."""
-    found, best = p.found, math.inf
-    last = found.shape[1] - 1
+    vectors, best = p.vectors, math.inf
+    last = vectors.shape[1] - 1
     for _ in range(ITERATIONS):
         forward_pass(robot, screws, x, None, None, ZERO6)
         write_map(robot, p)
-        gap = found[0, last]
+        gap = vectors[0, last]
         if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
             return True
         best, size = min(best, gap), LONGEST_STEP
         for i in range(len(x)):
-            size = max(size, abs(found[STEP, i]))
-        if found[1, last] > 0.0 or not math.isfinite(gap + size):
+            size = max(size, abs(vectors[STEP, i]))
+        if vectors[1, last] > 0.0 or not math.isfinite(gap + size):
             return False
         for i in range(len(x)):
-            x[i] += LONGEST_STEP / size * found[STEP, i]
+            x[i] += LONGEST_STEP / size * vectors[STEP, i]
     return False
 
 
@@ -54,7 +54,7 @@ def close_samples(robot, screws, loops, first, stride, samples):
             x[i] = before[i]
             if row > first:
                 for m in range(len(p.own)):
-                    x[i] += p.found[G + m, i] * (x[p.own[m]] - before[p.own[m]])
+                    x[i] += p.vectors[G + m, i] * (x[p.own[m]] - before[p.own[m]])
         if not close_by_newton(robot, screws, p, x):
             return row
     return len(samples)

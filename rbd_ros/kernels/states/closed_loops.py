@@ -21,12 +21,12 @@ from rbd_ros.kernels.states.batch_dynamics import DONE
 @states_kernel
 def closed_inverse_states(robot, screws, loops, Q, V, A, Tau):
     """Write the torques of every state."""
-    found = parts(loops).found
+    vectors = parts(loops).vectors
     for k in range(len(Q)):
         if not closed_inverse_dynamics(robot, screws, loops, Q[k], V[k], A[k]):
             return k
         for i in range(Tau.shape[1]):
-            Tau[k, i] = found[TAU, i]
+            Tau[k, i] = vectors[TAU, i]
     return DONE
 
 
@@ -53,7 +53,7 @@ def closed_terms_states(robot, screws, loops, tree_terms, Q, V, Terms):
 def closed_inverse_derivatives_states(robot, screws, loops, D, Q, V, A, Derivatives):
     """Write the derivatives of the torques of every state."""
     for k in range(len(Q)):
-        if not closed_inverse_dynamics_derivatives(robot, screws, loops, Q[k], V[k], A[k], D,
+        if not closed_inverse_dynamics_derivatives(robot, screws, loops, D, Q[k], V[k], A[k],
                                                    Derivatives[k]):
             return k
     return DONE

@@ -31,7 +31,14 @@ CONSTANTS = np.int64(32)
 WRENCH = np.int64(32)      # external moment and force on the body, in its frame, N m and N
 PRESCRIBED = np.int64(38)  # 1 if hybrid dynamics is given the acceleration, 0 for the torque
 SCRATCH = np.int64(39)     # first column of the intermediate results of each kernel
-R_, r_ = SCRATCH, SCRATCH + 9        # pose of the body, rotation (9) and position (3) ...
+
+
+def columns_of(first, *widths):
+    """Return the columns at which values of these widths begin, side by side, and their end."""
+    return [first + sum(widths[:k]) for k in range(len(widths) + 1)]
+
+
+R_, r_, POSE_END = columns_of(SCRATCH, 9, 3)    # pose of the body, rotation and position ...
 COS_, SIN_, SLID_ = R_, R_ + 1, r_   # ... and before that, displacement of its screw
 GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2
 

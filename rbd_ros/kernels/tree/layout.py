@@ -39,9 +39,9 @@ from rbd_ros.kernels.lanes.lanes import constants_of, entry, set_entry, vectoriz
 from rbd_ros.kernels.tree import columns
 # Kernels import columns from here.
 from rbd_ros.kernels.tree.columns import (    # noqa: F401
-    ARMATURE, AXIS, BALL, BLOCK, BRANCHES, COLUMNS, CONSTANTS, COS_, FOLLOW, FREE, GRAVITY,
-    GROUND, INERTIA, KIND, LANES, NUMBER, PARENT, POSITION, PRESCRIBED, Q, R_, r_, ROTATION,
-    SCRATCH, SCREW, SCREWS, SIN_, SLID_, SLIDE, TURN, VELOCITY, WRENCH)
+    ARMATURE, AXIS, BALL, BLOCK, BRANCHES, COLUMNS, columns_of, CONSTANTS, COS_, FOLLOW, FREE,
+    GRAVITY, GROUND, INERTIA, KIND, LANES, NUMBER, PARENT, POSE_END, POSITION, PRESCRIBED, Q, R_,
+    r_, ROTATION, SCRATCH, SCREW, SCREWS, SIN_, SLID_, SLIDE, TURN, VELOCITY, WRENCH)
 
 rows_of_terms = helper(columns.rows_of_terms)
 

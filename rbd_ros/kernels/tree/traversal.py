@@ -21,17 +21,16 @@ from rbd_ros.kernels.tree.joints import (
     follows, has_quaternion, is_free, is_screw, joint_pose, rotated_column, rotated_joint_motion,
     screw_displacement, screw_pose)
 from rbd_ros.kernels.tree.layout import (
-    add_columns, BLOCK, block_end, constant, constant3, constant_inertia, COS_, count, end,
-    GRAVITY, GROUND, INERTIA, LANES, load3, load33, load6, number, parent, POSITION, R_, r_,
-    ROTATION, SCRATCH, SIN_, SLID_, SLIDE, slot, store, store3, store33, store6, store_inertia)
+    add_columns, BLOCK, block_end, columns_of, constant, constant3, constant_inertia, COS_, count,
+    end, GRAVITY, GROUND, INERTIA, LANES, load3, load33, load6, number, parent, POSE_END, POSITION,
+    R_, r_, ROTATION, SIN_, SLID_, SLIDE, slot, store, store3, store33, store6, store_inertia)
 from rbd_ros.kernels.tree.vectors import (
     ad, add6, add_cross, add_rotated, compose, inertia_from_child, inertia_times, scale, scale6,
     velocity_inertia, velocity_times, velocity_transposed_times)
 
 # Columns of `robot`: column of the joint, twist, acceleration, and rate of the column; inertia,
 # and K and p of `velocity_inertia`, first of the body, then of the composite body.
-S_, V_, A_, SDOT_, G_, K_, p_, WORLD_COLUMNS = (
-    SCRATCH + k for k in (12, 18, 24, 30, 36, 46, 55, 58))
+S_, V_, A_, SDOT_, G_, K_, p_, WORLD_COLUMNS = columns_of(POSE_END, 6, 6, 6, 6, 10, 9, 3)
 
 
 # -- Poses in the parents' frames. --------------------------------------------------------------

@@ -50,7 +50,7 @@ def _evaluate(loops: Loops, q: np.ndarray, damped: bool = False) -> arrays.Parts
 
 def regular_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
     """Return G of v_tree = G v, damped on request, or None if open or singular at q."""
-    found = _evaluate(loops, q, damped=True).found
+    found = _evaluate(loops, q, damped=True).vectors
     gap, status = found[:2, -1].tolist()
     if status or not gap <= CLOSED:
         return None
@@ -117,14 +117,14 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
     partly = [k for _, _, k in quaternion_joints(tree)
               if not own.isdisjoint(range(tree.nv)[k]) and not own.issuperset(range(tree.nv)[k])]
     if step is not None:
-        found = _evaluate(loops, q).found
+        found = _evaluate(loops, q).vectors
         total = step @ found[arrays.G:, :tree.nv]
         if not np.all(np.isfinite(total)):
             total = np.zeros(tree.nv)
             total[loops.own] = step
         q = moved(tree, start, total)
     for _ in range(ITERATIONS):
-        found = _evaluate(loops, q).found
+        found = _evaluate(loops, q).vectors
         gap, status = found[:2, -1].tolist()
         if not np.isfinite(gap):
             return None

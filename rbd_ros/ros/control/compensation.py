@@ -3,7 +3,7 @@
 """Efforts of ~/effort_commands: the interface of control laws, and gravity compensation."""
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from rbd_ros import spring_torques
@@ -11,15 +11,13 @@ from rbd_ros._internal.setting import Setting
 from rbd_ros.control import EffortConvention, friction_compensation
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.robot.robot import Robot
+from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import OK
 from rbd_ros.workspace.memory.results import DynamicsTerms
 
 
-class Law:
+class Law(Part):
     """Computes the efforts of commands."""
-
-    def configure(self, *settings: Any, **_: Any) -> None:
-        """Replace the settings."""
 
     def prepare(self, robot: Robot) -> None:
         """Compile the kernels that efforts for a robot need, if any."""
@@ -46,14 +44,6 @@ class Law:
 
         """
         return None
-
-    def facts(self, robot: Robot, now: float) -> dict[str, str]:
-        """Return values for /diagnostics since the last call."""
-        return {}
-
-    def findings(self) -> Iterable[tuple[bytes, str]]:
-        """Return problems, each with its level."""
-        return ()
 
 
 def compensates_itself(convention: EffortConvention) -> str:
@@ -86,10 +76,6 @@ class Compensation(Law):
     def __init__(self, settings: CompensationSettings, commands: EffortCommands) -> None:
         self._settings, self._commands = settings, commands
         self._moving = b''     # joints whose friction was compensated
-
-    def configure(self, settings: CompensationSettings) -> None:
-        """Replace the settings."""
-        self._settings = settings
 
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 reset: bool) -> np.ndarray | str:

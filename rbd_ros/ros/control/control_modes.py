@@ -283,8 +283,9 @@ class ControlModes(ReferenceReceiver, Law):
         assert self._controller is not None
         return np.abs(self._controller.error(q, reference))
 
-    def facts(self, robot: Robot, now: float) -> dict[str, str]:
+    def facts(self) -> dict[str, str]:
         """Return mode, reference and largest errors of position since the last call."""
+        now = self._clocks.age_time()
         if not self._commands.enabled or self._commands.starts_blend(now):
             self._abort(LOST)
         left = self._following.left(now) if self._following is not None else 0.0

@@ -54,7 +54,7 @@ PLUGINS = 'joint_state_broadcaster', 'forward_command_controller'
 UNMEASURED = (': commands start at the measured efforts, unless params has blend_time: 0 and '
               'effort_rate_limit: 0, and the controller is not active yet')
 TRAJECTORIES = 'joint_trajectory_controller'
-OF_NODES = 'params', 'robot', 'mode', 'task_link'    # arguments
+OF_NODES = 'params', 'robot', 'mode', 'task_link', 'autostart'    # arguments
 # s within which a controller manager must have appeared
 MANAGER_TIMEOUT = 60
 INTERFACES = 'position', 'velocity', 'effort'

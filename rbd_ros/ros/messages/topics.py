@@ -138,8 +138,8 @@ class Outputs:
         Return the serialized message of one of `TOPICS`, except the commands, for one state.
 
         `frame` is the frame of the centre of mass and its Jacobian. `values` holds the terms in
-        the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and the results of
-        `task_values`, `ExternalForces.values` and `Robot.all_joints`.
+        the topic: ``q``, ``v``, fields of `DynamicsTerms`, and the results of `outputs.terms`,
+        `Commanding.last` and `ExternalForces.values`.
 
         """
         if frame != self._frame:

@@ -22,9 +22,12 @@ from rbd_ros.errors import ModelError, RbdError
 from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.control.compensation import Compensation, CompensationSettings, Law
 from rbd_ros.ros.messages.topics import COMMANDS
+from rbd_ros.ros.outputs.commanding import Commanding
 from rbd_ros.ros.outputs.diagnostics import Health, Refusal
 from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
-from rbd_ros.ros.outputs.publishing import Publishing, PublishingSettings
+from rbd_ros.ros.outputs.publishing import Publishing
+from rbd_ros.ros.outputs.publishing_settings import PublishingSettings
+from rbd_ros.ros.outputs.withheld import Withheld
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import (
     declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
@@ -113,6 +116,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
     # They are made when the node is configured; only the commands outlive a clean-up.
     parameters: Parameters
     current: CurrentRobot
+    commanding: Commanding
     publishing: Publishing
     commands: EffortCommands
 
@@ -166,7 +170,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
     @property
     def active(self) -> bool:
         """Return whether outputs may flow."""
-        return self.configured and self.publishing.active
+        return self.configured and self.commanding.active
 
     @classmethod
     def usage(cls) -> str:
@@ -236,15 +240,19 @@ class DynamicsNode(QosOverrides, LifecycleNode):
             Clocks(self.get_clock(), self._on_jump))  # type: ignore[arg-type]
         self.current = add(CurrentRobot(
             select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
-            lambda: self.publishing.is_commanding(), lambda robot: law.prepare(robot),
+            lambda: self.commanding.is_commanding(), lambda robot: law.prepare(robot),
             self._alone), ChangeSettings, RobotSettings)
         self.forces = add(ExternalForces(select(ForceSettings), clocks, log), ForceSettings)
         self.effort_check = add(EffortCheck(log))
         self.diagnosis = add(EffortDiagnosis(worker, log))
-        law = self._make_law()
+        law = add(self._make_law(), *self.law_kinds)
+        withheld = Withheld(report, log)
+        self.commanding = add(Commanding(
+            self, select(PublishingSettings), clocks, self.current, self.commands, law, withheld,
+            report, log, self.command_topics), PublishingSettings)
         self.publishing = add(Publishing(
-            self, select(PublishingSettings), clocks, self.current, self.commands, law,
-            self.forces, report, log, self.command_topics), PublishingSettings, *self.law_kinds)
+            self, select(PublishingSettings), clocks, self.current, self.commanding, self.forces,
+            withheld, report), PublishingSettings)
         loads = add(PayloadIdentification(self, self.current, report, log))
         self.listening = add(Subscriptions(
             self, select(ListeningSettings), clocks, self.current, self.publishing.answer,
@@ -281,7 +289,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start the outputs."""
         self.commands.begin()
-        self.publishing.active = True
+        self.commanding.active = True
         return super().on_activate(state)
 
     @transition
@@ -313,7 +321,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
     def finish(self) -> None:
         """End the commands and stop all outputs."""
         if self.active:
-            self.publishing.finish()
+            self.commanding.finish()
 
     def _take_down(self) -> None:
         self._end_refusal()

@@ -121,11 +121,11 @@ class Task(NamedTuple):
     labels: tuple[str, ...]             # names of the arrays of states
     outputs: Outputs
     scratch: Callable[[RobotArrays], tuple[Any, ...]]
-    one: Callable[..., Sequence[np.ndarray]]    # the results of one state, by a workspace
+    single: Callable[..., Sequence[np.ndarray]]     # the results of one state, by a workspace
     wrenched: bool = False
     of_link: Callable[[RobotArrays, str], tuple[Any, ...]] | None = None
     result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
-    closed: Closed | None = None        # None: robots with closed loops use ``one``
+    closed: Closed | None = None        # None: robots with closed loops use ``single``
     coupled: Any = None                 # the `Task` of robots whose joints share coordinates
     zeros: int = 0                      # how many of the states, the last ones, are zeros
 
@@ -152,12 +152,12 @@ class States:
     zeros: Sequence[str] = ()           # further vectors that the kernel takes, here zeros
 
     def task(self, method: Callable[..., Any], outputs: Outputs,
-             one: Callable[..., Sequence[np.ndarray]]) -> Task:
+             single: Callable[..., Sequence[np.ndarray]]) -> Task:
         """Return the task, whose states are the vectors that the method takes."""
         names = signature(method).parameters
         labels = (*(ROWS[name] for name in names if name in ROWS), *self.zeros)
         coupled = None if self.coupled is None else replace(
-            self, **self.coupled, coupled=None).task(method, outputs, one)
-        return Task(self.kernel, labels, outputs, scratch_buffers(labels, *self.scratch), one,
+            self, **self.coupled, coupled=None).task(method, outputs, single)
+        return Task(self.kernel, labels, outputs, scratch_buffers(labels, *self.scratch), single,
                     'external_wrenches' in names, self.of_link, self.result, self.closed, coupled,
                     len(self.zeros))

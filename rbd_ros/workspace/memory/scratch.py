@@ -36,6 +36,10 @@ none_prescribed = zeros(lambda n: (n,), bool)   # the mask for which no accelera
 matrix_rates = zeros(lambda n: (2 * n + 1, n))  # C, and the rates of C and g
 com_rows = several(lambda n: (3, n), lambda n: (3,))    # Jacobian of the centre of mass, and that
 link_acceleration = zeros(lambda n: (1, 6))     # Jdot v of a link
+square = zeros(lambda n: (n, n))    # M
+# Derivatives of a Jacobian, and of its rate, the coordinate first.
+jacobian_change = zeros(lambda n: (n, 6, n))
+jacobian_changes = several(lambda n: (n, 6, n), lambda n: (n, 6, n))
 # Derivatives of M and of C, the coordinate first.
 cube = zeros(lambda n: (n, n, n))
 cubes = several(lambda n: (n, n, n), lambda n: (n, n, n))
@@ -50,21 +54,6 @@ def terms(w: WorkspaceBase) -> tuple[np.ndarray, DynamicsTerms]:
     layout = term_layout(w._nv)
     rows = np.zeros(layout.shape)
     return rows, tuple.__new__(DynamicsTerms, layout.cut(rows))
-
-
-def jacobian_change(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for the derivatives of a Jacobian, the coordinate first."""
-    return np.empty((w._nv, 6, w._nv))
-
-
-def jacobian_changes(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return buffers for the derivatives of a Jacobian and of its rate, the coordinate first."""
-    return np.empty((w._nv, 6, w._nv)), np.empty((w._nv, 6, w._nv))
-
-
-def square(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for M."""
-    return np.zeros((w._nv, w._nv))
 
 
 def factor(w: WorkspaceBase) -> Arrays:
@@ -91,10 +80,15 @@ def unknown_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, Deriv
     return X, lanes, tuple.__new__(Derivatives, derivative_layout(w._nv).cut(X))
 
 
+def torque_derivatives_and_path(w: WorkspaceBase) -> Arrays:
+    """Return buffers for the derivatives of tau, and for a path."""
+    return np.zeros(derivative_layout(w._nv).shape), path(w)
+
+
 def derivatives_and_factor(w: WorkspaceBase) -> Arrays:
     """Return buffers for the derivatives of tau, and for a factor of M."""
-    n = w._nv
-    return np.zeros((n, 3 * n)), *lanes_of_columns(n, n), path(w)
+    rows, indices = torque_derivatives_and_path(w)
+    return rows, *lanes_of_columns(w._nv, w._nv), indices
 
 
 def elimination_table(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:

@@ -63,13 +63,14 @@ def test_displays_see_commands_by_name_only_while_something_else_listens_to_them
     assert relative_error(shown.effort, g) < AGREEMENT
     assert relative_error(shown.effort, node.heard['~/effort_commands'][-1].data) < AGREEMENT
     assert shown.header.stamp == node.heard['~/gravity_torques'][-1].header.stamp
-    node.close()
-    node.close = lambda: None
-    node = harness(topics=('~/commanded_efforts', '~/dynamics'))
+    node.peer.destroy_subscription(next(
+        one for one in node.peer.subscriptions if one.topic_name.endswith('/effort_commands')))
+    node.spin_until(lambda: not node.node.commanding.subscribed)
+    count = len(node.heard['~/commanded_efforts'])
     node.answer(*state)
     node.settle()
-    assert not node.heard['~/commanded_efforts']
-    assert not node.node.publishing.is_commanding()
+    assert len(node.heard['~/commanded_efforts']) == count
+    assert not node.node.commanding.is_commanding()
 
 
 def test_the_log_says_once_when_commands_have_their_full_size(harness, model, state, capfd):
@@ -124,8 +125,8 @@ def test_commands_that_cannot_start_where_the_robot_is_do_not_start(
                  'measured: publish them, or start at the full size with blend_time: 0 and '),
             ([0.0, np.nan, *4 * [0.0]], f'the efforts of {names[1]} at which commands must'),
             ([*5 * [0.0], -8300.0], f'which are far beyond the limits of {names[5]}: check')):
-        keep_sending(node, (*state, efforts), lambda: reason in node.node.publishing  # noqa: B023
-                     .why_no_commands())
+        keep_sending(node, (*state, efforts), lambda: reason in node.node.commanding  # noqa: B023
+                     .why_withheld())
         assert not heard
     assert '[WARN]' in next(line for line in capfd.readouterr().err.splitlines()
                             if 'blend_time: 0' in line)

@@ -183,4 +183,4 @@ def test_without_an_uncertainty_no_deviation_is_published(harness, arm):
     node.answer(arm.velocity_names, q, v, topic='~/gravity_torques')
     assert not node.heard['~/torque_deviation']
     assert any('identify it with rbd_ros identify' in text
-               for text in node.node.publishing._withheld.values())
+               for text in node.node.publishing._withheld.reasons.values())

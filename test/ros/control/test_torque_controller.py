@@ -235,8 +235,7 @@ def test_a_trajectory_is_followed_by_those_that_it_names(controller, model, rest
     assert node.diagnosis()[2]['reference'] == 'moving'
     keep_sending(node, rest, lambda: len(heard) > count + 12)
     publisher.publish(JointTrajectory())
-    keep_sending(node, rest, lambda: node.node.modes.facts(
-        node.node.robot, node.node.clocks.age_time())['reference'] == 'holding')
+    keep_sending(node, rest, lambda: node.node.modes.facts()['reference'] == 'holding')
 
 
 def test_a_reference_that_cannot_be_followed_is_refused_whole(controller, rest):

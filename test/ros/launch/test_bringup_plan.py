@@ -551,6 +551,7 @@ def test_what_does_not_fit_a_generated_controller_is_named(start, arm, package):
     for values, words in (
             ({'controller': 'my_controller'}, 'there is no package my_controller'),
             ({'mode': 'gravity'}, 'mode would set a node'),
+            ({'autostart': 'false'}, 'autostart would set a node'),
             ({'model': ROBOT}, 'the robot has zeta, alpha'),
             ({'model': stiff}, "no command_interface 'effort' for the joint 'shoulder_pan'")):
         if 'model' in values:

@@ -65,9 +65,9 @@ def drive(node, effort):
     # One each millisecond, however long the machine sleeps.
     stamps = count(time_ns(), 10 ** 6)
     listeners, markers = {topic: Listener() for topic in publishing._publishers}, Listener()
+    commands = {topic: Listener() for topic in node.commanding._publishers}
     publishing._publishers, publishing._marker_publisher = listeners, markers
-    publishing._command_publishers = {topic: listeners[topic]
-                                      for topic in publishing._command_publishers}
+    node.commanding._publishers = commands
 
     # Serialized once: rclpy keeps something of what it serializes.
     # A motion that ends where it begins: the robot does not jump from the last one to the first.
@@ -83,4 +83,4 @@ def drive(node, effort):
                 node.listening._on_joint_state(bytes(state))
         # Once a second this lets go of what it tells.
         node.health.message()
-    return memory_left(answer_some, 1), listeners, markers
+    return memory_left(answer_some, 1), {**listeners, **commands}, markers

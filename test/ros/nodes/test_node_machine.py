@@ -100,11 +100,11 @@ class NodeMachine(RuleBasedStateMachine):
         self.describe(robot)
 
     def _listen(self):
-        publishing = self.node.publishing
-        publishing._publishers = {topic: Ear(topic, self.heard) for topic in TOPICS}
+        ears = {topic: Ear(topic, self.heard) for topic in TOPICS}
+        self.commands = ears.pop('~/effort_commands')
+        self.node.commanding._publishers = {'~/effort_commands': self.commands}
+        self.node.publishing._publishers = ears
         self.node.clocks.steady_time = lambda: self.steady
-        self.commands = publishing._publishers['~/effort_commands']
-        publishing._command_publishers = {'~/effort_commands': self.commands}
         # The witness notices who listens when the node does.
         commands = self.node.commands
         lost, heard = commands.note_no_subscriber, commands.note_subscriber
@@ -235,7 +235,7 @@ class NodeMachine(RuleBasedStateMachine):
 
     def _tick_commands(self):
         before = len(self.heard)
-        self.node.publishing._repeat_command()
+        self.node.commanding._repeat()
         said = [values for topic, _, values in self.heard[before:]]
         del self.heard[before:]
         if not self.node.active or not self.commands.listens:
@@ -330,7 +330,7 @@ class NodeMachine(RuleBasedStateMachine):
         # Before 8.0, rclpy raises where a transition is impossible.
         impossible = contextlib.suppress(RuntimeError)
         if transition == 'deactivate':
-            with impossible, patch('rbd_ros.ros.outputs.publishing.sleep', self._check_ramp):
+            with impossible, patch('rbd_ros.ros.outputs.commanding.sleep', self._check_ramp):
                 self.node.trigger_deactivate()
             if active and self.commands.listens:
                 self.watch.on_silence(None, self.limits, self._time(), self.node.parameters)

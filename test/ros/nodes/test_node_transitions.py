@@ -44,7 +44,7 @@ def test_callbacks_that_wait_while_the_node_is_cleaned_up_do_nothing(kind, state
     one.send(*state)
     raw = serialize_message(joint_state(*state))
     listening, publishing = node.listening, node.publishing
-    waiting = [node.health._publish, publishing._on_timer, publishing._on_silence,
+    waiting = [node.health._publish, publishing._on_timer, node.commanding._on_silence,
                lambda: listening._on_joint_state(raw),
                lambda: node._enable_commands(SetBool.Request(), SetBool.Response()),
                lambda: node._calibrate_contact(Trigger.Request(), Trigger.Response())]

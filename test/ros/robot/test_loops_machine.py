@@ -88,9 +88,9 @@ class LoopsMachine(RuleBasedStateMachine):
             Parameter('implausible_velocity', value=0.0), Parameter('limit_efforts', value=True),
             Parameter('friction', value=friction), Parameter('blend_time', value=0.01)])
         publishing = self.node.publishing
-        publishing._publishers = {topic: Ear(topic, self.heard) for topic in TOPICS}
-        publishing._command_publishers = {
-            '~/effort_commands': publishing._publishers['~/effort_commands']}
+        ears = {topic: Ear(topic, self.heard) for topic in TOPICS}
+        self.node.commanding._publishers = {'~/effort_commands': ears.pop('~/effort_commands')}
+        publishing._publishers = ears
         self._wait(0.0)
         self.node.listening._on_description(String(data=FILES[name].read_text()))
         self.q = rbd_ros.neutral(self.model)
@@ -125,7 +125,7 @@ class LoopsMachine(RuleBasedStateMachine):
     def wait(self, time):
         """Let time pass without a state."""
         self._wait(time)
-        self.node.publishing._repeat_command()
+        self.node.commanding._repeat()
         self._check_commands()
 
     @rule(seed=st.integers(0, 999),

@@ -121,10 +121,10 @@ def test_who_subscribes_later_gets_the_output_once_its_kernel_is_ready(start, st
     node.answer(*state)
     assert len(node.heard['~/dynamics']) > before
     assert not markers
-    assert node.node.publishing.awaited() == ['~/markers']
+    assert node.node.publishing._withheld.awaited() == ['~/markers']
     later.work()
     keep_sending(node, state, lambda: markers)
-    assert not node.node.publishing.awaited()
+    assert not node.node.publishing._withheld.awaited()
     assert not node.node.report.counts['errors']
 
 
@@ -158,7 +158,7 @@ def test_states_without_velocities_need_no_kernel_that_is_not_ready(start, state
 def test_commands_begin_when_the_law_can_go_on_without_a_pause(start, state, later, mode, kernel):
     node = start(kernel, kind=TorqueController, mode=mode, topics=('~/effort_commands',))
     keep_sending(node, state, lambda: len(node.heard['~/effort_commands']) > 50)
-    assert not node.node.publishing.awaited()
+    assert not node.node.publishing._withheld.awaited()
     assert not later.requests
 
 
@@ -173,7 +173,7 @@ def test_a_mode_whose_kernels_are_being_compiled_is_refused_and_the_present_one_
     assert node.node.mode == 'gravity'
     count = len(node.heard['~/effort_commands'])
     keep_sending(node, state, lambda: len(node.heard['~/effort_commands']) > count + 10)
-    assert not node.node.publishing.awaited()
+    assert not node.node.publishing._withheld.awaited()
     later.work()
     got = node.call(SetMode, 'set_mode', mode='computed_torque')
     assert got.success, got.message

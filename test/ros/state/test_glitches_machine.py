@@ -88,10 +88,9 @@ class GlitchMachine(RuleBasedStateMachine):
             ears = {topic: Ear(topic, heard) for topic in TOPICS}
             for topic, ear in ears.items():
                 ear.listens = topic == COMMANDS
-            publishing = node.publishing
-            publishing._publishers = ears
-            publishing._command_publishers = {COMMANDS: ears[COMMANDS]}
-            self.ears.append(ears[COMMANDS])
+            self.ears.append(ears.pop(COMMANDS))
+            node.commanding._publishers = {COMMANDS: self.ears[-1]}
+            node.publishing._publishers = ears
         self._set_clock()
         for node in self.nodes:
             node.listening._on_description(String(data=TEXT))
@@ -256,7 +255,7 @@ class GlitchMachine(RuleBasedStateMachine):
         for _ in range(round(pause / 0.01)):
             self._wait(0.01)
             for node in self.nodes:
-                node.publishing._repeat_command()
+                node.commanding._repeat()
             self._check()
 
     @rule(seconds=st.sampled_from([0.01, 1.0]))

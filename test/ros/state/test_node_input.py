@@ -61,7 +61,7 @@ def test_fault_80_a_withheld_topic_is_logged_once(harness, state, capfd):
     assert log.count('~/task_inertia is withheld: the parameter task_link is not set') == 1
     # What comes back is withheld no longer.
     node.answer(names, q, v, topic='~/coriolis_torques')
-    assert '~/coriolis_torques' not in node.node.publishing._withheld
+    assert '~/coriolis_torques' not in node.node.publishing._withheld.reasons
 
 
 # -- Forged, endless and impossible input. --------------------------------------------------------

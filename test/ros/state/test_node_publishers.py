@@ -38,9 +38,9 @@ def make():
             stack.callback(node.destroy_node)
             be(node, 100.0)
             node.listening._on_description(String(data=fan(NAMES)))
-            heard, publishing = [], node.publishing
-            publishing._publishers = {'~/gravity_torques': Ear('~/gravity_torques', heard)}
-            publishing._command_publishers = {}
+            heard = []
+            node.publishing._publishers = {'~/gravity_torques': Ear('~/gravity_torques', heard)}
+            node.commanding._publishers = {}
             return node, heard
         yield start
 

@@ -1,0 +1,94 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Contents of topics that need more than the terms of every state, by topic."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from rbd_ros import SingularError, spring_torques
+from rbd_ros.batch.torque_deviation import torque_deviation
+from rbd_ros.ros import convert
+from rbd_ros.ros.messages.topics import (
+    C_RATE, FULL_STATES, RATE_TOPICS, TASK_BIAS, TASK_INERTIA, TASK_JACOBIAN, TASK_POSE,
+    TASK_TOPICS, TORQUE_DEVIATION)
+from rbd_ros.ros.outputs.publishing_settings import PublishingSettings
+from rbd_ros.ros.robot.robot import Robot
+from rbd_ros.ros.state.joint_states import all_within
+from rbd_ros.workspace.memory.results import MatricesDot
+
+NO_TASK_LINK = 'the parameter task_link is not set'
+
+Terms: TypeAlias = dict[str, Any]    # Terms of one state, by the keys of `Outputs.message`
+# Returns the terms of a topic, or why there are none.
+Source: TypeAlias = Callable[[str, Terms, Robot, PublishingSettings], Terms | str]
+
+
+def rates(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) -> Terms | str:
+    """Compute the time derivatives of M, C and g; that of C needs the acceleration."""
+    if 'g_dot' not in values:
+        q, v, why_not = values['q'], values['v'], ''
+        effort, a = robot.measured_torques(v), np.zeros_like(v)
+        if settings.coriolis_factorization != 'christoffel':
+            why_not = 'coriolis_factorization is not christoffel'
+        elif not all_within(effort, np.inf):
+            why_not = 'joint states have no efforts'
+        else:
+            try:
+                a = robot.workspace.forward_dynamics(q, v, effort - spring_torques(robot.model, q))
+            except SingularError as error:
+                why_not = str(error)
+        values.update(zip(MatricesDot._fields, robot.workspace.matrices_dot(q, v, a)),
+                      why_no_c_rate=why_not)
+    return (topic == C_RATE and values['why_no_c_rate']) or {}
+
+
+def deviation(topic: str, values: Terms, robot: Robot, settings: PublishingSettings
+              ) -> Terms | str:
+    """Compute the deviation of torques without accelerations, which are not measured."""
+    if robot.model.uncertainty is None:
+        return ('the robot has no uncertainty: identify it with rbd_ros identify, and load the '
+                'URDF and the parameter file that it writes')
+    q, v = values['q'], values['v']
+    return {'torque_deviation': torque_deviation(
+        robot.model, q, v, np.zeros_like(v), smooth=settings.friction_dead_band)}
+
+
+def all_joints(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) -> Terms:
+    """Return positions and velocities of all joints."""
+    return robot.all_joints(values['v'])
+
+
+def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) -> Terms | str:
+    """
+    Compute the pose, motion and equations of motion of the task link.
+
+    Beyond `condition_limit` of the Jacobian, the task inertia is damped; ``condition`` holds that
+    number and the limit.
+
+    """
+    workspace, link, q, v = robot.workspace, robot.task_link, values['q'], values['v']
+    limit = settings.condition_limit
+    if not link:
+        return NO_TASK_LINK
+    if topic == TASK_INERTIA:
+        Lambda, condition = workspace.task_inertia(values['M'], q, link, condition_limit=limit,
+                                                   length=robot.task_length)
+        return {'Lambda': Lambda, 'condition': np.array([condition, limit])}
+    J, T = workspace.body_jacobian(q, link)
+    if topic == TASK_JACOBIAN:
+        return {'J': J}
+    if topic == TASK_POSE:
+        return convert.parts_of_pose('pose', T)
+    if topic == TASK_BIAS:
+        return convert.parts_of_motion('bias', workspace.jacobian_dot_v(q, v, link))
+    task = workspace.task_space_dynamics(q, v, link, condition_limit=limit)
+    return {'J': J, 'Lambda': task.Lambda, 'condition': np.array([task.condition, limit]),
+            **convert.parts_of_pose('pose', T), **convert.parts_of_motion('twist', J @ v),
+            **convert.parts_of_motion('bias', task.J_dot @ v),
+            **convert.parts_of_wrench('eta', task.eta)}
+
+
+SOURCES: dict[str, Source] = {
+    **dict.fromkeys(RATE_TOPICS, rates), **dict.fromkeys(TASK_TOPICS, task),
+    FULL_STATES: all_joints, TORQUE_DEVIATION: deviation}
