@@ -27,10 +27,10 @@ COUNTING = began=$$(date +%s); counter=; \
 	if [ -t 1 ]; then ( trap - EXIT; t=0; while sleep 1 && kill -0 $$$$ 2> /dev/null; do \
 		t=$$((t + 1)); printf '\r      %d s ' $$t; done ) & counter=$$!; fi;
 
-# The environment is alone in the world: an installed ROS would get in its way.
+# The environment is isolated: an installed ROS would interfere with it.
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
-# Python compiles what is imported; pip would compile all, tests included. (It takes `no` for yes.)
+# Python compiles what is imported; pip would compile everything. (To pip, `no` sets this option.)
 export PIP_NO_COMPILE := no
 
 MESSAGE_FILES := $(shell find rbd_msgs -type f)
@@ -53,10 +53,10 @@ demo: $(STAMPS)/package $(if $(VIEW),$(STAMPS)/view) ## a simulated arm, moved b
 	$(BIN)/python -m rbd_ros.ros.demo $(if $(URDF),--urdf "$(URDF)") \
 	$(if $(MODE),--mode "$(MODE)") $(if $(ENGINE),--engine "$(ENGINE)") $(if $(HEADLESS),--headless)
 
-# Matrices are small: threads of BLAS would only get into each other's way. Nodes wait more than they
-# work: three files keep two processors busy, in the order of test/conftest.py.
+# Matrices are small: threads of BLAS would only slow each other down. Nodes wait more than they
+# compute: three files keep two processors busy, in the order of test/conftest.py.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
-# What tests need that are not of ROS: those run under the newest distribution.
+# Packages that only tests of the library need; these run with the newest distribution.
 ALL_TESTS := $(STAMPS)/test $(if $(filter $(NEWEST),$(DISTRO)),$(STAMPS)/frameworks)
 test: $(STAMPS)/kernels $(ALL_TESTS) ## the tests, three files at a time; PYTEST_ARGS=
 	$(PYTEST) -m "not long" $(PYTEST_ARGS)
@@ -64,7 +64,7 @@ test: $(STAMPS)/kernels $(ALL_TESTS) ## the tests, three files at a time; PYTEST
 test-long: $(STAMPS)/kernels $(ALL_TESTS) ## longer forms of the tests; PYTEST_ARGS=
 	$(PYTEST) -m long $(PYTEST_ARGS)
 
-# In environments of its own, build/matrix; it needs none of .venv.
+# Uses its own environments in build/matrix instead of .venv.
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'
 	$(PYTHON) tools/matrix.py $(MATRIX_ARGS)
 
@@ -78,7 +78,7 @@ lint: $(STAMPS)/package $(ALL_TESTS) ## ruff, licence lines, XML, import-linter,
 	$(BIN)/ament_pep257 rbd_ros launch benchmark examples doc tools setup.py
 	$(BIN)/hadolint docker/Dockerfile
 
-stubs: $(STAMPS)/package ## what checkers of types see of lazy names: rbd_ros/**/__init__.pyi
+stubs: $(STAMPS)/package ## the stubs of lazy names for type checkers: rbd_ros/**/__init__.pyi
 	@$(BIN)/python tools/stubs.py
 
 params: $(STAMPS)/package ## files that follow from declared parameters and control laws: config/*.param.yaml

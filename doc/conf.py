@@ -20,7 +20,8 @@ author = 'The rbd_ros authors'
 project_copyright = f'2026 {author}'
 
 # Those that docs.ros.org has.
-extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.napoleon', 'sphinx.ext.viewcode']
+extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.autosummary', 'sphinx.ext.napoleon',
+              'sphinx.ext.viewcode']
 # Besides programs: what docs.ros.org adds.
 exclude_patterns = ['*.py', 'index.rst', '[A-Z_]*']
 source_suffix = {'.md': 'markdown', '.rst': 'restructuredtext'}
@@ -37,7 +38,7 @@ add_module_names = False
 autodoc_member_order = 'bysource'
 # Docstrings describe each argument; type hints in the signature would repeat them.
 autodoc_typehints = 'none'
-# Docstrings are in the style of numpydoc; their sections list the attributes.
+# Docstrings are in the style of numpydoc; attributes are listed as parameters are.
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
@@ -48,9 +49,15 @@ html_theme = 'alabaster'
 html_theme_options = {
     'description': ' '.join(_package.findtext('description').split(':')[0].split()),
     'fixed_sidebar': True,
-    'page_width': '1100px',
+    'body_max_width': '920px',
+    'page_width': '1240px',
     'sidebar_width': '260px',
 }
+
+# Lines of 99 characters fit; of equal names, search finds those at the top of rbd_ros first.
+html_static_path = ['static']
+html_css_files = ['style.css']
+html_search_scorer = str(HERE / 'static/scorer.js')
 
 linkcheck_timeout = 20
 linkcheck_anchors = False

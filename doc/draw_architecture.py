@@ -23,14 +23,15 @@ NO_FOLDER = '#eeeeee'
 
 
 def walks(text: str) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """Return the sections of the page: title, and step, file and names of each row."""
+    """Return the sections with tables of steps: title, and step, file and names of each row."""
     found = []
     for part in text.split('\n## ')[1:]:
         rows = re.findall(r'^\| ([^|`]+) \| `rbd_ros/([\w/]+\.py)`: ([^|]*) \|', part,
                           re.MULTILINE)
-        found.append((part.partition('\n')[0],
-                      [(step, file, ', '.join(re.findall(r'`(\w+)`', names)))
-                       for step, file, names in rows]))
+        if rows:
+            found.append((part.partition('\n')[0],
+                          [(step, file, ', '.join(re.findall(r'`(\w+)`', names)))
+                           for step, file, names in rows]))
     return found
 
 

@@ -3,13 +3,15 @@
 """
 Generate the reference pages of the site from the code, into doc/generated.
 
-conf.py calls `main`. The library reference has one page per folder of rbd_ros/ and per public
-module. Parameters are read from nodes that run in this process, launch arguments from the launch
-plans. No function, parameter or argument is named here.
+conf.py calls `main`. The library reference has one page per public module, and one per folder of
+rbd_ros/, which the index and the search for names leave out. Parameters are read from nodes that
+run in this process, launch arguments from the launch plans. No function, parameter or argument is
+named here.
 
 """
 
 import ast
+from collections.abc import Mapping
 import contextlib
 import importlib
 import inspect
@@ -26,27 +28,18 @@ GENERATED = HERE / 'generated'
 PACKAGE = Path(rbd_ros.__file__).parent
 ROOT = PACKAGE.parent
 
-# Pages of the reference, in this order. All other modules of rbd_ros/ follow as internal.
-PAGES = {
-    'model': 'The robot as data',
-    'workspace': 'Workspaces, for control loops',
-    'dynamics': 'Dynamics',
-    'kinematics': 'Kinematics',
-    'derivatives': 'Derivatives',
-    'batch': 'Many states at once',
-    'codegen': 'Generated code',
-    'analysis': 'Analysis',
-    'recordings': 'Recordings',
-    'identification': 'Identification',
-    'control': 'Control laws',
-    'simulation': 'Simulation',
-    'casadi': 'Functions for CasADi',
-    'textbook': 'The equations as printed in the texts',
-    'view': 'Pages in a browser',
-    'errors': 'Errors',
-    'cli': 'The command',
-    'kernels': 'Kernels',
-    'ros': 'ROS',
+# Public modules, and the titles of their pages.
+PUBLIC = {
+    'rbd_ros': 'rbd_ros: robots and their dynamics',
+    'rbd_ros.model': 'rbd_ros.model: the robot as data',
+    'rbd_ros.analysis': 'rbd_ros.analysis: what follows from dynamics',
+    'rbd_ros.batch': 'rbd_ros.batch: many states at once',
+    'rbd_ros.identification': 'rbd_ros.identification: recordings and parameters',
+    'rbd_ros.control': 'rbd_ros.control: laws and observers',
+    'rbd_ros.simulation': 'rbd_ros.simulation: robots in MuJoCo',
+    'rbd_ros.codegen': 'rbd_ros.codegen: generated code',
+    'rbd_ros.casadi': 'rbd_ros.casadi: functions for CasADi',
+    'rbd_ros.textbook': 'rbd_ros.textbook: the equations as printed in the texts',
 }
 # Pages with the docstrings of modules only: their contents are compiled, and not for users.
 MODULES_ALONE = ('kernels',)
@@ -125,42 +118,57 @@ def modules():
 
 
 def write_reference():
-    """Write a page for each folder and public module, and their index."""
-    found = modules()
-    order = [name for name in PAGES if name in found]
-    internal = [name for name in found if name not in PAGES]
-    for name in order:
-        _write_page(name, PAGES[name], found[name])
-    _write_page('internal', 'Internal modules',
-                [module for name in internal for module in found[name]])
-    lines = ['# Library reference', '',
-             'One page per folder of `rbd_ros/` and per public module.', '',
-             '```{toctree}', ':maxdepth: 1', '',
-             *(f'{name}' for name in (*order, 'internal')), '```', '',
-             '## Names at the top', '',
-             'The names `rbd_ros.X`, and the modules that define them.', '',
-             '| name | module | summary |', '|---|---|---|']
-    for name in sorted(rbd_ros.__all__, key=str.lower):
-        thing = getattr(rbd_ros, name)
-        if inspect.ismodule(thing):
-            lines.append(f'| {{py:mod}}`{name} <{thing.__name__}>` | | {_summary(thing)} |')
-        elif hasattr(thing, '__module__'):
-            module, role = thing.__module__, 'class' if inspect.isclass(thing) else 'func'
-            lines.append(f'| {{py:{role}}}`{name} <{module}.{name}>` | `{module}` '
-                         f'| {_summary(thing)} |')
-        else:
-            lines.append(f'| `{name}` | | {thing} |')
+    """Write a page for each public module and for each folder of rbd_ros/, and their index."""
+    for home, title in PUBLIC.items():
+        _write(home, public_page(home, title))
+    folders = modules()
+    for name, members in folders.items():
+        _write(f'internal/{name}', internal_page(name, members))
+    lines = ['# Library reference', '', 'Names that programs may use:', '',
+             '```{toctree}', ':maxdepth: 1', '', *PUBLIC, '```', '',
+             'All modules, for those who work on them, by folder of `rbd_ros/`:', '',
+             '```{toctree}', ':maxdepth: 1', '', *(f'internal/{name}' for name in folders), '```']
     (GENERATED / 'api' / 'index.md').write_text('\n'.join(lines) + '\n', encoding='utf-8')
 
 
-def _summary(thing):
-    """Return the first paragraph of a docstring, escaped for a table."""
-    text = (inspect.getdoc(thing) or '').split('\n\n')[0]
-    return ' '.join(text.split()).replace('|', r'\|').replace('*', r'\*')
+def _write(name, lines):
+    """Write a page of the reference."""
+    path = GENERATED / 'api' / f'{name}.rst'
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('\n'.join([*lines, '']), encoding='utf-8')
 
 
-def _write_page(name, title, members):
-    """Write a page with the docstrings of modules."""
+def public_names(home):
+    """Return the names that a module exports, without modules."""
+    module = importlib.import_module(home)
+    return sorted((name for name in module.__all__
+                   if not inspect.ismodule(getattr(module, name))), key=str.lower)
+
+
+def public_page(home, title):
+    """Return the lines of the page of a public module: a table of its names, then each of them."""
+    things = {name: getattr(importlib.import_module(home), name) for name in public_names(home)}
+    lines = [title, '=' * len(title), '', f'.. automodule:: {home}', '',
+             f'.. currentmodule:: {home}', '', '.. autosummary::', '   :nosignatures:', '',
+             *(f'   {name}' for name, thing in things.items() if callable(thing)), '']
+    for name, thing in things.items():
+        if inspect.isclass(thing) and issubclass(thing, Exception):
+            lines += [f'.. autoexception:: {name}']
+        elif inspect.isclass(thing):
+            lines += [f'.. autoclass:: {name}', '   :members:']
+            lines += ['   :inherited-members:'] * (thing is rbd_ros.Workspace)
+        elif callable(thing):
+            lines += [f'.. autofunction:: {name}']
+        else:
+            what = ', '.join(map(str, thing)) if isinstance(thing, Mapping) else thing
+            lines += [f'.. py:data:: {name}', '', f'   {what}']
+        lines += ['']
+    return lines
+
+
+def internal_page(name, members):
+    """Return the lines of a page with the docstrings of modules, which the index leaves out."""
+    title = f'rbd_ros/{name}'
     lines = [title, '=' * len(title), '']
     for module in members:
         try:
@@ -171,10 +179,10 @@ def _write_page(name, title, members):
         if len(members) > 1:
             heading = module.removeprefix('rbd_ros.')
             lines += [heading, '-' * len(heading), '']
-        lines += [f'.. automodule:: {module}']
+        lines += [f'.. automodule:: {module}', '   :no-index:']
         lines += [] if name in MODULES_ALONE else ['   :members:']
-        lines.append('')
-    (GENERATED / 'api' / f'{name}.rst').write_text('\n'.join(lines), encoding='utf-8')
+        lines += ['']
+    return lines
 
 
 # -- Docstrings. ---------------------------------------------------------------------------------

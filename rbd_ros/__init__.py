@@ -5,13 +5,15 @@ Rigid-body dynamics of robots: recursive algorithms on SE(3), and ROS 2 nodes th
 
 The library needs no ROS: ``model = rbd_ros.load_urdf(path)``, then ``rbd_ros.mass_matrix(model,
 q)`` and its siblings, or a ``Workspace(model)`` in a control loop. What is needed less often is in
-``rbd_ros.model``, ``analysis``, ``identification``, ``control`` and ``textbook``.
+``rbd_ros.model``, ``analysis``, ``identification``, ``control``, ``simulation``, ``codegen`` and
+``textbook``; the same functions for many states and other frameworks are in ``rbd_ros.batch``,
+``casadi``, ``jax`` and ``torch``.
 
 """
 
 from rbd_ros._internal.lazy_exports import export
 
-__version__ = '0.2.0'
+__version__ = '0.3.0'
 __getattr__, __dir__, __all__ = export(__name__, {
     'analysis': [],
     'analysis.constraint_forces': ['constraint_forces'],

@@ -5,12 +5,11 @@ Inverse, forward and hybrid dynamics, and the matrices of the equations of motio
 
     tau = M(q) a + C(q, v) v + g(q) - sum_i J_i^T f_i
 
-where f_i is the external force on link i. Each function is declared with the method of `Workspace`
-that calls its kernel and, if there is one, the kernel for many states; `USUAL` of
-`rbd_ros.workspace.documentation` has the meanings and the units of its arguments. All raise
-StateError for an argument of the wrong shape or with a non-finite entry, ModelError for a link
-that does not exist, and SingularError if an unknown acceleration is that of a joint that moves no
-inertia.
+where f_i is the external wrench on link i. Each public function derives from the method of
+`Workspace` with its name, whose declaration also names the kernel for many states;
+`rbd_ros.workspace.documentation` describes the arguments. All raise StateError for an argument of
+the wrong shape or with a non-finite entry, ModelError for a link that does not exist, and
+SingularError if the acceleration of a joint that moves no inertia is unknown.
 
 """
 

@@ -5,6 +5,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 from itertools import pairwise
 import os
 from pathlib import Path
@@ -19,6 +20,7 @@ from harness import Harness, keep_sending, ros
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros.cli.common.parser import Parser
 from rbd_ros.cli.main import main as rbd_ros_command
 from rbd_ros.model.files.constraint_elements import constraints_of
 from rbd_ros.model.files.constraint_files import read_constraints
@@ -58,18 +60,21 @@ def blocks(text, language):
         rf'^(```{language})\n(.*?)^```$', text, re.MULTILINE | re.DOTALL)]
 
 
-def commands():
-    """Return page and words of every command of the shell on the pages."""
-    return [(page, shlex.split(line)) for page, text in PAGES.items()
-            for _, block in blocks(text, 'bash')
+def commands(language, programs=''):
+    """Return page and words of every command of the shell, or of programs, on the pages."""
+    return [(page, shlex.split(line)) for page, text in {**PAGES, **OTHERS}.items()
+            for _, block in blocks(text, language)
             for part in block.replace('\\\n', ' ').splitlines()
-            for line in part.partition('  #')[0].split(' && ') if line.strip()]
+            for line in part.partition('  #')[0].split(' && ')
+            if line.strip() and line.startswith(programs)]
 
 
 PYTHON = {page: blocks(text, 'python') for page, text in PAGES.items()}
 FOR_ROS = [page for page, found in PYTHON.items() if any('rclpy' in code for _, code in found)]
 FOR_THE_LIBRARY = [page for page, found in PYTHON.items() if found and page not in FOR_ROS]
-COMMANDS = commands()
+COMMANDS = commands('bash')
+# Commands that need files, robots or nodes which a test lacks.
+SKETCHED = [words for _, words in commands('text', ('rbd_ros ', 'ros2 service call '))]
 # A page whose code is one interactive session.
 SESSION = 'how_to/without_ros2.md'
 
@@ -254,6 +259,35 @@ def test_the_command_takes_what_pages_give_it(words, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
+@pytest.mark.parametrize('words', SKETCHED, ids=' '.join)
+def test_what_sketched_commands_give_is_known(words):
+    if words[0] == 'ros2':
+        kind = message_type(words[4])
+        assert fill(kind.Request(), yaml.safe_load(words[5])) != kind.Request()
+        return
+    parser = Parser(prog='rbd_ros')
+    importlib.import_module(f'rbd_ros.cli.{words[1]}').add_options(parser)
+    assert parser.parse_args(words[2:])
+
+
+def test_sketched_commands_are_found():
+    assert {words[1] for words in SKETCHED} >= {'diagnose', 'gains', 'identify', 'replay', 'view',
+                                                'service'}
+
+
+def test_the_robot_in_mujoco_of_the_page_runs(monkeypatch):
+    pytest.importorskip('mujoco')       # there are no wheels for Python 3.10
+    monkeypatch.chdir(ROOT)
+    page = 'how_to/control.md'
+    names = {'__name__': '__main__'}
+    for code in compiled(page):
+        exec(code, names)
+    names['reference'] = names['swing'](0.0)
+    code, = (text for _, text in blocks(PAGES[page], 'text') if 'MujocoRobot' in text)
+    exec(code, names)
+    assert names['robot'].time > names['sample'].t
+
+
 @pytest.mark.parametrize('words', of('make'))
 def test_targets_exist(words):
     assert set(words[:1]) <= set(TARGETS)
@@ -411,11 +445,13 @@ def generate():
     return runpy.run_path(str(DOC / 'generate.py'))
 
 
-def test_every_public_function_is_in_the_reference(generate):
-    found = {one for some in generate['modules']().values() for one in some}
-    for name in rbd_ros.__all__:
-        thing = getattr(rbd_ros, name)
-        assert getattr(thing, '__module__', 'rbd_ros.errors') in found, name
+def test_every_public_name_is_in_the_reference(generate):
+    public = {name: getattr(rbd_ros, name) for name in rbd_ros.__all__}
+    modules = {name for name, one in public.items() if inspect.ismodule(one)}
+    assert {'rbd_ros', *(f'rbd_ros.{name}' for name in modules)} <= generate['PUBLIC'].keys()
+    page = '\n'.join(generate['public_page']('rbd_ros', 'Names'))
+    documented = re.findall(r'^\.\. auto(?:function|class|exception):: (\w+)$', page, re.MULTILINE)
+    assert sorted(documented) == sorted(public.keys() - modules)
 
 
 def test_docstrings_are_made_fit_for_sphinx(generate):

@@ -1,7 +1,8 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check that doc/equations.md has every equation, and names existing functions and tests."""
+"""The tables of doc/equations.md have every equation, and name existing functions and tests."""
 
+import csv
 import importlib
 import pathlib
 import re
@@ -9,14 +10,16 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-TEXT = (ROOT / 'doc' / 'equations.md').read_text(encoding='utf-8')
-TABLES, ERRATA = TEXT.split('## Errata')
+PAGE = ROOT / 'doc' / 'equations.md'
+TEXT = PAGE.read_text(encoding='utf-8').partition('## Errata')[0]
+FILES = [PAGE.parent / file for file in re.findall('^:file: (.*)$', TEXT, re.MULTILINE)]
+TABLES = ''.join(file.read_text(encoding='utf-8') for file in FILES)
 
 
 def rows(letter):
     """Return the cells of the rows of a document."""
-    return [[cell.strip() for cell in line.strip('|').split(' | ')]
-            for line in TABLES.splitlines() if line.startswith(f'| {letter} ') and '`' in line]
+    return [cells for cells in csv.reader(TABLES.splitlines())
+            if cells[0].startswith(f'{letter} ')]
 
 
 def numbers(cell):
@@ -54,7 +57,7 @@ def named(text):
     return sorted(set(re.findall(r'`([a-z_0-9]+(?:\.\w+)+)`', text)))
 
 
-@pytest.mark.parametrize('name', named(TABLES))
+@pytest.mark.parametrize('name', named(TEXT + TABLES))
 def test_functions_and_tests_named_in_the_table_exist(name):
     file, *path = name.split('.')
     if file.startswith('test_'):

@@ -203,7 +203,8 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     if truth(values, 'view'):
         processes.append(Process(
             'rbd_ros', 'viewer', None, ({**common, **({} if publishes else given), **prefix},),
-            (states, *renamed('dynamics', 'external_torques', 'external_wrench')),
+            (states, *renamed('dynamics', 'external_torques', 'external_wrench',
+                               'torque_deviation')),
             required=False))
     check_installed(processes, find)
     return processes
