@@ -60,7 +60,8 @@ def test_the_viewer_follows_the_node_that_is_started():
                    frame_prefix='a1/')['viewer']
     assert {('dynamics/dynamics', 'torque_controller/dynamics'),
             ('dynamics/external_torques', 'torque_controller/external_torques'),
-            ('dynamics/external_wrench', 'torque_controller/external_wrench')
+            ('dynamics/external_wrench', 'torque_controller/external_wrench'),
+            ('dynamics/torque_deviation', 'torque_controller/torque_deviation')
             } == set(viewer.remappings[1:])
     assert parameters(viewer)['frame_prefix'] == 'a1/'
     assert parameters(viewer)['robot_description'].startswith('\n<!--')
