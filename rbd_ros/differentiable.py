@@ -108,7 +108,7 @@ def function_of_robots(module: str, name: str, make: Callable[..., Any]) -> Call
 
 
 def backend_of(model: Model, name: str, link: str | None, xp: Any,
-             run: Callable[..., tuple[Array, ...]]) -> Backend:
+               run: Callable[..., tuple[Array, ...]]) -> Backend:
     """Return the robot for a function, checked."""
     check_model(model)
     declared = QUANTITIES[name]

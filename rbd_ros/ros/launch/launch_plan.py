@@ -204,7 +204,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         processes.append(Process(
             'rbd_ros', 'viewer', None, ({**common, **({} if publishes else given), **prefix},),
             (states, *renamed('dynamics', 'external_torques', 'external_wrench',
-                               'torque_deviation')),
+                              'torque_deviation')),
             required=False))
     check_installed(processes, find)
     return processes
