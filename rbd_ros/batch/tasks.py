@@ -186,7 +186,7 @@ def states_of(model: Model, task: Task, values: Sequence[npt.ArrayLike]) -> list
     Q = rows(model, task.labels[0], values[0], positions=True, finite=False)
     return [Q, *(rows(model, label, x, len(Q), positions=label[0] == 'Q', finite=False)
                  for label, x in zip(task.labels[1:len(task.labels) - task.zeros], values[1:])),
-            *task.zeros * [np.zeros((len(Q), model.nv))]]
+            *(np.zeros((len(Q), model.nv)) for _ in range(task.zeros))]
 
 
 def problem_of(model: Model, task: Task, values: Sequence[npt.ArrayLike],
