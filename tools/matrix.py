@@ -102,15 +102,20 @@ def run(command: list[str], log: Path) -> int:
 def install(place: Place, folder: Path, log: Path) -> bool:
     """Create the environment of a place; return whether that succeeded."""
     pip = [str(folder / 'bin' / 'pip'), '--disable-pip-version-check', '--quiet', 'install']
+    # Builds leave files where the sources are, and `make` may build there at the same time.
+    source = folder.with_name(f'{folder.name}-source')
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(ROOT, source, symlinks=True, ignore=shutil.ignore_patterns(
+        '.venv*', '.git', 'build', 'dist', 'log', '*.egg-info'))
     if place.age == 'bare':
         return not (run([place.python, '-m', 'venv', '--clear', str(folder)], log)
                     or run([*pip, '-r', 'requirements-ros-kilted.txt', *BARE, *FOR_TESTS], log)
-                    or run([*pip, '--no-deps', './rbd_msgs', '.'], log))
+                    or run([*pip, '--no-deps', f'{source}/rbd_msgs', str(source)], log))
     wanted = [f'{name}=={version}.*' if place.age == 'oldest' else name
               for name, version in zip(PACKAGES, OLDEST[place.minor])]
     # Pinocchio's wheels require NumPy 2, but run with 1.26: install the packages last.
     return not (run([place.python, '-m', 'venv', '--clear', str(folder)], log)
-                or run([*pip, '.[test]'], log)
+                or run([*pip, f'{source}[test]'], log)
                 or run([*pip, '--only-binary', ':all:', '--upgrade', *wanted], log))
 
 
