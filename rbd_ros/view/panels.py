@@ -53,8 +53,8 @@ class Panels:
             self._table = gui.add_html('')
             self._joint = gui.add_dropdown('Plot', model.velocity_names or ('no joint',))
             self._add_plot(gui)
-            gui.add_html(f'<div class="rbd">The last {SPAN:.0f} s. Dotted: 90 % of the residuals of '
-                         'an identified robot. Dashed: limits.</div>')
+            gui.add_html(f'<div class="rbd">The last {SPAN:.0f} s. Dotted: 90 % of the residuals '
+                         'of an identified robot. Dashed: limits.</div>')
         with panel.add_tab('Matrices'):
             self._matrices = gui.add_html('')
         with panel.add_tab('Show'):

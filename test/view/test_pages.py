@@ -155,8 +155,8 @@ def test_switches_show_and_hide_layers(arm):
         click(page, "//*[@role='tab'][.='Show']")
         box = labelled(page, 'robot')
         assert box.is_selected()
-        for box in (box, labelled(page, 'names and efforts of the joints')):
-            page.execute_script('arguments[0].click()', box)
+        for switch in (box, labelled(page, 'names and efforts of the joints')):
+            page.execute_script('arguments[0].click()', switch)
         wait_for(lambda: dark() < 1e-3, 'no robot')
         assert not complaints(page)
 
