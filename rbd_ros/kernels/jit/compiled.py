@@ -11,8 +11,8 @@ or slices, a kernel converts them: that costs time, but an unexpected type never
 control loop for a compilation.
 
 Benefit: a call from Python takes two thirds of the time without numba's reference counting, and
-8 % less without keyword arguments. Compiling takes two thirds of the time, as functions that are
-inlined into kernels are neither optimized nor translated to machine code by themselves.
+8 % less without keyword arguments. Compiling takes 13 % less time, a third less for the largest
+kernels, as functions that are inlined are neither optimized nor translated by themselves.
 Safeguard: kernels allocate nothing; tests call them with arguments of all kinds.
 Risk: ``_nrt``, ``_fold_args``, ``_compile_for_args``, ``_cache`` and the methods of a library are
 internal to numba (present in 0.58 to 0.68).
