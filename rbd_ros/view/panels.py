@@ -17,8 +17,8 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.model import Model
-from rbd_ros.view.layers import FORCES, LAYERS, MANIPULABILITY, MASSES
-from rbd_ros.view.scene import is_shown, ROBOT, RobotScene
+from rbd_ros.view.layers import FORCES, LAYERS, MANIPULABILITY, MASSES, PATH
+from rbd_ros.view.scene import is_shown, NOWHERE, ROBOT, RobotScene
 from rbd_ros.view.state import State
 from rbd_ros.view.tables import heat_map, torque_table
 
@@ -100,18 +100,20 @@ class Panels:
         """Return the state to show: the new one, or one of the past if the page looks back."""
         if not self._past or not (self._pause.value or self._back.value > 0.0):
             return state
-        return self._past[self._index()][1]
+        return self._shown()[-1][1]
 
-    def _index(self) -> int:
-        """Return the index of the kept state that is the chosen time back."""
+    def _shown(self) -> list[tuple[float, State]]:
+        """Return the kept states up to the one that is the chosen time back."""
+        if not self._past:
+            return []
         wanted = self._past[-1][0] - self._back.value
-        return min(range(len(self._past)), key=lambda k: abs(self._past[k][0] - wanted))
+        return [kept for kept in self._past if kept[0] <= wanted] or [self._past[0]]
 
     def path(self) -> np.ndarray:
         """Return the places (n, 3), m, of the chosen link in the last seconds."""
-        link = self._model.link_index(self._scene.link)
-        last = self._index() if self._past else -1
-        kept = [self._past[k] for k in range(last + 1)]
+        if not self._scene.is_visible(PATH):
+            return NOWHERE
+        link, kept = self._model.link_index(self._scene.link), self._shown()
         poses = [(np.eye(4) if state.base is None else state.base)
                  @ forward_kinematics(self._model, state.q)[link]
                  for time, state in kept if time >= kept[-1][0] - PATH_SPAN]

@@ -111,6 +111,9 @@ class RobotScene:
     def set_visible(self, layer: str, visible: bool) -> None:
         self._layers[layer].visible = visible
 
+    def is_visible(self, layer: str) -> bool:
+        return bool(self._layers[layer].visible)
+
     def update(self, state: State, path: np.ndarray = NOWHERE) -> None:
         """Move everything to a state; `path` (n, 3), m, is where the chosen link has been."""
         poses = forward_kinematics(self._model, state.q)
@@ -118,8 +121,7 @@ class RobotScene:
             for frame in self._layers.values():
                 frame.position = state.base[:3, 3]
                 frame.wxyz = _quaternions(state.base[None, :3, :3])[0]
-        _place(self._path, np.stack((path[:-1], path[1:]), axis=1)
-               if self._layers[PATH].visible else NOWHERE)
+        _place(self._path, np.stack((path[:-1], path[1:]), axis=1))
         for label, place in zip(self._names.values(), poses[self._arcs.links, :3, 3]):
             label.position = place
         for shape, position, quaternion in zip(

@@ -48,7 +48,7 @@ def computed_state(model: Model, q: np.ndarray, v: np.ndarray,
         external += body_jacobian(model, q, link).T @ wrench
     g = terms.g
     if base is not None:    # gravity in the axes of the root
-        weight = sum(link.mass for link in model.links) * base[:3, :3].T @ model.gravity
+        weight = model.mass * base[:3, :3].T @ model.gravity
         g = -terms.com_jacobian.T @ weight
     return State(q, v, terms.M, terms.C, g, terms.coriolis_torques, external,
                  g + terms.coriolis_torques - external, terms.com, wrenches, base=base)

@@ -68,6 +68,7 @@ def test_a_robot_may_be_named_as_in_robot_descriptions(capsys, monkeypatch, tmp_
     Path('one_description').write_text('Dear reader')
     assert code_of('check', 'one_description') == 1
     assert 'not XML' in one_line(capsys)
+    monkeypatch.setitem(sys.modules, 'robot_descriptions.nobody_description', ModuleType('none'))
     assert code_of('check', 'nobody_description') == 1
     assert 'nobody_description' in one_line(capsys)
 

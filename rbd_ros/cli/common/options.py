@@ -68,8 +68,8 @@ def robot_file(text: str) -> str:
     if text.isidentifier() and not Path(text).exists():
         with suppress(ModuleNotFoundError):
             found = vars(import_module(f'robot_descriptions.{text}'))
-            return next(str(found[kind]) for kind in ('URDF_PATH', 'XACRO_PATH', 'MJCF_PATH')
-                        if kind in found)
+            return next((str(found[kind]) for kind in ('URDF_PATH', 'XACRO_PATH', 'MJCF_PATH')
+                         if kind in found), text)
     return text
 
 
