@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, batch, SingularError, StateError
+from rbd_ros.batch import functions
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.workspace.workspace import workspace_of
 from robots import random_tree, relative_error, with_mimics
@@ -108,7 +109,7 @@ def test_states_that_cannot_be_computed_are_nan(name):
 
 
 @pytest.mark.parametrize('name', [
-    name for name in batch.functions.__all__ if handler.block_width(ROBOTS['ball'], name)])
+    name for name in functions.__all__ if handler.block_width(ROBOTS['ball'], name)])
 @pytest.mark.parametrize('robot', ['ball', 'free'])
 def test_products_are_those_of_the_derivatives(robot, name, monkeypatch):
     model = ROBOTS[robot]
