@@ -31,7 +31,7 @@ SECONDS: Any = {'time': False, 'range': (-SPAN, 0.0)}     # before the newest st
 PATH_SPAN = 5.0     # s, of the path of the chosen link
 OLD = 0.5       # s, age of a state from which the page warns of it
 BAND = 1.645    # standard deviations: 90 % of the residuals of a good model
-WIDTH, PLOT_HEIGHT = 350, 260    # pixels: a quarter of a usual screen
+WIDTH, PLOT_HEIGHT = 370, 260    # pixels: a quarter of a usual screen
 # Colours of the curves, as in reports.
 MEASURED, MODEL, RESIDUAL, LIMIT = '#999', '#0055aa', '#a51d1d', '#c00'
 UNITS = {MANIPULABILITY: 'm/s', FORCES: 'N', MASSES: 'kg'}

@@ -30,6 +30,8 @@ ROBOT = 'robot'
 # Layers that are visible at first, and up to how many joints names are.
 SHOWN = (ROBOT, COM, GRAVITY, EXTERNAL_TORQUES, WRENCHES, PATH, NAMES)
 MOST_NAMES = 12
+SIDES: Any = 'bottom-right', 'top-left'     # corners of names at their joints
+NAME_SIZE = 0.8
 NOWHERE = np.zeros((0, 3))      # a path of no length
 # Radii of the arcs around one axis, as shares of the first.
 RADII = {GRAVITY: 1.0, CORIOLIS: 0.8, EXTERNAL_TORQUES: 1.2}
@@ -67,7 +69,9 @@ class RobotScene:
         self._path = scene.add_line_segments(
             '/past', np.zeros((1, 2, 3)), rgb(LAYERS[PATH].color),
             thickness=0.5 * LINE * self.extent, visible=False)
-        self._names = {k: scene.add_label(f'/{NAMES}/{k}', model.velocity_names[k])
+        # On both sides in turn: origins of two joints of a wrist or a shoulder often coincide.
+        self._names = {k: scene.add_label(f'/{NAMES}/{k}', model.velocity_names[k],
+                                          anchor=SIDES[k % 2], font_screen_scale=NAME_SIZE)
                        for k in self._arcs.columns}
         self._at_link = {name: scene.add_icosphere(
             f'/{name}/ellipsoid', 1.0, LAYERS[name].color, opacity=0.4, cast_shadow=False)

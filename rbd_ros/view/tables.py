@@ -18,7 +18,7 @@ NEAR = 0.9    # efforts beyond this share of their limit are red
 UNKNOWN = '?'
 RED, BLUE = (178, 24, 43), (33, 102, 172)
 STYLE = """<style>
-.rbd { font: 11px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; padding: 0 .7em }
+.rbd { font: 11px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; padding: 0 .2em }
 .rbd table { border-collapse: collapse; width: 100% }
 .rbd td, .rbd th { padding: 1px 2px; text-align: right; white-space: nowrap }
 .rbd th { white-space: normal; vertical-align: bottom; font-size: 10px }

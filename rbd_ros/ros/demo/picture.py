@@ -17,6 +17,7 @@ SMALLEST, LARGEST = 1e-6, 10.0    # Range of drawn errors, rad or m
 HEIGHT = 0.8    # Height of a strip as a share of its row
 ROUNDING = 1e-9    # Smaller numbers are rounding errors, and drawn as zero
 MAX_SAMPLES = 1500    # Samples per line
+SMALL = 0.02    # Torques are small up to this share of the largest with their unit
 # Inches: width, height of a strip, height of everything else, and smallest total height.
 WIDTH, STRIP, REST, MIN_HEIGHT = 12.0, 0.3, 1.1, 5.0
 
@@ -29,21 +30,39 @@ def draw(session: Session, mode: Mode) -> Any:
     from matplotlib import pyplot
 
     strips, model = mode.strips(session), session.model
-    rows = max(model.nv, len(strips))
+    torques = _torques(session)
+    rows = max(len(torques), len(strips))
     figure: Any = pyplot.figure(figsize=(WIDTH, max(MIN_HEIGHT, STRIP * rows + REST)),
                                 layout='constrained')
     figure.suptitle(f'{model.name}, {model.nv} joints, {model.mass:.1f} kg: {mode.title}')
     robot, left, right = figure.subplots(1, 3)
     _draw_robot(robot, model, mode.poses(session), session.phases[-1].accurate)
-    torques = np.array([sample.tau for sample in session.samples])
-    _draw_strips(left, session, 'torque', [
-        Strip(name, units(model, k)[1], column)
-        for k, (name, column) in enumerate(zip(model.velocity_names, torques.T))])
+    _draw_strips(left, session, 'torque (one scale for each unit)', torques)
     _draw_strips(right, session, session.error_name + (
         f' (log scale; red: above {session.tolerance:g})' if np.isfinite(session.tolerance)
         else ' (green: expected)'), strips)
     pyplot.close(figure)
     return figure
+
+
+def _torques(session: Session) -> list[Strip]:
+    """Return the torques of joints; the largest of those that are small is one strip for all."""
+    model = session.model
+    values = np.array([sample.tau for sample in session.samples]).T
+    strips = [Strip(name, units(model, k)[1], column)
+              for k, (name, column) in enumerate(zip(model.velocity_names, values))]
+    largest = [np.abs(strip.values).max() for strip in strips]
+    found = []
+    for unit in dict.fromkeys(strip.unit for strip in strips):
+        of_unit = [k for k, strip in enumerate(strips) if strip.unit == unit]
+        limit = SMALL * max(largest[k] for k in of_unit)
+        small = [k for k in of_unit if largest[k] <= limit]
+        found += [strips[k] for k in of_unit if len(small) < 2 or k not in small]
+        if len(small) > 1:
+            k = max(small, key=largest.__getitem__)
+            found.append(strips[k]._replace(name=f'{len(small)} others, the largest:\n'
+                                            + strips[k].name))
+    return found
 
 
 def _draw_strips(axes: Any, session: Session, title: str, strips: list[Strip]) -> None:
@@ -53,6 +72,9 @@ def _draw_strips(axes: Any, session: Session, title: str, strips: list[Strip]) -
     for phase, end in zip(session.phases, ends):
         axes.axvspan(time[phase.first], end, linewidth=0.0, alpha=0.10,
                      color=GOOD if phase.accurate else BAD)
+    reach = {unit: max(np.ptp(np.append(strip.values, 0.0)) for strip in strips
+                       if strip.unit == unit)
+             for unit in {strip.unit for strip in strips}}
     largest = []
     for row, strip in enumerate(strips):
         values = np.where(np.abs(strip.values) > ROUNDING, strip.values, 0.0)
@@ -61,8 +83,9 @@ def _draw_strips(axes: Any, session: Session, title: str, strips: list[Strip]) -
         else:
             drawn = [values] if strip.desired is None else [values, strip.desired]
             low, high = min(0.0, np.min(drawn)), max(0.0, np.max(drawn))
-            scale = HEIGHT / max(high - low, ROUNDING)
+            scale = HEIGHT / max(high - low, reach[strip.unit], ROUNDING)
             places = [row + 0.5 * HEIGHT - scale * (x[part] - low) for x in drawn]
+            axes.axhline(row + 0.5 * HEIGHT + scale * low, color='gray', linewidth=0.5)
             for y in places[1:]:
                 axes.plot(time[part], y, color=GOOD, linewidth=3.0, alpha=0.5)
             axes.plot(time[part], places[0], color=PLAIN, linewidth=0.9)

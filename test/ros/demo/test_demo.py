@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.ros.demo import (
-    adaptive, computed_torque, gravity, hybrid, impedance, motions, session)
+    adaptive, computed_torque, gravity, hybrid, impedance, motions, picture, session)
 from rbd_ros.ros.demo.command import main, MODES, prepare
 from rbd_ros.ros.demo.robots import choose_engine, DemoFailed, heavy_position, tip, too_weak
-from rbd_ros.ros.demo.session import Session
+from rbd_ros.ros.demo.session import Phase, Sample, Session
 from rbd_ros.ros.demo.table import fixed
 from rbd_ros.ros.nodes.simulated_control import with_rotors
 from rbd_ros.ros.runtime.share_directory import share
@@ -280,3 +280,23 @@ def test_a_restart_resets_the_robot_and_keeps_the_parameters_of_the_controller(m
         'stop mujoco_robot', 'stop torque_controller', 'no torques',
         ('torque_controller', {'push_link': 'tip'}, {'mode': 'pd_gravity'}),
         {'mode': 'hybrid', 'hybrid__kp': [100.0]}]
+
+
+def test_torques_have_one_scale_for_each_unit_and_small_ones_share_a_row():
+    model = (rbd_ros.ModelBuilder('mixed').link('base')
+             .link('a', 1.0, inertia=[1.0] * 3).link('b', 1.0, inertia=[1.0] * 3)
+             .link('c', 1.0, inertia=[1.0] * 3).link('d', 1.0, inertia=[1.0] * 3)
+             .joint('strong', 'revolute', 'base', 'a').joint('slide', 'prismatic', 'a', 'b')
+             .joint('weak', 'revolute', 'b', 'c').joint('idle', 'revolute', 'c', 'd').build())
+    taus = np.array([[-40.0, 3.0, 0.5, 0.0], [10.0, 5.0, -0.7, 0.1]])
+    session = SimpleNamespace(
+        model=model, phases=[Phase('all', True, 0)], error_name='error', tolerance=1.0,
+        samples=[Sample(float(k), np.zeros(4), tau, np.zeros(4)) for k, tau in enumerate(taus)])
+    mode = SimpleNamespace(title='', strips=lambda _: [], poses=lambda _: [np.zeros(4)])
+    axes = picture.draw(session, mode).axes[1]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ['strong', '2 others, the largest:\nweak', 'slide']
+    curves = [np.ptp(line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == 2
+              and line.get_color() == picture.PLAIN]
+    # 50 N m fill a strip, as 5 N do.
+    np.testing.assert_allclose(curves, 0.8 * np.array([50.0, 1.2, 2.0]) / [50.0, 50.0, 5.0])
