@@ -12,7 +12,7 @@ from differentiable_robots import ROBOTS, states
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import analysis, batch, SingularError, StateError
+from rbd_ros import analysis, SingularError, StateError
 from rbd_ros.batch import functions
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.workspace.workspace import workspace_of
