@@ -18,7 +18,7 @@ import numpy as np
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
-from rbd_ros.kernels.tree import layout
+from rbd_ros.kernels.tree import columns
 from robots import robots
 from timing import one_core, options, save, take_turns
 
@@ -50,13 +50,15 @@ def table(model):
     """Return the bodies as `limit.c` reads them; they must be a chain of revolute joints."""
     robot = model.tree.robot
     n = len(robot) - 1
-    chain = (model.tree.screws is not None and np.all(robot[1:, layout.PARENT] == np.arange(n))
-             and np.all(robot[1:, layout.TURN] == 1.0) and np.all(robot[1:, layout.SLIDE] == 0.0))
+    chain = (model.tree.traits is not columns.ANY_JOINTS
+             and np.all(robot[1:, columns.PARENT] == np.arange(n))
+             and np.all(robot[1:, columns.TURN] == 1.0)
+             and np.all(robot[1:, columns.SLIDE] == 0.0))
     if not chain:
         raise ValueError(f"robot '{model.name}' is not a chain of revolute joints")
     return np.ascontiguousarray(np.hstack((
-        robot[1:, :12], robot[1:, layout.INERTIA:layout.INERTIA + 10],
-        robot[1:, layout.ARMATURE, None])))
+        robot[1:, :12], robot[1:, columns.INERTIA:columns.INERTIA + 10],
+        robot[1:, columns.ARMATURE, None])))
 
 
 def side_by_side(X):

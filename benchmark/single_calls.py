@@ -26,22 +26,22 @@ disable_disk_cache()
 
 
 @kernel
-def repeat(robot, screws, q, v, a, count):
+def repeat(robot, traits, q, v, a, count):
     """Do the recursion several times."""
     fine = True
     for _ in range(count):
-        fine &= newton_euler(robot, screws, q, v, a)
+        fine &= newton_euler(robot, traits, q, v, a)
     return fine
 
 
 @kernel
-def of_five_arrays(robot, screws, q, v, a):
+def of_five_arrays(robot, traits, q, v, a):
     """Do nothing."""
     return True
 
 
 @kernel
-def of_three_arrays(robot, screws, motion):
+def of_three_arrays(robot, traits, motion):
     """Do nothing."""
     return True
 
@@ -71,7 +71,7 @@ def unchecked(nothing):
 def calls_of(robot):
     """Return the calls to be timed, by name."""
     workspace, state = Workspace(robot.model), (robot.q, robot.v, robot.a)
-    table = workspace.robot, workspace._screws
+    table = workspace.robot, workspace._traits
     theirs, order, q = with_pinocchio.build(robot)
     data, v, a = theirs.createData(), robot.v[order], robot.a[order]
     of_five_arrays(*table, *state)

@@ -56,7 +56,7 @@ class DerivativeMethods(RobotArrays):
                 return self.inverse_dynamics_derivatives(q, v, a)
         rows, derivatives = self._result(scratch.torque_derivatives)
         if not newton_euler_derivatives.inverse_dynamics_derivatives(
-                self.robot, self._screws, q, v, a, rows):
+                self.robot, self._traits, q, v, a, rows):
             self._explain(q=q, v=v, a=a)
         return derivatives
 
@@ -82,7 +82,7 @@ class DerivativeMethods(RobotArrays):
                 return self.forward_dynamics_derivatives(q, v, tau)
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
         if not newton_euler_derivatives.forward_dynamics_and_derivatives(
-                self.robot, self._screws, q, v, self._a, tau,
+                self.robot, self._traits, q, v, self._a, tau,
                 *self._kept(scratch.derivatives_and_factor), X, lanes):
             self._explain_forward(q, v, tau)
         return derivatives
@@ -118,7 +118,7 @@ class DerivativeMethods(RobotArrays):
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
         found = np.empty(self._nv), np.empty(self._nv)
         if not newton_euler_derivatives.hybrid_dynamics_and_derivatives(
-                self.robot, self._screws, q, v, a, tau, self._mask(prescribed), *found,
+                self.robot, self._traits, q, v, a, tau, self._mask(prescribed), *found,
                 *self._kept(scratch.derivatives_and_factor), X, lanes):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return derivatives, *found

@@ -90,13 +90,13 @@ class DynamicsMethods(RobotArrays):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.inverse_dynamics(q, v, a)
-        if not newton_euler.newton_euler(self.robot, self._screws, q, v, a):
+        if not newton_euler.newton_euler(self.robot, self._traits, q, v, a):
             self._explain(q=q, v=v, a=a)
         return self._tau
 
     def inverse_dynamics_packed(self, motion: ArrayLike) -> np.ndarray:
         """Return the torques for q, v and a in one array (nq + 2 nv,), which is faster to pass."""
-        if not newton_euler.newton_euler_packed(self.robot, self._screws, motion):
+        if not newton_euler.newton_euler_packed(self.robot, self._traits, motion):
             q, v, a = split_motion(self.model, motion)
             self._explain(q=q, v=v, a=a)
         return self._tau
@@ -131,7 +131,7 @@ class DynamicsMethods(RobotArrays):
         ndarray, shape (nv,), N m or N
 
         """
-        if not newton_euler.newton_euler_at_rest(self.robot, self._screws, q):
+        if not newton_euler.newton_euler_at_rest(self.robot, self._traits, q):
             self._explain(q=q)
         return self._tau
 
@@ -152,7 +152,7 @@ class DynamicsMethods(RobotArrays):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
-        if not articulated_bodies.articulated_bodies(self.robot, self._screws, q, v, self._a, tau):
+        if not articulated_bodies.articulated_bodies(self.robot, self._traits, q, v, self._a, tau):
             self._explain_forward(q, v, tau)
         return self._a
 
@@ -176,7 +176,7 @@ class DynamicsMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.hybrid_dynamics(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
-        if not articulated_bodies.hybrid_dynamics(self.robot, self._screws, q, v, a, tau,
+        if not articulated_bodies.hybrid_dynamics(self.robot, self._traits, q, v, a, tau,
                                                   self._mask(prescribed), *found):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return found
@@ -194,13 +194,13 @@ class DynamicsMethods(RobotArrays):
 
         """
         M = self._result(scratch.square)
-        if not composite_bodies.mass_matrix(self.robot, self._screws, q, M):
+        if not composite_bodies.mass_matrix(self.robot, self._traits, q, M):
             self._explain(q=q)
         return M
 
     def _write_terms(self, q: ArrayLike, v: ArrayLike, factorization: Factorization,
                      rows: np.ndarray) -> None:
-        if not composite_bodies.composite_bodies(self.robot, self._screws, q, v, rows):
+        if not composite_bodies.composite_bodies(self.robot, self._traits, q, v, rows):
             self._explain(q=q, v=v)
         if factorization is not CHRISTOFFEL and is_body_form(factorization):
             composite_bodies.use_body_factorization(self.robot, rows)
@@ -243,7 +243,7 @@ class DynamicsMethods(RobotArrays):
     def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
         """Compute the `DynamicsTerms` that need no velocity; C and C v are not updated."""
         rows, terms = self._kept(scratch.terms)
-        if not composite_bodies.composite_bodies_at_rest(self.robot, self._screws, q, rows):
+        if not composite_bodies.composite_bodies_at_rest(self.robot, self._traits, q, rows):
             self._explain(q=q)
         return terms
 

@@ -51,7 +51,7 @@ class KinematicsMethods(RobotArrays):
         """
         T = self._result(scratch.link_matrices)
         links = self._kept(scratch.link_table)
-        if not link_poses.link_poses(self.robot, self._screws, q, links, T):
+        if not link_poses.link_poses(self.robot, self._traits, q, links, T):
             self._explain(q=q)
         return T
 
@@ -76,7 +76,7 @@ class KinematicsMethods(RobotArrays):
             row = self._world_rows[link]
         except (KeyError, TypeError):
             row = self._link_row(link)
-        if not link_jacobians.jacobian_columns(self.robot, self._screws, q, row,
+        if not link_jacobians.jacobian_columns(self.robot, self._traits, q, row,
                                                self._jacobian_rows):
             self._explain(q=q)
         return self._jacobian_and_pose
@@ -101,14 +101,14 @@ class KinematicsMethods(RobotArrays):
             row = self._body_rows[link]
         except (KeyError, TypeError):
             row = self._own_row(link)
-        if not link_jacobians.jacobian_columns(self.robot, self._screws, q, row,
+        if not link_jacobians.jacobian_columns(self.robot, self._traits, q, row,
                                                self._jacobian_rows):
             self._explain(q=q)
         return self._jacobian_and_pose
 
     def _com_and_jacobian(self, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         J, com = self._kept(scratch.com_rows)
-        if not centroidal.center_of_mass(self.robot, self._screws, q, J, com):
+        if not centroidal.center_of_mass(self.robot, self._traits, q, J, com):
             self._explain(q=q)
         return J, com
 

@@ -34,7 +34,7 @@ class CentroidalMethods(RobotArrays):
 
         """
         rows, A, _ = self._kept(scratch.momentum_rows)
-        if not centroidal.centroidal_momentum(self.robot, self._screws, q, rows):
+        if not centroidal.centroidal_momentum(self.robot, self._traits, q, rows):
             self._explain(q=q)
         return A
 
@@ -56,7 +56,7 @@ class CentroidalMethods(RobotArrays):
 
         """
         rows, A, A_dot = self._kept(scratch.momentum_rows)
-        if not centroidal.centroidal_momentum_rate(self.robot, self._screws, q, v, rows):
+        if not centroidal.centroidal_momentum_rate(self.robot, self._traits, q, v, rows):
             self._explain(q=q, v=v)
         return A, A_dot
 

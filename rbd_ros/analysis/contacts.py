@@ -48,7 +48,7 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
     def _write_frames(self, q: ArrayLike, v: ArrayLike, found: ContactBuffers) -> None:
         """Write the Jacobian, Jdot v and the pose of each contact's link."""
         if self.model.loops is None:
-            if not jacobians_and_biases(self.robot, self._screws, q, v, found.link_rows,
+            if not jacobians_and_biases(self.robot, self._traits, q, v, found.link_rows,
                                         found.frames):
                 self._explain(q=q, v=v)
             return

@@ -42,7 +42,7 @@ class DirectionalDerivativeMethods(RobotArrays):
         """Return the derivative of tau, with wrenches that are already applied."""
         directions = self._directions(variation)[:3]
         if not kernels.inverse_dynamics_change(
-                self.robot, self._screws, q, v, a, *directions,
+                self.robot, self._traits, q, v, a, *directions,
                 *body_changes(self.model, variation, external_wrenches), self._tau):
             self._check_directions(variation, 'dq', 'dv', 'da')
             self._explain(q=q, v=v, a=a)
@@ -91,7 +91,7 @@ class DirectionalDerivativeMethods(RobotArrays):
                            external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
         found, da, dtau = self._kept(scratch.directions_found)
         if not kernels.hybrid_dynamics_change(
-                self.robot, self._screws, q, v, a, tau, self._mask(prescribed),
+                self.robot, self._traits, q, v, a, tau, self._mask(prescribed),
                 *self._directions(variation),
                 *body_changes(self.model, variation, external_wrenches), found):
             self._check_directions(variation, 'dq', 'dv', 'da', 'dtau')

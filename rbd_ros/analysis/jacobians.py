@@ -44,7 +44,7 @@ class JacobianMethods(RobotArrays):
                            aligned: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return the Jacobian of a link and its rate, in its axes or, aligned, the root's."""
         rows, J, J_dot, _ = self._kept(scratch.jacobian_rates)
-        if not link_jacobians.link_jacobian_rate(self.robot, self._screws, q, v,
+        if not link_jacobians.link_jacobian_rate(self.robot, self._traits, q, v,
                                                  self._link_row(link), aligned, rows):
             self._explain(q=q, v=v)
         return J, J_dot
@@ -86,7 +86,7 @@ class JacobianMethods(RobotArrays):
 
     def _bias(self, q: ArrayLike, v: ArrayLike, link: str, aligned: bool) -> np.ndarray:
         bias = self._kept(scratch.link_acceleration)
-        if not link_jacobians.link_bias(self.robot, self._screws, q, v, self._link_row(link),
+        if not link_jacobians.link_bias(self.robot, self._traits, q, v, self._link_row(link),
                                         aligned, bias):
             self._explain(q=q, v=v)
         return bias[0]
@@ -116,7 +116,7 @@ class JacobianMethods(RobotArrays):
 
         """
         rows, J, J_dot, J_ddot = self._kept(scratch.jacobian_rates)
-        if not link_jacobians.link_jacobian_rates(self.robot, self._screws, q, v, a,
+        if not link_jacobians.link_jacobian_rates(self.robot, self._traits, q, v, a,
                                                   self._link_row(link), rows):
             self._explain(q=q, v=v, a=a)
         return J, J_dot, J_ddot
@@ -136,7 +136,7 @@ class JacobianMethods(RobotArrays):
 
         """
         of_J = self._result(scratch.jacobian_change)
-        if not link_jacobians.link_jacobian_derivatives(self.robot, self._screws, q,
+        if not link_jacobians.link_jacobian_derivatives(self.robot, self._traits, q,
                                                         self._link_row(link), of_J):
             self._explain(q=q)
         return of_J.transpose(1, 2, 0)
@@ -159,7 +159,7 @@ class JacobianMethods(RobotArrays):
 
         """
         of_J, of_rate = self._result(scratch.jacobian_changes)
-        if not link_jacobians.link_jacobian_rate_derivatives(self.robot, self._screws, q, v,
+        if not link_jacobians.link_jacobian_rate_derivatives(self.robot, self._traits, q, v,
                                                              self._link_row(link), of_J, of_rate):
             self._explain(q=q, v=v)
         return of_rate.transpose(1, 2, 0), of_J.transpose(1, 2, 0)

@@ -49,7 +49,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
 
         """
         D = self._result(scratch.cube)
-        if not matrix_derivatives.mass_matrix_derivatives(self.robot, self._screws, q, D):
+        if not matrix_derivatives.mass_matrix_derivatives(self.robot, self._traits, q, D):
             self._explain(q=q)
         return D.transpose(1, 2, 0)
 
@@ -74,7 +74,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         skew = 1 if is_body_form(factorization) else None
         by_q, by_v = self._result(scratch.cubes)
         if not matrix_derivatives.coriolis_matrix_derivatives(
-                self.robot, self._screws, q, v, skew, by_q, by_v):
+                self.robot, self._traits, q, v, skew, by_q, by_v):
             self._explain(q=q, v=v)
         return by_q.transpose(1, 2, 0), by_v.transpose(1, 2, 0)
 
@@ -98,7 +98,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
                      factorization: Factorization, rates: np.ndarray) -> None:
         """Write C and the rates of C and g."""
         body_form = is_body_form(factorization)
-        if not composite_body_rates.composite_rates(self.robot, self._screws, q, v, a, rates):
+        if not composite_body_rates.composite_rates(self.robot, self._traits, q, v, a, rates):
             self._explain(q=q, v=v, a=a)
         if body_form:
             matrix_derivatives.add_factorization_rate(self.robot, rates)
@@ -133,7 +133,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         """
         M, C, g = self._result(scratch.matrices_by_parameters)
         h = christoffel_share(factorization)
-        if not parameter_matrices.parameter_matrices(self.robot, self._screws, q, v,
+        if not parameter_matrices.parameter_matrices(self.robot, self._traits, q, v,
                                                      self._kept(scratch.body_table), h, M, C, g):
             self._explain(q=q, v=v)
         return ParameterDerivatives(M, C, g)

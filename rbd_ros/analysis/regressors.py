@@ -61,7 +61,7 @@ class RegressorMethods(RobotArrays):
 
         """
         Y = self._result(scratch.regressor)
-        if not regressors.regressor_columns(self.robot, self._screws, q, v, a,
+        if not regressors.regressor_columns(self.robot, self._traits, q, v, a,
                                             self._kept(scratch.body_table), Y):
             self._explain(q=q, v=v, a=a)
         return Y
@@ -81,7 +81,7 @@ class RegressorMethods(RobotArrays):
 
         """
         Y, h = self._result(scratch.regressor), christoffel_share(factorization)
-        if not regressors.slotine_li_columns(self.robot, self._screws, q, v, v_r, a_r,
+        if not regressors.slotine_li_columns(self.robot, self._traits, q, v, v_r, a_r,
                                              self._kept(scratch.body_table), h, Y):
             self._explain(q=q, v=v, v_r=v_r, a_r=a_r)
         return Y
@@ -100,7 +100,7 @@ class RegressorMethods(RobotArrays):
 
         """
         Y = self._result(scratch.regressor)
-        if not regressors.momentum_columns(self.robot, self._screws, q, v,
+        if not regressors.momentum_columns(self.robot, self._traits, q, v,
                                            self._kept(scratch.body_table), Y):
             self._explain(q=q, v=v)
         return Y
@@ -120,7 +120,7 @@ class RegressorMethods(RobotArrays):
 
         """
         Y = self._result(scratch.energy_rows)
-        if not regressors.energy_columns(self.robot, self._screws, q, v,
+        if not regressors.energy_columns(self.robot, self._traits, q, v,
                                          self._kept(scratch.body_table), Y):
             self._explain(q=q, v=v)
         return Y

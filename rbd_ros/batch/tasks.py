@@ -69,7 +69,7 @@ class Problem(NamedTuple):
                 if given.prescribed is not None:
                     workspace._prescribe(given.prescribed)
                 bad = run_kernel(
-                    task.kernel, robot, workspace._screws, *self._part(first, stop),
+                    task.kernel, robot, workspace._traits, *self._part(first, stop),
                     *(self.wrenches.of_chunk(first, stop) if task.wrenched else ()),
                     *given.to_kernel, *buffers,
                     *(raw if first == start else [x[first - start:] for x in raw]))
@@ -216,7 +216,7 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
                 shapes = outputs.shapes(model, workspace._nv)
                 raw: Any = ([new_array((count, *shape)) for shape in outputs.written(shapes)]
                             if out is None else ready_made(out, count, outputs, shapes, values))
-                if raw and task.kernel(workspace.robot, workspace._screws, *values,
+                if raw and task.kernel(workspace.robot, workspace._traits, *values,
                                        *(UNWRENCHED if task.wrenched else ()), *given.to_kernel,
                                        *workspace._kept(task.scratch), *raw) == DONE:
                     return (outputs.results(shapes, raw) if out is None

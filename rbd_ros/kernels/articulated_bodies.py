@@ -143,18 +143,18 @@ def articulated_to_parent(r, I_A):
 
 
 @helper
-def move_body(robot, screws, i, v, pose):
+def move_body(robot, traits, i, v, pose):
     """Write R_, r_, S_, V_ and VDOT_ of body i, given its pose in its parent; VDOT_ has a = 0."""
     b = slot(i)
     up = parent(robot, b)
     R_p = load33(robot, up, R_)
     R, r = compose(R_p, pose[0]), rotate(R_p, pose[1])
-    S = rotated_column(robot, screws, b, R)
+    S = rotated_column(robot, traits, b, R)
     store33(robot, b, R_, R)
     store3(robot, b, r_, r)
     store6(robot, b, S_, S)
     if v is not None:
-        Sv = rotated_joint_motion(robot, screws, i, R, S, v)
+        Sv = rotated_joint_motion(robot, traits, i, R, S, v)
         V = add6(shift(r, load6(robot, up, V_)), Sv)
         store6(robot, b, V_, V)
         store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
@@ -187,23 +187,23 @@ def store_rigid_body(robot, b, G, B):
 
 
 @helper
-def move_bodies(robot, screws, q, v):
+def move_bodies(robot, traits, q, v):
     """Write motion, inertia and bias force of every body alone, from the root to the leaves."""
     zero = (0.0, 0.0, 0.0)
     store6(robot, GROUND, V_, (zero, zero))
     store6(robot, GROUND, VDOT_, minus_gravity(robot))
     if vectorized(robot):
-        evaluate_screws(robot, screws, q)
+        evaluate_screws(robot, traits, q)
         write_ground_pose(robot, zero)
         for i in range(1, count(robot)):
-            move_body(robot, screws, i, v, joint_pose(robot, screws, i, q))
+            move_body(robot, traits, i, v, joint_pose(robot, traits, i, q))
             G, B = rigid_body(robot, slot(i), v)
             store_rigid_body(robot, slot(i), G, B)
         return
-    write_local_poses(robot, screws, q)
+    write_local_poses(robot, traits, q)
     write_ground_pose(robot, zero)
     for i in range(1, count(robot)):
-        move_body(robot, screws, i, v, load_pose(robot, screws, slot(i)))
+        move_body(robot, traits, i, v, load_pose(robot, traits, slot(i)))
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             G, B = rigid_body(robot, b, v)
@@ -211,7 +211,7 @@ def move_bodies(robot, screws, q, v):
 
 
 @kernel
-def articulated_recursion(robot, screws, q, v, a, tau):
+def articulated_recursion(robot, traits, q, v, a, tau):
     """
     Complete the accelerations a and the torques tau: where PRESCRIBED is 1, a is given, else tau.
 
@@ -224,7 +224,7 @@ def articulated_recursion(robot, screws, q, v, a, tau):
         return False
     n = count(robot)
     # Root to leaves: V, eta, and G and B of each body alone.                      [K (34)-(40)]
-    move_bodies(robot, screws, q, v)
+    move_bodies(robot, traits, q, v)
     # Leaves to root: articulated inertia I and bias B, Pi and beta.               [K (48)-(52)]
     for i in range(n - 1, 0, -1):
         b = slot(i)
@@ -269,15 +269,15 @@ def articulated_recursion(robot, screws, q, v, a, tau):
 
 # A kernel that another one calls with None would, once compiled, take None from users, too.
 @kernel
-def articulated_bodies(robot, screws, q, v, a, tau):
+def articulated_bodies(robot, traits, q, v, a, tau):
     """Do the `articulated_recursion`."""
-    return articulated_recursion(robot, screws, q, v, a, tau)
+    return articulated_recursion(robot, traits, q, v, a, tau)
 
 
 @kernel
-def articulated_bodies_at_rest(robot, screws, q, a, tau):
+def articulated_bodies_at_rest(robot, traits, q, a, tau):
     """Do the `articulated_recursion` for M a = tau."""
-    return articulated_recursion(robot, screws, q, None, a, tau)
+    return articulated_recursion(robot, traits, q, None, a, tau)
 
 
 @helper
@@ -300,9 +300,9 @@ def copy_given(robot, a, tau, prescribed, all_a, all_tau):
 
 
 @kernel
-def hybrid_dynamics(robot, screws, q, v, a, tau, prescribed, all_a, all_tau):
+def hybrid_dynamics(robot, traits, q, v, a, tau, prescribed, all_a, all_tau):
     """Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read."""
     fine = (copy_given(robot, a, tau, prescribed, all_a, all_tau)
-            and articulated_recursion(robot, screws, q, v, all_a, all_tau))
+            and articulated_recursion(robot, traits, q, v, all_a, all_tau))
     prescribe_none(robot)
     return fine

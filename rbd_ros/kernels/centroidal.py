@@ -46,11 +46,11 @@ def store_momentum(robot, b, v, com, com_rate):
 
 
 @helper
-def write_momentum(robot, screws, q, v, rows):
+def write_momentum(robot, traits, q, v, rows):
     """Write the momentum matrix to six rows, and its rate to six more unless v is None."""
     if not fits(robot, q, v):
         return False
-    forward_pass(robot, screws, q, v, None, None)
+    forward_pass(robot, traits, q, v, None, None)
     compose_inertias(robot, v)
     # The composite body of the ground is the whole robot.
     _, h, mass = load_inertia(robot, GROUND, G_)
@@ -62,37 +62,37 @@ def write_momentum(robot, screws, q, v, rows):
         for b in range(block, block_end(robot, block)):
             store_momentum(robot, b, v, com, com_rate)
     total = 0.0
-    clear_matrix(screws, rows)
+    clear_matrix(traits, rows)
     for i in range(1, count(robot)):
-        b, j = slot(i), coordinate(robot, screws, i)
+        b, j = slot(i), coordinate(robot, traits, i)
         spin, push = load6(robot, b, M_)
-        put_column(screws, rows, 0, j, (spin, push))
+        put_column(traits, rows, 0, j, (spin, push))
         total += spin[0] + push[0]
         if v is not None:
             spin, push = load6(robot, b, MDOT_)
-            put_column(screws, rows, 6, j, (spin, push))
+            put_column(traits, rows, 6, j, (spin, push))
             total += spin[0] + push[0]
     return finite(total)
 
 
 @kernel
-def centroidal_momentum(robot, screws, q, rows):
+def centroidal_momentum(robot, traits, q, rows):
     """Do `write_momentum` without the rate."""
-    return write_momentum(robot, screws, q, None, rows)
+    return write_momentum(robot, traits, q, None, rows)
 
 
 @kernel
-def centroidal_momentum_rate(robot, screws, q, v, rows):
+def centroidal_momentum_rate(robot, traits, q, v, rows):
     """Do `write_momentum` with the rate."""
-    return write_momentum(robot, screws, q, v, rows)
+    return write_momentum(robot, traits, q, v, rows)
 
 
 @kernel
-def center_of_mass(robot, screws, q, J, com):
+def center_of_mass(robot, traits, q, J, com):
     """Write the centre of mass and its Jacobian, shape (3, nv)."""
     if not fits(robot, q, None):
         return False
-    origin = forward_pass(robot, screws, q, None, None, None)
+    origin = forward_pass(robot, traits, q, None, None, None)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block_end(robot, block)):
             _, h, m = constant_inertia(robot, b, INERTIA)
@@ -102,13 +102,13 @@ def center_of_mass(robot, screws, q, J, com):
     accumulate_to_root(robot, h_, K_)
     mass = load(robot, GROUND, MASS)
     per_mass = reciprocal(mass)
-    clear_matrix(screws, J)
+    clear_matrix(traits, J)
     for i in range(1, count(robot)):
-        b, j = slot(i), coordinate(robot, screws, i)
+        b, j = slot(i), coordinate(robot, traits, i)
         z, s = load6(robot, b, S_)
         push = add(scale(load(robot, b, MASS), s), cross(z, load3(robot, b, h_)))
         for row in range(3):
-            put_element(screws, J, row, j, per_mass * push[row])
+            put_element(traits, J, row, j, per_mass * push[row])
     moment = load3(robot, GROUND, h_)
     for row in range(3):
         set_entry(com, row, per_mass * moment[row] - origin[row])

@@ -44,19 +44,19 @@ Q_, a_, u_, w_, FACTORIZATION_COLUMNS = columns_of(WORLD_COLUMNS, 9, 3, 3, 3)
 
 
 @helper
-def write_pair(screws, terms, v, i, j, mass, upper, lower):
+def write_pair(traits, terms, v, i, j, mass, upper, lower):
     """Write M_ij, M_ji, C_ij and C_ji, add C_ij v_j to (C v)_i and return C_ji v_i."""
     C, _, Cv, _, _ = rows_of_terms(len(v))
-    put_element(screws, terms, i, j, mass)
-    put_element(screws, terms, j, i, mass)
-    put_element(screws, terms, C + i, j, upper)
-    put_element(screws, terms, C + j, i, lower)
+    put_element(traits, terms, i, j, mass)
+    put_element(traits, terms, j, i, mass)
+    put_element(traits, terms, C + i, j, upper)
+    put_element(traits, terms, C + j, i, lower)
     set_element(terms, Cv, i, element(terms, Cv, i) + upper * entry(v, j))
     return lower * entry(v, i)
 
 
 @helper
-def write_base_pairs(robot, screws, terms, v, b, j, F1, F2, F3):
+def write_base_pairs(robot, traits, terms, v, b, j, F1, F2, F3):
     """
     Write the pairs of a floating base, whose last body is b, with joint j; return their (C v)_j.
 
@@ -74,7 +74,7 @@ def write_base_pairs(robot, screws, terms, v, b, j, F1, F2, F3):
     coriolis = 0.0
     for part in range(2):
         for k in range(3):
-            coriolis += write_pair(screws, terms, v, 3 * part + k, j,
+            coriolis += write_pair(traits, terms, v, 3 * part + k, j,
                                    mass[part][k], upper[part][k], lower[part][k])
     return coriolis
 
@@ -96,42 +96,42 @@ def composite_columns(robot, v):
 
 
 @helper
-def write_mass_column(robot, screws, M, b, j, F2):
+def write_mass_column(robot, traits, M, b, j, F2):
     """Write M_ij and M_ji of all joints i that carry body b, which moves with coordinate j."""
     b = parent(robot, b)
     while b > 0:
         i, mass = coordinate_at(robot, b), dot6(load6(robot, b, S_), F2)
-        put_element(screws, M, i, j, mass)
-        put_element(screws, M, j, i, mass)
+        put_element(traits, M, i, j, mass)
+        put_element(traits, M, j, i, mass)
         b = parent(robot, b)
 
 
 @helper
-def write_pairs(robot, screws, terms, v, b, j, F2):
+def write_pairs(robot, traits, terms, v, b, j, F2):
     """Write M and C of body b, coordinate j, with all that carry it, and (C v)_j; return that."""
     C, _, Cv, _, _ = rows_of_terms(len(v))
     F1, F3 = load6(robot, b, F1_), load3(robot, b, F3_)
     own = dot6(load6(robot, b, S_), F1)
-    put_element(screws, terms, C + j, j, own)
+    put_element(traits, terms, C + j, j, own)
     coriolis = own * entry(v, j)
-    base = slot(6) if is_free(robot, screws, slot(1)) else 0
+    base = slot(6) if is_free(robot, traits, slot(1)) else 0
     b = parent(robot, b)
     stop = base if b >= base else 0
     while b > stop:
         S_i = load6(robot, b, S_)
         coriolis += write_pair(
-            screws, terms, v, coordinate_at(robot, b), j, dot6(S_i, F2), dot6(S_i, F1),
+            traits, terms, v, coordinate_at(robot, b), j, dot6(S_i, F2), dot6(S_i, F1),
             dot6(load6(robot, b, SDOT_), F2) + dot(S_i[0], F3))
         b = parent(robot, b)
     if b > 0:
-        coriolis += write_base_pairs(robot, screws, terms, v, b, j, F1, F2, F3)
+        coriolis += write_base_pairs(robot, traits, terms, v, b, j, F1, F2, F3)
     coriolis += element(terms, Cv, j)
     set_element(terms, Cv, j, coriolis)
     return coriolis
 
 
 @helper
-def composite_recursion(robot, screws, q, v, terms):
+def composite_recursion(robot, traits, q, v, terms):
     """
     Write M, C, g, C v, J_CoM and the CoM to `terms`; C and C v are left out if ``v`` is None.
 
@@ -143,10 +143,10 @@ def composite_recursion(robot, screws, q, v, terms):
         return False
     nv = velocities(robot)
     _, g, Cv, J_com, com = rows_of_terms(nv)
-    clear_matrix(screws, terms)
+    clear_matrix(traits, terms)
 
     # Root to leaves: poses, columns S and twists V.                                [K (34)-(36)]
-    origin = forward_pass(robot, screws, q, v, None, None)
+    origin = forward_pass(robot, traits, q, v, None, None)
 
     # Leaves to root: composite bodies, and F1, F2 and F3 of their joints.
     compose_inertias(robot, v)
@@ -159,19 +159,19 @@ def composite_recursion(robot, screws, q, v, terms):
         for j in range(nv):
             set_element(terms, Cv, j, 0.0)
     for body in range(count(robot) - 1, 0, -1):
-        b, j = slot(body), coordinate(robot, screws, body)
+        b, j = slot(body), coordinate(robot, traits, body)
         F2 = load6(robot, b, F2_)
         inertia = dot6(load6(robot, b, S_), F2) + constant(robot, b, ARMATURE)
         weight = -dot(gravity, F2[1])
-        put_element(screws, terms, j, j, inertia)
-        put_element(screws, terms, g, j, weight)
+        put_element(traits, terms, j, j, inertia)
+        put_element(traits, terms, g, j, weight)
         total += inertia + weight
         for k in range(3):
-            put_element(screws, terms, J_com + k, j, per_mass * F2[1][k])
+            put_element(traits, terms, J_com + k, j, per_mass * F2[1][k])
         if v is None:
-            write_mass_column(robot, screws, terms, b, j, F2)
+            write_mass_column(robot, traits, terms, b, j, F2)
         else:
-            total += write_pairs(robot, screws, terms, v, b, j, F2)
+            total += write_pairs(robot, traits, terms, v, b, j, F2)
 
     # The composite body of the ground is the whole robot.                                [G (7)]
     x, y, z = sub(scale(per_mass, h), origin)
@@ -182,43 +182,43 @@ def composite_recursion(robot, screws, q, v, terms):
 
 
 @kernel
-def composite_bodies_at_rest(robot, screws, q, terms):
+def composite_bodies_at_rest(robot, traits, q, terms):
     """Do the `composite_recursion` without C and C v."""
-    return composite_recursion(robot, screws, q, None, terms)
+    return composite_recursion(robot, traits, q, None, terms)
 
 
 @kernel
-def composite_bodies(robot, screws, q, v, terms):
+def composite_bodies(robot, traits, q, v, terms):
     """Do the `composite_recursion`."""
-    return composite_recursion(robot, screws, q, v, terms)
+    return composite_recursion(robot, traits, q, v, terms)
 
 
 @helper
-def write_mass_matrix(robot, screws, M):
+def write_mass_matrix(robot, traits, M):
     """Write M, given S_ and G_ of the composite bodies; return a sum that is finite if M is."""
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             store6(robot, b, F2_, inertia_times(load_inertia(robot, b, G_), load6(robot, b, S_)))
-    clear_matrix(screws, M)
+    clear_matrix(traits, M)
     total = 0.0
     for body in range(count(robot) - 1, 0, -1):
-        b, j = slot(body), coordinate(robot, screws, body)
+        b, j = slot(body), coordinate(robot, traits, body)
         F2 = load6(robot, b, F2_)
         inertia = dot6(load6(robot, b, S_), F2) + constant(robot, b, ARMATURE)
-        put_element(screws, M, j, j, inertia)
-        write_mass_column(robot, screws, M, b, j, F2)
+        put_element(traits, M, j, j, inertia)
+        write_mass_column(robot, traits, M, b, j, F2)
         total += inertia
     return total
 
 
 @kernel
-def mass_matrix(robot, screws, q, M):
+def mass_matrix(robot, traits, q, M):
     """Write M, shape (nv, nv)."""
     if not fits(robot, q, None):
         return False
-    forward_pass(robot, screws, q, None, None, None)
+    forward_pass(robot, traits, q, None, None, None)
     compose_inertias(robot, None)
-    return math.isfinite(write_mass_matrix(robot, screws, M))
+    return math.isfinite(write_mass_matrix(robot, traits, M))
 
 
 @kernel

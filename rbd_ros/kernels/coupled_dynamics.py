@@ -61,7 +61,7 @@ def clear_equations(table, M, b):
 
 
 @helper
-def write_equations(robot, screws, q, v, a, M, b):
+def write_equations(robot, traits, q, v, a, M, b):
     """
     Write M, its lower triangle, and b, the torques of a; return a sum that is finite if they are.
 
@@ -69,7 +69,7 @@ def write_equations(robot, screws, q, v, a, M, b):
 
     """
     # Root to leaves: S, V and A; then inertia and force of each body alone.       [K (34)-(40)]
-    forward_pass(robot, screws, q, v, a, minus_gravity(robot))
+    forward_pass(robot, traits, q, v, a, minus_gravity(robot))
     for block in range(0, end(robot), BLOCK):
         for k in range(block, block_end(robot, block)):
             store_force(robot, k, load6(robot, k, A_), True)
@@ -80,17 +80,17 @@ def write_equations(robot, screws, q, v, a, M, b):
             store6(robot, k, F2_, inertia_times(load_inertia(robot, k, G_), load6(robot, k, S_)))
     total = 0.0
     for body in range(count(robot) - 1, 0, -1):
-        k, j = slot(body), coordinate(robot, screws, body)
+        k, j = slot(body), coordinate(robot, traits, body)
         S, F2, rotor = load6(robot, k, S_), load6(robot, k, F2_), constant(robot, k, ARMATURE)
         torque = dot6(S, load6(robot, k, F_)) + rotor * entry(a, j)
         inertia = dot6(S, F2) + rotor
-        put_entry(screws, b, j, torque)
-        put_element(screws, M, j, j, inertia)
+        put_entry(traits, b, j, torque)
+        put_element(traits, M, j, j, inertia)
         total += torque + inertia
         k = parent(robot, k)
         while k > 0:
             i, x = coordinate_at(robot, k), dot6(load6(robot, k, S_), F2)
-            put_element(screws, M, max(i, j), min(i, j), 2.0 * x if i == j else x)
+            put_element(traits, M, max(i, j), min(i, j), 2.0 * x if i == j else x)
             k = parent(robot, k)
     return total
 
@@ -138,7 +138,7 @@ def complete(equations, a, tau):
 
 # -- Dynamics. ----------------------------------------------------------------------------------
 @helper
-def coupled_recursion(robot, screws, equations, q, v, a, tau):
+def coupled_recursion(robot, traits, equations, q, v, a, tau):
     """
     Complete the accelerations a and the torques tau, as `articulated_recursion` does.
 
@@ -154,7 +154,7 @@ def coupled_recursion(robot, screws, equations, q, v, a, tau):
         if not is_given(table, i):
             set_entry(a, i, 0.0)
     clear_equations(table, M, b)
-    if not finite(write_equations(robot, screws, q, v, a, M, b)):
+    if not finite(write_equations(robot, traits, q, v, a, M, b)):
         return False
     column_without_inertia = complete(equations, a, tau)
     if column_without_inertia > 0:
@@ -167,7 +167,7 @@ def coupled_recursion(robot, screws, equations, q, v, a, tau):
 
 
 @helper
-def derivatives_recursion(robot, screws, equations, q, v, a, tau, rows, path, X, X_lanes):
+def derivatives_recursion(robot, traits, equations, q, v, a, tau, rows, path, X, X_lanes):
     """
     Do the `coupled_recursion`, and write the derivatives of the unknowns side by side to X.
 
@@ -175,31 +175,31 @@ def derivatives_recursion(robot, screws, equations, q, v, a, tau, rows, path, X,
 
     """
     table, _, _, L, L_lanes = equations
-    return (coupled_recursion(robot, screws, equations, q, v, a, tau)
-            and inverse_dynamics_derivatives(robot, screws, q, v, a, rows)
+    return (coupled_recursion(robot, traits, equations, q, v, a, tau)
+            and inverse_dynamics_derivatives(robot, traits, q, v, a, rows)
             and hybrid_dynamics_derivatives(table, rows, L, L_lanes, path, X, X_lanes))
 
 
 @kernel
-def coupled_forward_dynamics(robot, screws, table, M, b, L, L_lanes, q, v, a, tau):
+def coupled_forward_dynamics(robot, traits, table, M, b, L, L_lanes, q, v, a, tau):
     """Write the accelerations to `a`; none may be prescribed."""
-    return coupled_recursion(robot, screws, (table, M, b, L, L_lanes), q, v, a, tau)
+    return coupled_recursion(robot, traits, (table, M, b, L, L_lanes), q, v, a, tau)
 
 
 @kernel
-def coupled_forward_derivatives(robot, screws, table, M, b, L, L_lanes, rows, path, q, v, a, tau,
+def coupled_forward_derivatives(robot, traits, table, M, b, L, L_lanes, rows, path, q, v, a, tau,
                                 X, X_lanes):
     """Do `coupled_forward_dynamics`, and write the derivatives of the accelerations to `X`."""
-    return derivatives_recursion(robot, screws, (table, M, b, L, L_lanes), q, v, a, tau, rows,
+    return derivatives_recursion(robot, traits, (table, M, b, L, L_lanes), q, v, a, tau, rows,
                                  path, X, X_lanes)
 
 
 @kernel
-def coupled_hybrid_dynamics(robot, screws, table, M, b, L, L_lanes, q, v, a, tau, prescribed,
+def coupled_hybrid_dynamics(robot, traits, table, M, b, L, L_lanes, q, v, a, tau, prescribed,
                             all_a, all_tau):
     """Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read."""
     fine = (copy_given(table, a, tau, prescribed, all_a, all_tau) and coupled_recursion(
-        robot, screws, (table, M, b, L, L_lanes), q, v, all_a, all_tau))
+        robot, traits, (table, M, b, L, L_lanes), q, v, all_a, all_tau))
     prescribe_none(table)
     return fine
 
@@ -214,10 +214,10 @@ def solve_equations(table, M, b, L, L_lanes, a, tau, prescribed, all_a, all_tau)
 
 
 @kernel
-def coupled_hybrid_derivatives(robot, screws, table, M, b, L, L_lanes, rows, path, q, v, a, tau,
+def coupled_hybrid_derivatives(robot, traits, table, M, b, L, L_lanes, rows, path, q, v, a, tau,
                                prescribed, all_a, all_tau, X, X_lanes):
     """Do `coupled_hybrid_dynamics`, and write the derivatives of the unknowns to `X`."""
     fine = (copy_given(table, a, tau, prescribed, all_a, all_tau) and derivatives_recursion(
-        robot, screws, (table, M, b, L, L_lanes), q, v, all_a, all_tau, rows, path, X, X_lanes))
+        robot, traits, (table, M, b, L, L_lanes), q, v, all_a, all_tau, rows, path, X, X_lanes))
     prescribe_none(table)
     return fine

@@ -51,13 +51,13 @@ def zero_if_finite(x):
 
 
 @helper
-def zero_if_valid(robot, screws, q):
+def zero_if_valid(robot, traits, q):
     """Return 0, or NaN if an entry of q is not finite or a quaternion is zero."""
     total = zero_if_finite(q)
-    if not only_screws(screws):
+    if not only_screws(traits):
         for i in range(1, count(robot)):
             b = slot(i)
-            if has_quaternion(robot, screws, b):
+            if has_quaternion(robot, traits, b):
                 square, first = 0.0, int(constant(robot, b, Q))
                 for k in range(first, first + 4):
                     square += entry(q, k) * entry(q, k)
@@ -66,15 +66,15 @@ def zero_if_valid(robot, screws, q):
 
 
 @helper
-def column_of_link(robot, screws, b, R, r):
+def column_of_link(robot, traits, b, R, r):
     """Return column S of a body in the frame of a link at (R, r) in the body's frame."""
-    return world_column(robot, screws, b, transpose(R), scale(-1.0, unrotate(R, r)))
+    return world_column(robot, traits, b, transpose(R), scale(-1.0, unrotate(R, r)))
 
 
 @helper
-def step_to_parent(robot, screws, i, q, R, r):
+def step_to_parent(robot, traits, i, q, R, r):
     """Return the pose of a link in the frame of body i's parent, given (R, r) in body i's."""
-    R_i, r_i = joint_pose(robot, screws, i, q)
+    R_i, r_i = joint_pose(robot, traits, i, q)
     return world_pose(R_i, r_i, R, r)
 
 
@@ -85,33 +85,33 @@ def rotate6(R, V):
 
 
 @helper
-def start_at_link(robot, screws, q, link_row):
+def start_at_link(robot, traits, q, link_row):
     """Evaluate the screws from a link to the root; return its body and its pose in that."""
     body = slot(int(link_row[0, 0]))
-    evaluate_screws_to_root(robot, screws, body, q)
+    evaluate_screws_to_root(robot, traits, body, q)
     return body, row33(link_row, 0, 1), row3(link_row, 0, 10)
 
 
 # The columns of a Jacobian that may not be zero: those of the path to the root, or, where joints
 # share coordinates, all, each once.
 @helper
-def first_column(robot, screws, body):
+def first_column(robot, traits, body):
     """Return a body and the first column; -1 if there is none."""
-    if sharing(screws):
+    if sharing(traits):
         return body, velocities(robot) - 1
     return body, coordinate_at(robot, body) if body > 0 else -1
 
 
 @helper
-def next_column(robot, screws, b, k):
+def next_column(robot, traits, b, k):
     """Return the next body and column after column k of body b; -1 if there is none."""
-    if sharing(screws):
+    if sharing(traits):
         return b, k - 1
-    return first_column(robot, screws, parent(robot, b))
+    return first_column(robot, traits, parent(robot, b))
 
 
 @helper
-def write_jacobian(robot, screws, q, link_row, J, T):
+def write_jacobian(robot, traits, q, link_row, J, T):
     """
     Write the Jacobian of a link about its origin, six rows, and its 4x4 pose.
 
@@ -124,32 +124,32 @@ def write_jacobian(robot, screws, q, link_row, J, T):
         return False
     total = zero_if_finite(q)
     J[:] = 0.0
-    body, R, r = start_at_link(robot, screws, q, link_row)
+    body, R, r = start_at_link(robot, traits, q, link_row)
     b = body
     while b > 0:
         i = number(robot, b)
-        S = column_of_link(robot, screws, b, R, r)
-        put_column(screws, J, 0, coordinate(robot, screws, i), S)
-        R, r = step_to_parent(robot, screws, i, q, R, r)
+        S = column_of_link(robot, traits, b, R, r)
+        put_column(traits, J, 0, coordinate(robot, traits, i), S)
+        R, r = step_to_parent(robot, traits, i, q, R, r)
         b = parent(robot, b)
     # Now (R, r) is the pose in the world.
     if link_row[0, 13] == 1.0:
-        b, k = first_column(robot, screws, body)
+        b, k = first_column(robot, traits, body)
         while k >= 0:
             write_column(J, 0, k, rotate6(R, read_column(J, 0, k)))
-            b, k = next_column(robot, screws, b, k)
+            b, k = next_column(robot, traits, b, k)
     write_pose(T, R, r)
     return finite(total + R[0][0] + r[0] + r[1] + r[2])
 
 
 @kernel
-def jacobian_columns(robot, screws, q, link_row, rows):
+def jacobian_columns(robot, traits, q, link_row, rows):
     """Do `write_jacobian`; ``rows`` has six rows for the Jacobian and four for the pose."""
-    return write_jacobian(robot, screws, q, link_row, rows[:6], rows[6:])
+    return write_jacobian(robot, traits, q, link_row, rows[:6], rows[6:])
 
 
 @kernel
-def jacobians_and_biases(robot, screws, q, v, link_rows, frames):
+def jacobians_and_biases(robot, traits, q, v, link_rows, frames):
     """
     Write the Jacobian, dJ/dt v and the pose of several links, in the axes of the root.
 
@@ -162,8 +162,8 @@ def jacobians_and_biases(robot, screws, q, v, link_rows, frames):
     fine = True
     for k in range(len(link_rows)):
         row, frame = link_rows[k:k + 1], frames[k]
-        fine &= write_jacobian(robot, screws, q, row, frame[:6], frame[7:])
-        bias, valid = write_jacobian_rates(robot, screws, q, v, None, row, True, None)
+        fine &= write_jacobian(robot, traits, q, row, frame[:6], frame[7:])
+        bias, valid = write_jacobian_rates(robot, traits, q, v, None, row, True, None)
         fine &= valid
         for e in range(3):
             frame[6, e], frame[6, 3 + e] = bias[0][e], bias[1][e]
@@ -171,19 +171,19 @@ def jacobians_and_biases(robot, screws, q, v, link_rows, frames):
 
 
 @helper
-def align_columns(robot, screws, body, R, omega, rows):
+def align_columns(robot, traits, body, R, omega, rows):
     """Turn J and dJ/dt into the axes of the root, see `write_jacobian_rates`."""
-    b, k = first_column(robot, screws, body)
+    b, k = first_column(robot, traits, body)
     while k >= 0:
         S, S_rate = read_column(rows, 0, k), read_column(rows, 6, k)
         write_column(rows, 0, k, rotate6(R, S))
         write_column(rows, 6, k, rotate6(R, (
             add(S_rate[0], cross(omega, S[0])), add(S_rate[1], cross(omega, S[1])))))
-        b, k = next_column(robot, screws, b, k)
+        b, k = next_column(robot, traits, b, k)
 
 
 @helper
-def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
+def write_jacobian_rates(robot, traits, q, v, a, link_row, aligned, rows):
     """
     Write the Jacobian of a link and its rates; return dJ/dt v, and whether the state is valid.
 
@@ -194,76 +194,76 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
 
     """
     zero = (0.0, 0.0, 0.0)
-    total = zero_if_valid(robot, screws, q) + zero_if_finite(v)
+    total = zero_if_valid(robot, traits, q) + zero_if_finite(v)
     if rows is not None:
         rows[:12] = 0.0
     if a is not None:
         total += zero_if_finite(a)
         rows[12:18] = 0.0
-    body, R, r = start_at_link(robot, screws, q, link_row)
+    body, R, r = start_at_link(robot, traits, q, link_row)
     W = W_with_own = rate = rate_with_own = bias = (zero, zero)
     b = body
     while b > 0:
         i = number(robot, b)
-        k, S = coordinate(robot, screws, i), column_of_link(robot, screws, b, R, r)
+        k, S = coordinate(robot, traits, i), column_of_link(robot, traits, b, R, r)
         S_rate = ad(S, W)
         if rows is not None:
-            put_column(screws, rows, 0, k, S)
-            put_column(screws, rows, 6, k, S_rate)
+            put_column(traits, rows, 0, k, S)
+            put_column(traits, rows, 6, k, S_rate)
         bias = add6(bias, scale6(entry(v, k), S_rate))
         W_with_own = add6(W_with_own, scale6(entry(v, k), S))
         if a is not None:
-            put_column(screws, rows, 12, k, add6(ad(S, rate), ad(S_rate, W)))
+            put_column(traits, rows, 12, k, add6(ad(S, rate), ad(S_rate, W)))
             rate_with_own = add6(rate_with_own, add6(scale6(entry(v, k), S_rate),
                                                      scale6(entry(a, k), S)))
-        if not follows(robot, screws, b):
+        if not follows(robot, traits, b):
             W, rate = W_with_own, rate_with_own
-        R, r = step_to_parent(robot, screws, i, q, R, r)
+        R, r = step_to_parent(robot, traits, i, q, R, r)
         b = parent(robot, b)
     # Now W is the twist of the link and (R, r) its pose in the root.
     if aligned:
         if rows is not None:
-            align_columns(robot, screws, body, R, W[0], rows)
+            align_columns(robot, traits, body, R, W[0], rows)
         bias = rotate6(R, (bias[0], add(bias[1], cross(W[0], W[1]))))
     return bias, finite(total + bias[0][0] + bias[1][0] + R[0][0] + r[0])
 
 
 @helper
-def write_rates(robot, screws, q, v, a, link_row, aligned, rows):
+def write_rates(robot, traits, q, v, a, link_row, aligned, rows):
     """Do `write_jacobian_rates`; rows is (19, max(nv, 6)), with dJ/dt v in row 18."""
     if not fits(robot, q, v) or (a is not None and len(a) != len(v)):
         return False
-    bias, fine = write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows)
+    bias, fine = write_jacobian_rates(robot, traits, q, v, a, link_row, aligned, rows)
     for row in range(3):
         rows[18, row], rows[18, 3 + row] = bias[0][row], bias[1][row]
     return fine
 
 
 @kernel
-def link_jacobian_rate(robot, screws, q, v, link_row, aligned, rows):
+def link_jacobian_rate(robot, traits, q, v, link_row, aligned, rows):
     """Do `write_rates` without the second rate."""
-    return write_rates(robot, screws, q, v, None, link_row, aligned, rows)
+    return write_rates(robot, traits, q, v, None, link_row, aligned, rows)
 
 
 @kernel
-def link_jacobian_rates(robot, screws, q, v, a, link_row, rows):
+def link_jacobian_rates(robot, traits, q, v, a, link_row, rows):
     """Do `write_rates` in the axes of the link."""
-    return write_rates(robot, screws, q, v, a, link_row, False, rows)
+    return write_rates(robot, traits, q, v, a, link_row, False, rows)
 
 
 @kernel
-def link_bias(robot, screws, q, v, link_row, aligned, bias):
+def link_bias(robot, traits, q, v, link_row, aligned, bias):
     """Write dJ/dt v of a link, shape (1, 6), without the matrices of `write_rates`."""
     if not fits(robot, q, v):
         return False
-    value, fine = write_jacobian_rates(robot, screws, q, v, None, link_row, aligned, None)
+    value, fine = write_jacobian_rates(robot, traits, q, v, None, link_row, aligned, None)
     for row in range(3):
         bias[0, row], bias[0, 3 + row] = value[0][row], value[1][row]
     return fine
 
 
 @helper
-def write_jacobian_changes(robot, screws, q, v, link_row, of_J, of_rate):
+def write_jacobian_changes(robot, traits, q, v, link_row, of_J, of_rate):
     """
     Write the derivatives with respect to q of the body Jacobian, and of its rate unless v is None.
 
@@ -273,40 +273,40 @@ def write_jacobian_changes(robot, screws, q, v, link_row, of_J, of_rate):
     """
     if not fits(robot, q, v):
         return False
-    total = zero_if_valid(robot, screws, q)
+    total = zero_if_valid(robot, traits, q)
     of_J[:] = 0.0
     if v is not None:
         total += zero_if_finite(v)
         of_rate[:] = 0.0
     zero = (0.0, 0.0, 0.0)
-    body, R, r = start_at_link(robot, screws, q, link_row)
+    body, R, r = start_at_link(robot, traits, q, link_row)
     W = W_with_own = (zero, zero)
     b = body
     while b > 0:
-        S = column_of_link(robot, screws, b, R, r)
+        S = column_of_link(robot, traits, b, R, r)
         store6(robot, b, J_, S)
         if v is not None:
             store6(robot, b, W_, W)
             W_with_own = add6(W_with_own, scale6(v[coordinate_at(robot, b)], S))
-            if not follows(robot, screws, b):
+            if not follows(robot, traits, b):
                 W = W_with_own
-        R, r = step_to_parent(robot, screws, number(robot, b), q, R, r)
+        R, r = step_to_parent(robot, traits, number(robot, b), q, R, r)
         b = parent(robot, b)
     # Each joint h with all joints j between it and the root.
     far = body
     while far > 0:
         h = coordinate_at(robot, far)
         S_h = load6(robot, far, J_)
-        near = b = mount(robot, screws, far)
+        near = b = mount(robot, traits, far)
         while b > 0:
             j = coordinate_at(robot, b)
             S = load6(robot, b, J_)
             change = ad(S, S_h)
-            put_column(screws, of_J[h], 0, j, change)
+            put_column(traits, of_J[h], 0, j, change)
             if v is not None:
                 W = load6(robot, b, W_)
                 between = sub6(W, load6(robot, near, W_))
-                put_column(screws, of_rate[h], 0, j,
+                put_column(traits, of_rate[h], 0, j,
                            sub6(ad(ad(S_h, between), S), ad(W, change)))
             b = parent(robot, b)
         far = parent(robot, far)
@@ -315,12 +315,12 @@ def write_jacobian_changes(robot, screws, q, v, link_row, of_J, of_rate):
 
 # A kernel that another one calls with None would, once compiled, take None from users, too.
 @kernel
-def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
+def link_jacobian_rate_derivatives(robot, traits, q, v, link_row, of_J, of_rate):
     """Do `write_jacobian_changes`."""
-    return write_jacobian_changes(robot, screws, q, v, link_row, of_J, of_rate)
+    return write_jacobian_changes(robot, traits, q, v, link_row, of_J, of_rate)
 
 
 @kernel
-def link_jacobian_derivatives(robot, screws, q, link_row, of_J):
+def link_jacobian_derivatives(robot, traits, q, link_row, of_J):
     """Do `write_jacobian_changes` without the rate."""
-    return write_jacobian_changes(robot, screws, q, None, link_row, of_J, of_J)
+    return write_jacobian_changes(robot, traits, q, None, link_row, of_J, of_J)

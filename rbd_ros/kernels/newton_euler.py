@@ -54,21 +54,21 @@ def store_motion(robot, b, v, motion):
 
 
 @helper
-def propagate(robot, screws, i, v, a, pose, motion):
+def propagate(robot, traits, i, v, a, pose, motion):
     """Return the motion of body i, given its pose in its parent and the motion of that."""
     R, r = pose
     omega_p, alpha_p, A_p, a_p = motion
     if v is None:
         return (omega_p, alpha_p, A_p, unrotate(R, a_p))
     b = slot(i)
-    turn, slide = joint_motion(robot, screws, i, v)
-    turn_rate, slide_rate = joint_motion(robot, screws, i, a)
+    turn, slide = joint_motion(robot, traits, i, v)
+    turn_rate, slide_rate = joint_motion(robot, traits, i, a)
     carried = unrotate(R, omega_p)
     omega = add(carried, turn)
-    alpha = add(add(unrotate(R, alpha_p), cross_joint(robot, screws, b, carried, turn)), turn_rate)
+    alpha = add(add(unrotate(R, alpha_p), cross_joint(robot, traits, b, carried, turn)), turn_rate)
     of_origin = unrotate(R, add_rotated(a_p, A_p, r))
-    if slides(robot, screws, b):
-        sliding = cross_joint(robot, screws, b, add(carried, omega), slide)
+    if slides(robot, traits, b):
+        sliding = cross_joint(robot, traits, b, add(carried, omega), slide)
         of_origin = add(add(of_origin, sliding), slide_rate)
     return (omega, alpha, acceleration_of_points(omega, alpha), of_origin)
 
@@ -88,27 +88,27 @@ def store_force(robot, b, v, motion):
 # For one state, steps in which bodies do not depend on each other are vectorized over bodies; for
 # several states, all steps of a body are done while its motion is in registers.
 @helper
-def prepare_poses(robot, screws, q):
+def prepare_poses(robot, traits, q):
     """Prepare the poses for `advance`."""
     if vectorized(robot):
-        evaluate_screws(robot, screws, q)
+        evaluate_screws(robot, traits, q)
     else:
-        write_local_poses(robot, screws, q)
+        write_local_poses(robot, traits, q)
 
 
 @helper
-def advance(robot, screws, i, q, v, a, motion):
+def advance(robot, traits, i, q, v, a, motion):
     """Return and write the motion of body i, given that of its parent."""
     b = slot(i)
     if not vectorized(robot):
-        motion = propagate(robot, screws, i, v, a, load_pose(robot, screws, b), motion)
-    elif not follows(robot, screws, b):
-        pose = joint_pose(robot, screws, i, q)
-        store_pose(robot, screws, b, pose)
-        # `screws` is a compile-time constant: a screw gets code of its own.
-        motion = (propagate(robot, as_screw(screws), i, v, a, pose, motion)
-                  if is_screw(robot, screws, b)
-                  else propagate(robot, screws, i, v, a, pose, motion))
+        motion = propagate(robot, traits, i, v, a, load_pose(robot, traits, b), motion)
+    elif not follows(robot, traits, b):
+        pose = joint_pose(robot, traits, i, q)
+        store_pose(robot, traits, b, pose)
+        # The type of `traits` is known when compiling: a screw gets code of its own.
+        motion = (propagate(robot, as_screw(traits), i, v, a, pose, motion)
+                  if is_screw(robot, traits, b)
+                  else propagate(robot, traits, i, v, a, pose, motion))
     if vectorized(robot):
         store_force(robot, b, v, motion)
     if not vectorized(robot) or constant(robot, b, BRANCHES) != 0.0:
@@ -126,28 +126,28 @@ def store_forces(robot, v):
 
 
 @helper
-def recursion(robot, screws, q, v, a):
+def recursion(robot, traits, q, v, a):
     """Write the torques for accelerations a behind the blocks; v and a may be None for zero."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     zero = (0.0, 0.0, 0.0)
     n, (first, last) = count(robot), torques(robot)
     tau = work_of(robot)[first:last]
-    clear_vector(screws, tau)
+    clear_vector(traits, tau)
     store3(robot, GROUND, OMEGA_, zero)
     store3(robot, GROUND, ALPHA_, zero)
     store3(robot, GROUND, a_, scale(-1.0, constant3(robot, GROUND, GRAVITY)))
     store6(robot, GROUND, F_, (zero, zero))
 
     # Root to leaves: V and dV/dt of each body, and F of the body alone.        [K (34)-(40)]
-    prepare_poses(robot, screws, q)
+    prepare_poses(robot, traits, q)
     before, motion = GROUND, load_motion(robot, GROUND, v)
     for i in range(1, n):
         b = slot(i)
         up = parent(robot, b)
         if up != before:        # else the parent's motion is still in registers
             motion = load_motion(robot, up, v)
-        motion = advance(robot, screws, i, q, v, a, motion)
+        motion = advance(robot, traits, i, q, v, a, motion)
         before = b
     store_forces(robot, v)
 
@@ -157,16 +157,16 @@ def recursion(robot, screws, q, v, a):
         b = slot(i)
         up = parent(robot, b)
         F = load6(robot, b, F_)
-        torque = project(robot, screws, b, F)
-        k = coordinate(robot, screws, i)
+        torque = project(robot, traits, b, F)
+        k = coordinate(robot, traits, i)
         if a is not None:
             torque += constant(robot, b, ARMATURE) * entry(a, k)
-        put_entry(screws, tau, k, torque)
+        put_entry(traits, tau, k, torque)
         total += torque
-        if follows(robot, screws, b):
+        if follows(robot, traits, b):
             store6(robot, up, F_, add6(load6(robot, up, F_), F))
         else:
-            R, r = load_pose(robot, screws, b)
+            R, r = load_pose(robot, traits, b)
             store6(robot, up, F_, add_to_parent(load6(robot, up, F_), R, r, F))
     # A position that is not finite may affect only the moment on the ground.
     moment = load3(robot, GROUND, F_)
@@ -175,20 +175,20 @@ def recursion(robot, screws, q, v, a):
 
 # Three kernels, because every argument takes Python time, None the most.
 @kernel
-def newton_euler(robot, screws, q, v, a):
+def newton_euler(robot, traits, q, v, a):
     """Do the `recursion`."""
-    return recursion(robot, screws, q, v, a)
+    return recursion(robot, traits, q, v, a)
 
 
 @kernel
-def newton_euler_at_rest(robot, screws, q):
+def newton_euler_at_rest(robot, traits, q):
     """Do the `recursion` for v = a = 0."""
-    return recursion(robot, screws, q, None, None)
+    return recursion(robot, traits, q, None, None)
 
 
 @kernel
-def newton_euler_packed(robot, screws, motion):
+def newton_euler_packed(robot, traits, motion):
     """Do the `recursion` for q, v and a in one array."""
     n = velocities(robot)
     nq = len(motion) - 2 * n
-    return recursion(robot, screws, motion[:nq], motion[nq:nq + n], motion[nq + n:])
+    return recursion(robot, traits, motion[:nq], motion[nq:nq + n], motion[nq + n:])

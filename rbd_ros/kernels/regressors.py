@@ -43,8 +43,8 @@ from rbd_ros.kernels.jit.compiled import helper, long_kernel
 from rbd_ros.kernels.lanes.lanes import finite
 from rbd_ros.kernels.tree.coordinates import clear_matrix, coordinate_at, put_element, put_row3
 from rbd_ros.kernels.tree.layout import (
-    columns_of, constant3, count, fits, GRAVITY, GROUND, load3, load33, load6, parent, R_, r_,
-    SCREWS, slot, store6)
+    columns_of, constant3, count, fits, GRAVITY, GROUND, load3, load33, load6, ONLY_SCREWS, parent,
+    R_, r_, slot, store6)
 from rbd_ros.kernels.tree.traversal import (
     A_, forward_pass, joint_motion_at, minus_gravity, S_, V_, WORLD_COLUMNS, write_motions)
 from rbd_ros.kernels.tree.vectors import (
@@ -123,75 +123,75 @@ def row_entries(columns, V):
 
 
 @helper
-def write_entries(screws, Y, i, c, x):
+def write_entries(traits, Y, i, c, x):
     """Write ten entries, as `row_entries` returns them, to row i; return a checksum."""
     mass, mc, moments, products = x
-    put_element(screws, Y, i, c, mass)
-    put_row3(screws, Y, i, c + 1, mc)
-    put_row3(screws, Y, i, c + 4, moments)
-    put_row3(screws, Y, i, c + 7, products)
+    put_element(traits, Y, i, c, mass)
+    put_row3(traits, Y, i, c + 1, mc)
+    put_row3(traits, Y, i, c + 4, moments)
+    put_row3(traits, Y, i, c + 7, products)
     return mass + mc[0] + moments[0]
 
 
 @helper
-def write_rows(robot, screws, b, R, r, columns, Y, c):
+def write_rows(robot, traits, b, R, r, columns, Y, c):
     """Write the entries of a body for all joints that carry it; return a checksum."""
     total = 0.0
     while b > 0:
         entries_of_row = row_entries(columns, to_child(R, r, load6(robot, b, S_)))
-        total += write_entries(screws, Y, coordinate_at(robot, b), c, entries_of_row)
+        total += write_entries(traits, Y, coordinate_at(robot, b), c, entries_of_row)
         b = parent(robot, b)
     return total
 
 
 @long_kernel
-def regressor_columns(robot, screws, q, v, a, links, Y):
+def regressor_columns(robot, traits, q, v, a, links, Y):
     """Write the regressor of the torques, shape (nv, 10 links)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
-    clear_matrix(screws, Y)
-    forward_pass(robot, screws, q, v, a, minus_gravity(robot))
+    clear_matrix(traits, Y)
+    forward_pass(robot, traits, q, v, a, minus_gravity(robot))
     total = 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
         V = to_child(R, r, load6(robot, b, V_))
         A = to_child(R, r, load6(robot, b, A_))
-        total += write_rows(robot, screws, b, R, r, wrench_columns(V, V, A, 0.0), Y, 10 * k)
+        total += write_rows(robot, traits, b, R, r, wrench_columns(V, V, A, 0.0), Y, 10 * k)
     return finite(total)
 
 
 @helper
-def transposed_product(robot, screws, q, v, a, x, links, y):
+def transposed_product(robot, traits, q, v, a, x, links, y):
     """Write Y^T x (links, 10): the parameter gradient of the torques' power at velocities x."""
     if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, x)):
         return False
-    forward_pass(robot, screws, q, v, a, minus_gravity(robot))
-    write_motions(robot, screws, x, VR_)
+    forward_pass(robot, traits, q, v, a, minus_gravity(robot))
+    write_motions(robot, traits, x, VR_)
     total = 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
         V = to_child(R, r, load6(robot, b, V_))
         A = to_child(R, r, load6(robot, b, A_))
         # Rows are of links, not of coordinates: nothing is added.
-        total += write_entries(SCREWS, y, k, 0, row_entries(
+        total += write_entries(ONLY_SCREWS, y, k, 0, row_entries(
             wrench_columns(V, V, A, 0.0), to_child(R, r, load6(robot, b, VR_))))
     return finite(total)
 
 
 @long_kernel
-def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
+def slotine_li_columns(robot, traits, q, v, v_r, a_r, links, h, Y):
     """Write the Slotine-Li regressor, shape (nv, 10 links)."""
     if not (fits(robot, q, v) and fits(robot, q, v_r) and fits(robot, q, a_r)):
         return False
     zero = (0.0, 0.0, 0.0)
-    clear_matrix(screws, Y)
-    forward_pass(robot, screws, q, v, None, None)
+    clear_matrix(traits, Y)
+    forward_pass(robot, traits, q, v, None, None)
     store6(robot, GROUND, VR_, (zero, zero))
     store6(robot, GROUND, A_, minus_gravity(robot))
     for i in range(1, count(robot)):
         b = slot(i)
         up = parent(robot, b)
-        Sv, Sa = (joint_motion_at(robot, screws, i, v_r), joint_motion_at(robot, screws, i, a_r))
+        Sv, Sa = (joint_motion_at(robot, traits, i, v_r), joint_motion_at(robot, traits, i, a_r))
         store6(robot, b, VR_, add6(load6(robot, up, VR_), Sv))
         store6(robot, b, A_, add6(add6(load6(robot, up, A_), Sa), ad(load6(robot, b, V_), Sv)))
     total = 0.0
@@ -199,17 +199,17 @@ def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
         b, R, r = link_pose(robot, links, k)
         V, V_r = to_child(R, r, load6(robot, b, V_)), to_child(R, r, load6(robot, b, VR_))
         A_r = sub6(to_child(R, r, load6(robot, b, A_)), scale6(h, ad(V, V_r)))
-        total += write_rows(robot, screws, b, R, r, wrench_columns(V, V_r, A_r, h), Y, 10 * k)
+        total += write_rows(robot, traits, b, R, r, wrench_columns(V, V_r, A_r, h), Y, 10 * k)
     return math.isfinite(total)
 
 
 @long_kernel
-def momentum_columns(robot, screws, q, v, links, Y):
+def momentum_columns(robot, traits, q, v, links, Y):
     """Write the regressor of M v, shape (nv, 10 links)."""
     if not fits(robot, q, v):
         return False
-    clear_matrix(screws, Y)
-    forward_pass(robot, screws, q, v, None, None)
+    clear_matrix(traits, Y)
+    forward_pass(robot, traits, q, v, None, None)
     total = 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
@@ -219,17 +219,17 @@ def momentum_columns(robot, screws, q, v, links, Y):
             x = entries(to_child(R, r, load6(robot, b, S_)), V)
             i = coordinate_at(robot, b)
             for p in range(10):
-                put_element(screws, Y, i, 10 * k + p, x[p])
+                put_element(traits, Y, i, 10 * k + p, x[p])
             b = parent(robot, b)
     return math.isfinite(total)
 
 
 @long_kernel
-def energy_columns(robot, screws, q, v, links, rows):
+def energy_columns(robot, traits, q, v, links, rows):
     """Write the regressors of the kinetic and the potential energy, shape (2, 10 links)."""
     if not fits(robot, q, v):
         return False
-    origin = forward_pass(robot, screws, q, v, None, None)
+    origin = forward_pass(robot, traits, q, v, None, None)
     up, total = scale(-1.0, constant3(robot, GROUND, GRAVITY)), 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)

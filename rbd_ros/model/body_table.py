@@ -23,7 +23,7 @@ class Tree:
 
     # (bodies, CONSTANTS): row 0 is the ground, PARENT the parent's row.
     robot: np.ndarray
-    screws: float | None    # see `rbd_ros.kernels.tree.columns`
+    traits: float | None    # see `rbd_ros.kernels.tree.columns`
     # For each link, the row of its body and the pose (4, 4) of its frame in the body's frame.
     link_body: np.ndarray
     link_pose: np.ndarray
@@ -97,7 +97,7 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
     parents = robot[1:, columns.PARENT].astype(int)
     robot[parents[parents != np.arange(len(parents))], columns.BRANCHES] = 1.0
     robot[:, columns.INERTIA:columns.INERTIA + 10] = P[PSEUDO_ENTRIES]
-    tree = Tree(robot, columns.SCREWS if np.all(robot[:, columns.KIND] == columns.SCREW)
+    tree = Tree(robot, columns.ONLY_SCREWS if np.all(robot[:, columns.KIND] == columns.SCREW)
                 else columns.ANY_JOINTS, link_body, link_pose)
     for array in (tree.robot, tree.link_body, tree.link_pose):
         array.flags.writeable = False
@@ -121,8 +121,8 @@ def with_shared_coordinates(tree: Tree, to_tree: Coordinates) -> Tree:
     bodies[:, columns.Q], bodies[:, columns.VELOCITY] = to_tree.source[q], to_tree.columns[:, 0]
     robot[0, columns.Q], robot[0, columns.VELOCITY] = to_tree.nq, to_tree.nv
     robot.flags.writeable = False
-    return replace(tree, robot=robot, screws=columns.SHARING_JOINTS if tree.screws is None
-                   else columns.SHARING_SCREWS)
+    return replace(tree, robot=robot, traits=columns.SHARING_JOINTS
+                   if tree.traits is columns.ANY_JOINTS else columns.SHARING_SCREWS)
 
 
 def _row(T: np.ndarray, turn: float, slide: float, armature: float, up: int, kind: int, axis: int,

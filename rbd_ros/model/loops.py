@@ -100,7 +100,7 @@ class Loops:
     constraints: tuple[Constraint, ...]
     equations: int
     robot: np.ndarray       # table of bodies, to be copied: kernels write to it
-    screws: float | None
+    traits: float | None
     table: np.ndarray       # one row for each constraint
     # Numbers of the dependent velocities, followed by those of the independent ones.
     order: np.ndarray
@@ -181,7 +181,7 @@ def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree
         row[arrays.LENGTH_M], row[arrays.FIRST] = one.length or 0.0, equations.start
         row[arrays.LIMIT] = inf
     n = int(tree.robot[0, VELOCITY])
-    return Loops(tuple(constraints), sum(one.equations for one in constraints), robot, tree.screws,
+    return Loops(tuple(constraints), sum(one.equations for one in constraints), robot, tree.traits,
                  table, np.arange(n), n, ((), (), ()), np.zeros(0))
 
 

@@ -38,7 +38,7 @@ class CoupledMethods(RobotArrays):
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
-        self._solver: tuple[Any, ...] = (self.robot, self._screws,
+        self._solver: tuple[Any, ...] = (self.robot, self._traits,
                                          *self._kept(scratch.equations_of_motion))
         self._differentiation = self._solver + scratch.torque_derivatives_and_path(self)
 

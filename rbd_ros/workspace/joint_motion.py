@@ -45,7 +45,7 @@ class JointMotion(CoupledMethods):
         self._V, self._A, self._gamma = self._vectors[arrays.V:arrays.GAMMA + 1, :n]
         self._G = self._vectors[arrays.G:, :n].T
         self._zeros_of_tree = np.zeros(n)
-        self._table = tree.robot, tree._screws, array
+        self._table = tree.robot, tree._traits, array
 
     def _loop_arrays(self, model: Model) -> np.ndarray:
         """Return the array of the kernels for closed loops."""

@@ -43,9 +43,9 @@ ROBOTS = {'tree': random_tree(2, 3), 'mimics': with_mimics(random_tree(8, 4, kin
 
 
 @helper
-def write_power(robot, screws, q, v, power):
+def write_power(robot, traits, q, v, power):
     """Write the power of the gravity torques."""
-    if not (fits(robot, q, v) and newton_euler.recursion(robot, screws, q, None, None)):
+    if not (fits(robot, q, v) and newton_euler.recursion(robot, traits, q, None, None)):
         return False
     (first, last), total = torques(robot), 0.0
     tau = work_of(robot)[first:last]
@@ -56,15 +56,15 @@ def write_power(robot, screws, q, v, power):
 
 
 @kernel
-def gravity_power(robot, screws, q, v, power):
+def gravity_power(robot, traits, q, v, power):
     """Do `write_power`."""
-    return write_power(robot, screws, q, v, power)
+    return write_power(robot, traits, q, v, power)
 
 
 @states_kernel
-def gravity_power_states(robot, screws, Q, V, work, q, v, power, Power):
+def gravity_power_states(robot, traits, Q, V, work, q, v, power, Power):
     """Do `write_power` for every state."""
-    return run(write_power, (robot, work), screws, (Q, V), (q, v), (q, v, power), power, Power)
+    return run(write_power, (robot, work), traits, (Q, V), (q, v), (q, v, power), power, Power)
 
 
 @pytest.fixture(scope='module')
@@ -83,7 +83,7 @@ def declared():
 
             """
             found = np.zeros(1)
-            if not gravity_power(self.robot, self._screws, q, v, found):
+            if not gravity_power(self.robot, self._traits, q, v, found):
                 self._explain(q=q, v=v)
             return found
     bases = Workspace.__bases__

@@ -117,7 +117,7 @@ def declared():
 
             """
             J, com = self._kept(scratch.com_rows)
-            assert centroidal.center_of_mass(self.robot, self._screws, q, J, com)
+            assert centroidal.center_of_mass(self.robot, self._traits, q, J, com)
             return com
     bases = Workspace.__bases__
     Workspace.__bases__ = MoreMethods, *bases

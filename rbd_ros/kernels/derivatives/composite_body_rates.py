@@ -34,14 +34,14 @@ NO_ACCELERATION = (3 * (0.0,), 3 * (0.0,))
 
 
 @kernel
-def composite_rates(robot, screws, q, v, a, terms):
+def composite_rates(robot, traits, q, v, a, terms):
     """Write C, dC/dt (nv rows each) and dg/dt (one row) to `terms`, shape (2 nv + 1, nv)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     nv = velocities(robot)
     D, g = nv, 2 * nv
-    clear_matrix(screws, terms)
-    forward_pass(robot, screws, q, v, a, NO_ACCELERATION)
+    clear_matrix(traits, terms)
+    forward_pass(robot, traits, q, v, a, NO_ACCELERATION)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)
@@ -59,7 +59,7 @@ def composite_rates(robot, screws, q, v, a, terms):
     # Leaves to root: composite bodies, and the entries of each with its ancestors.      [G (25)]
     gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
     for body in range(count(robot) - 1, 0, -1):
-        b, j = slot(body), coordinate(robot, screws, body)
+        b, j = slot(body), coordinate(robot, traits, body)
         S, S_rate, S_second = load6(robot, b, S_), load6(robot, b, SDOT_), load6(robot, b, SDDOT_)
         G, K, p = load_inertia(robot, b, G_), load33(robot, b, K_), load3(robot, b, p_)
         K_rate, p_rate = load33(robot, b, KDOT_), load3(robot, b, PDOT_)
@@ -72,19 +72,19 @@ def composite_rates(robot, screws, q, v, a, terms):
                       velocity_transposed_times(K, p, S_rate))
         own, own_rate = dot6(S, F1), dot6(S_rate, F1) + dot6(S, F1_rate)
         weight_rate = -dot(gravity, F2_rate[1])
-        put_element(screws, terms, j, j, own)
-        put_element(screws, terms, D + j, j, own_rate)
-        put_element(screws, terms, g, j, weight_rate)
+        put_element(traits, terms, j, j, own)
+        put_element(traits, terms, D + j, j, own_rate)
+        put_element(traits, terms, g, j, weight_rate)
         total += own + own_rate + weight_rate
         add_columns(robot, parent(robot, b), b, G_, SDDOT_)
         b = parent(robot, b)
         while b > 0:
             i = coordinate_at(robot, b)
             S_i, S_i_rate = load6(robot, b, S_), load6(robot, b, SDOT_)
-            put_element(screws, terms, i, j, dot6(S_i, F1))
-            put_element(screws, terms, j, i, dot6(S_i_rate, F2) + dot(S_i[0], F3))
-            put_element(screws, terms, D + i, j, dot6(S_i_rate, F1) + dot6(S_i, F1_rate))
-            put_element(screws, terms, D + j, i, (
+            put_element(traits, terms, i, j, dot6(S_i, F1))
+            put_element(traits, terms, j, i, dot6(S_i_rate, F2) + dot(S_i[0], F3))
+            put_element(traits, terms, D + i, j, dot6(S_i_rate, F1) + dot6(S_i, F1_rate))
+            put_element(traits, terms, D + j, i, (
                 dot6(load6(robot, b, SDDOT_), F2) + dot6(S_i_rate, F2_rate)
                 + dot(S_i_rate[0], F3) + dot(S_i[0], F3_rate)))
             b = parent(robot, b)

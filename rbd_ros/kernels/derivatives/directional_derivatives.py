@@ -91,16 +91,16 @@ def add_changes_of_fixed_wrenches(robot, turning):
 
 
 @helper
-def propagate_change(robot, screws, i, v, a, dq, dv, da, changed):
+def propagate_change(robot, traits, i, v, a, dq, dv, da, changed):
     """Write the motion of body i and its derivative, given those of its parent [K T5]."""
     b = slot(i)
     up = parent(robot, b)
     R, r = load33(robot, b, R_), load3(robot, b, r_)
-    turn, slide = joint_motion(robot, screws, i, v)
-    turn_rate, slide_rate = joint_motion(robot, screws, i, a)
-    dturn, dslide = joint_motion(robot, screws, i, dv)
-    dturn_rate, dslide_rate = joint_motion(robot, screws, i, da)
-    dh = joint_motion(robot, screws, i, dq)
+    turn, slide = joint_motion(robot, traits, i, v)
+    turn_rate, slide_rate = joint_motion(robot, traits, i, a)
+    dturn, dslide = joint_motion(robot, traits, i, dv)
+    dturn_rate, dslide_rate = joint_motion(robot, traits, i, da)
+    dh = joint_motion(robot, traits, i, dq)
     if changed:
         dh = add6(dh, to_child(R, r, load6(robot, b, DH_)))
     store6(robot, b, DH_, dh)
@@ -117,7 +117,7 @@ def propagate_change(robot, screws, i, v, a, dq, dv, da, changed):
         load3(robot, up, da_), dalpha_p, r), domega_p, way), omega_p, cross(domega_p, r))),
         of_origin, turned)
     omega, domega = add(carried, turn), add(dcarried, dturn)
-    if changed or slides(robot, screws, b):
+    if changed or slides(robot, traits, b):
         dof_origin = add_cross(add_cross(dof_origin, alpha, moved), carried, cross(carried, moved))
         twice, dtwice = add(carried, omega), add(dcarried, domega)
         of_origin = add(add_cross(of_origin, twice, slide), slide_rate)
@@ -155,7 +155,7 @@ def store_force_changes(robot, changed):
 
 
 @kernel
-def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning, dtau):
+def inverse_dynamics_change(robot, traits, q, v, a, dq, dv, da, changes, turning, dtau):
     """Write the derivative of the torques; `rbd_ros.workspace.body_changes` has the changes."""
     if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, dq) and fits(robot, q, dv)
             and fits(robot, q, da)):
@@ -163,7 +163,7 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
     zero = (0.0, 0.0, 0.0)
     n = count(robot)
     changed = len(changes) > 0 or len(turning) > 0
-    write_local_poses(robot, screws, q)
+    write_local_poses(robot, traits, q)
     if changed:
         write_changes(robot, changes)
     for k in (OMEGA_, ALPHA_, DOMEGA_, DALPHA_, da_):
@@ -171,21 +171,21 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
     store3(robot, GROUND, a_, scale(-1.0, constant3(robot, GROUND, GRAVITY)))
     # Root to leaves: V, dV/dt and their derivatives, then F and dF of each body alone.     [K T5]
     for i in range(1, n):
-        propagate_change(robot, screws, i, v, a, dq, dv, da, changed)
+        propagate_change(robot, traits, i, v, a, dq, dv, da, changed)
     if len(turning) > 0:
         add_changes_of_fixed_wrenches(robot, turning)
     store_force_changes(robot, changed)
     # Leaves to root: dF_p += A^T (dF - ad_dh^T F) and dtau = S^T dF.
-    clear_vector(screws, dtau)
+    clear_vector(traits, dtau)
     total = 0.0
     for i in range(n - 1, 0, -1):
         b = slot(i)
         up = parent(robot, b)
         R, r = load33(robot, b, R_), load3(robot, b, r_)
         F, dF = load6(robot, b, F_), load6(robot, b, DF_)
-        k = coordinate(robot, screws, i)
-        torque = project(robot, screws, b, dF) + constant(robot, b, ARMATURE) * da[k]
-        put_entry(screws, dtau, k, torque)
+        k = coordinate(robot, traits, i)
+        torque = project(robot, traits, b, dF) + constant(robot, b, ARMATURE) * da[k]
+        put_entry(traits, dtau, k, torque)
         total += torque + (dq[k] + dv[k] + da[k])
         turned, moved = load6(robot, b, DH_)
         moment, force = F
@@ -199,7 +199,7 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
 
 
 @kernel
-def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, dq, dv, given_da, given_dtau,
+def hybrid_dynamics_change(robot, traits, q, v, a, tau, prescribed, dq, dv, given_da, given_dtau,
                            changes, turning, rows):
     """
     Write the derivatives da and dtau to rows 2 and 3 of `rows`, shape (4, nv).
@@ -211,18 +211,18 @@ def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, dq, dv, give
     x, F, da, dtau = rows[0], rows[1], rows[2], rows[3]
     fine = (fits(robot, q, given_da) and fits(robot, q, given_dtau)
             and copy_given(robot, a, tau, prescribed, x, F)
-            and articulated_recursion(robot, screws, q, v, x, F))
+            and articulated_recursion(robot, traits, q, v, x, F))
     if fine:
         for i in range(len(da)):
             da[i] = given_da[i] if prescribed[i] else 0.0
-        fine = inverse_dynamics_change(robot, screws, q, v, x, dq, dv, da, changes, turning, dtau)
+        fine = inverse_dynamics_change(robot, traits, q, v, x, dq, dv, da, changes, turning, dtau)
     if fine:
         # Entries that are not used must be finite, too.
         total = 0.0
         for i in range(len(da)):
             x[i], F[i] = 0.0, given_dtau[i] - dtau[i]
             total += given_da[i] + given_dtau[i]
-        fine = math.isfinite(total) and articulated_bodies_at_rest(robot, screws, q, x, F)
+        fine = math.isfinite(total) and articulated_bodies_at_rest(robot, traits, q, x, F)
     if fine:
         for i in range(len(da)):
             if prescribed[i]:

@@ -120,11 +120,11 @@ def forces(skew, G, B, S, S_rate):
 
 
 @helper
-def carries(robot, screws, upper, b):
+def carries(robot, traits, upper, b):
     """Return whether joint `upper`, on the path from b to the root, carries b or its joint."""
     if number(robot, upper) <= number(robot, b):
         return True
-    while follows(robot, screws, upper):
+    while follows(robot, traits, upper):
         upper = parent(robot, upper)
         if number(robot, upper) <= number(robot, b):
             return True
@@ -132,64 +132,64 @@ def carries(robot, screws, upper, b):
 
 
 @helper
-def put_symmetric(screws, D, i, j, value):
+def put_symmetric(traits, D, i, j, value):
     """Write a part of entries (i, j) and (j, i) for two bodies with the coordinates i and j."""
-    put_element(screws, D, i, j, value)
-    put_element(screws, D, j, i, value)
+    put_element(traits, D, i, j, value)
+    put_element(traits, D, j, i, value)
 
 
 # -- The mass matrix. ---------------------------------------------------------------------------
 @helper
-def mass_of_carried(robot, screws, D, far, j, F2):
+def mass_of_carried(robot, traits, D, far, j, F2):
     """Write dM_ij of the second case: joint `far` carries j but not i; return a checksum."""
     h, S_h = coordinate_at(robot, far), load6(robot, far, S_)
     total = 0.0
-    b = mount(robot, screws, far)
+    b = mount(robot, traits, far)
     while b > 0:
         change = dot6(ad(load6(robot, b, S_), S_h), F2)
-        put_symmetric(screws, D[h], coordinate_at(robot, b), j, change)
+        put_symmetric(traits, D[h], coordinate_at(robot, b), j, change)
         total += change
         b = parent(robot, b)
     return total
 
 
 @long_kernel
-def mass_matrix_derivatives(robot, screws, q, D):
+def mass_matrix_derivatives(robot, traits, q, D):
     """Write the derivatives of M with respect to q, shape (nv, nv, nv), the coordinate first."""
     if not fits(robot, q, None):
         return False
-    clear_matrices(screws, D)
-    forward_pass(robot, screws, q, None, None, None)
+    clear_matrices(traits, D)
+    forward_pass(robot, traits, q, None, None, None)
     compose_inertias(robot, None)
     total = 0.0
     for body in range(1, count(robot)):
-        b, k = slot(body), coordinate(robot, screws, body)
+        b, k = slot(body), coordinate(robot, traits, body)
         S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
         # Joint k as j, with every h that carries it.
         F2 = inertia_times(G, S)
         total += dot6(S, F2)
         far = b
         while far > 0:
-            total += mass_of_carried(robot, screws, D, far, k, F2)
+            total += mass_of_carried(robot, traits, D, far, k, F2)
             far = parent(robot, far)
         # Joint k as h, with every j that carries it; first the other columns of the same joint.
         near = b
-        while follows(robot, screws, near):
+        while follows(robot, traits, near):
             near = parent(robot, near)
             F2 = inertia_times(G, load6(robot, near, S_))
-            total += mass_of_carried(robot, screws, D, b, coordinate_at(robot, near), F2)
+            total += mass_of_carried(robot, traits, D, b, coordinate_at(robot, near), F2)
         K, p = velocity_inertia(S, G)
         G_change = inertia_rate(K, p)
         near = parent(robot, near)
         while near > 0:
             j, F2 = coordinate_at(robot, near), inertia_times(G_change, load6(robot, near, S_))
             change = dot6(load6(robot, near, S_), F2)
-            put_element(screws, D[k], j, j, change)
+            put_element(traits, D[k], j, j, change)
             total += change
             up = parent(robot, near)
             while up > 0:
                 change = dot6(load6(robot, up, S_), F2)
-                put_symmetric(screws, D[k], coordinate_at(robot, up), j, change)
+                put_symmetric(traits, D[k], coordinate_at(robot, up), j, change)
                 total += change
                 up = parent(robot, up)
             near = parent(robot, near)
@@ -198,7 +198,7 @@ def mass_matrix_derivatives(robot, screws, q, D):
 
 # -- The Coriolis matrix. -----------------------------------------------------------------------
 @helper
-def coriolis_of_carried(robot, screws, skew, by_q, by_v, far, near):
+def coriolis_of_carried(robot, traits, skew, by_q, by_v, far, near):
     """Write dC_ij, dC_ji with j = `near` and h = `far`, which carries j; return a checksum."""
     h, j = coordinate_at(robot, far), coordinate_at(robot, near)
     S_h, first = load6(robot, far, S_), load6(robot, far, FIRST_)
@@ -215,7 +215,7 @@ def coriolis_of_carried(robot, screws, skew, by_q, by_v, far, near):
         S_i = load6(robot, b, S_)
         turned = ad(S_h, S_i)
         upper_q, upper_v = dot6(S_i, gain_1), dot6(S_i, unit_1)
-        if carries(robot, screws, far, b):
+        if carries(robot, traits, far, b):
             lower_q = dot6(ad(first, S_i), F2) + dot6(S_i, gain_3)
             lower_v = dot6(turned, F2) + dot6(S_i, unit_3)
         else:
@@ -223,18 +223,18 @@ def coriolis_of_carried(robot, screws, skew, by_q, by_v, far, near):
             lower_q = (dot6(S_i, gain_3) - dot6(ad(S_h, load6(robot, b, SDOT_)), F2)
                        - dot6(turned, F3))
             lower_v = dot6(S_i, unit_3)
-        put_element(screws, by_q[h], i, j, upper_q)
-        put_element(screws, by_v[h], i, j, upper_v)
+        put_element(traits, by_q[h], i, j, upper_q)
+        put_element(traits, by_v[h], i, j, upper_v)
         if b != near:
-            put_element(screws, by_q[h], j, i, lower_q)
-            put_element(screws, by_v[h], j, i, lower_v)
+            put_element(traits, by_q[h], j, i, lower_q)
+            put_element(traits, by_v[h], j, i, lower_v)
         total += upper_q + lower_q + upper_v
         b = parent(robot, b)
     return total
 
 
 @helper
-def coriolis_of_carriers(robot, screws, skew, by_q, by_v, far, near):
+def coriolis_of_carriers(robot, traits, skew, by_q, by_v, far, near):
     """Write dC_ij, dC_ji with j = `near`, which carries h = `far`; return a checksum."""
     h, j = coordinate_at(robot, far), coordinate_at(robot, near)
     S_h, first = load6(robot, far, S_), load6(robot, far, FIRST_)
@@ -258,27 +258,27 @@ def coriolis_of_carriers(robot, screws, skew, by_q, by_v, far, near):
         i = coordinate_at(robot, b)
         S_i = load6(robot, b, S_)
         upper_q, upper_v = dot6(S_i, F1), dot6(S_i, unit_1)
-        put_element(screws, by_q[h], i, j, upper_q)
-        put_element(screws, by_v[h], i, j, upper_v)
+        put_element(traits, by_q[h], i, j, upper_q)
+        put_element(traits, by_v[h], i, j, upper_v)
         total += upper_q + upper_v
         if b != near:
             lower_q = dot6(load6(robot, b, SDOT_), F2) + dot6(S_i, F3)
-            put_element(screws, by_q[h], j, i, lower_q)
-            put_element(screws, by_v[h], j, i, dot6(S_i, unit_3))
+            put_element(traits, by_q[h], j, i, lower_q)
+            put_element(traits, by_v[h], j, i, dot6(S_i, unit_3))
             total += lower_q
         b = parent(robot, b)
     return total
 
 
 @long_kernel
-def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
+def coriolis_matrix_derivatives(robot, traits, q, v, skew, by_q, by_v):
     """Write dC/dq and dC/dv, shape (nv, nv, nv), h first; ``skew``: see `coriolis_part`."""
     if not fits(robot, q, v):
         return False
-    clear_matrices(screws, by_q)
-    clear_matrices(screws, by_v)
-    forward_pass(robot, screws, q, v, None, None)
-    copy_from_mounts(robot, screws, V_, VP_)
+    clear_matrices(traits, by_q)
+    clear_matrices(traits, by_v)
+    forward_pass(robot, traits, q, v, None, None)
+    copy_from_mounts(robot, traits, V_, VP_)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             store6(robot, b, FIRST_, ad(load6(robot, b, VP_), load6(robot, b, S_)))
@@ -294,16 +294,16 @@ def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
         # Joint k as j, with every h that carries it.
         far = b
         while far > 0:
-            total += coriolis_of_carried(robot, screws, skew, by_q, by_v, far, b)
+            total += coriolis_of_carried(robot, traits, skew, by_q, by_v, far, b)
             far = parent(robot, far)
         # Joint k as h, with every j that carries it; first the other columns of the same joint.
         near = b
-        while follows(robot, screws, near):
+        while follows(robot, traits, near):
             near = parent(robot, near)
-            total += coriolis_of_carried(robot, screws, skew, by_q, by_v, b, near)
+            total += coriolis_of_carried(robot, traits, skew, by_q, by_v, b, near)
         near = parent(robot, near)
         while near > 0:
-            total += coriolis_of_carriers(robot, screws, skew, by_q, by_v, b, near)
+            total += coriolis_of_carriers(robot, traits, skew, by_q, by_v, b, near)
             near = parent(robot, near)
     return math.isfinite(total)
 

@@ -61,28 +61,28 @@ def store_variations(robot, b):
 
 
 @helper
-def write_derivatives(screws, derivatives, i, j, by_q, by_v, by_a):
+def write_derivatives(traits, derivatives, i, j, by_q, by_v, by_a):
     """Write the derivatives of tau_i with respect to q_j, v_j and a_j."""
     nv = len(derivatives)
-    put_element(screws, derivatives, i, j, by_q)
-    put_element(screws, derivatives, i, nv + j, by_v)
-    put_element(screws, derivatives, i, 2 * nv + j, by_a)
+    put_element(traits, derivatives, i, j, by_q)
+    put_element(traits, derivatives, i, nv + j, by_v)
+    put_element(traits, derivatives, i, 2 * nv + j, by_a)
 
 
 @helper
-def derivatives_of_motion(robot, screws, derivatives):
+def derivatives_of_motion(robot, traits, derivatives):
     """Do `inverse_dynamics_derivatives`, given the results of `forward_pass`; return a sum."""
-    clear_matrix(screws, derivatives)
+    clear_matrix(traits, derivatives)
     # Each body alone: S', S'' and F.
-    copy_from_mounts(robot, screws, V_, VP_)
-    copy_from_mounts(robot, screws, A_, AP_)
+    copy_from_mounts(robot, traits, V_, VP_)
+    copy_from_mounts(robot, traits, A_, AP_)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block_end(robot, block)):
             store_variations(robot, b)
     # Leaves to root: composite bodies, and of each joint j the entries with its ancestors i.
     total = 0.0
     for body in range(count(robot) - 1, 0, -1):
-        b, j = slot(body), coordinate(robot, screws, body)
+        b, j = slot(body), coordinate(robot, traits, body)
         S, F = load6(robot, b, S_), load6(robot, b, F_)
         G, K, p = load_inertia(robot, b, G_), load33(robot, b, K_), load3(robot, b, p_)
         by_q = add6(inertia_times(G, load6(robot, b, SECOND_)),
@@ -94,8 +94,8 @@ def derivatives_of_motion(robot, screws, derivatives):
         own_q, own_v = dot6(S, by_q), dot6(S, by_v)
         own_a = dot6(S, by_a) + constant(robot, b, ARMATURE)
         total += own_q + own_v + own_a + dot6(S, F)
-        write_derivatives(screws, derivatives, j, j, own_q, own_v, own_a)
-        turned_force, same_joint = ad_transposed(S, F), follows(robot, screws, b)
+        write_derivatives(traits, derivatives, j, j, own_q, own_v, own_a)
+        turned_force, same_joint = ad_transposed(S, F), follows(robot, traits, b)
         if not same_joint:
             by_q = sub6(by_q, turned_force)
         add_columns(robot, parent(robot, b), b, G_, VP_)
@@ -103,23 +103,23 @@ def derivatives_of_motion(robot, screws, derivatives):
         while b > 0:
             i, S_i = coordinate_at(robot, b), load6(robot, b, S_)
             first, M_ij = load6(robot, b, FIRST_), dot6(S_i, by_a)
-            write_derivatives(screws, derivatives, i, j, dot6(S_i, by_q), dot6(S_i, by_v), M_ij)
-            write_derivatives(screws, derivatives, j, i,
+            write_derivatives(traits, derivatives, i, j, dot6(S_i, by_q), dot6(S_i, by_v), M_ij)
+            write_derivatives(traits, derivatives, j, i,
                               dot6(load6(robot, b, SECOND_), by_a) + dot(first[0], BtS),
                               dot6(load6(robot, b, RATE_), by_a) + dot(S_i[0], BtS), M_ij)
-            if same_joint and not follows(robot, screws, b):
+            if same_joint and not follows(robot, traits, b):
                 by_q, same_joint = sub6(by_q, turned_force), False
             b = parent(robot, b)
     return total
 
 
 @kernel
-def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
+def inverse_dynamics_derivatives(robot, traits, q, v, a, derivatives):
     """Write dtau/dq, dtau/dv and M side by side to `derivatives`, shape (nv, 3 nv)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
-    forward_pass(robot, screws, q, v, a, minus_gravity(robot))
-    return finite(derivatives_of_motion(robot, screws, derivatives))
+    forward_pass(robot, traits, q, v, a, minus_gravity(robot))
+    return finite(derivatives_of_motion(robot, traits, derivatives))
 
 
 @helper
@@ -204,21 +204,21 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes
 
 
 @kernel
-def forward_dynamics_and_derivatives(robot, screws, q, v, a, tau, derivatives, L, L_lanes,
+def forward_dynamics_and_derivatives(robot, traits, q, v, a, tau, derivatives, L, L_lanes,
                                      path, X, X_lanes):
     """Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `X`."""
-    return (articulated_recursion(robot, screws, q, v, a, tau)
-            and inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives)
+    return (articulated_recursion(robot, traits, q, v, a, tau)
+            and inverse_dynamics_derivatives(robot, traits, q, v, a, derivatives)
             and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes))
 
 
 @kernel
-def hybrid_dynamics_and_derivatives(robot, screws, q, v, a, tau, prescribed, all_a, all_tau,
+def hybrid_dynamics_and_derivatives(robot, traits, q, v, a, tau, prescribed, all_a, all_tau,
                                     derivatives, L, L_lanes, path, X, X_lanes):
     """Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `X`."""
     fine = (copy_given(robot, a, tau, prescribed, all_a, all_tau)
-            and articulated_recursion(robot, screws, q, v, all_a, all_tau)
-            and inverse_dynamics_derivatives(robot, screws, q, v, all_a, derivatives)
+            and articulated_recursion(robot, traits, q, v, all_a, all_tau)
+            and inverse_dynamics_derivatives(robot, traits, q, v, all_a, derivatives)
             and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes))
     prescribe_none(robot)
     return fine

@@ -31,14 +31,14 @@ J_, TURNED_, RATE_, PARAMETER_COLUMNS = columns_of(WORLD_COLUMNS, 6, 6, 6)
 
 
 @long_kernel
-def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
+def parameter_matrices(robot, traits, q, v, links, h, M, C, g):
     """Write the derivatives of M, C, shape (nv, nv, 10 links), and g, shape (nv, 10 links)."""
     if not fits(robot, q, v):
         return False
-    clear_matrices(screws, M)
-    clear_matrices(screws, C)
-    clear_matrix(screws, g)
-    forward_pass(robot, screws, q, v, None, None)
+    clear_matrices(traits, M)
+    clear_matrices(traits, C)
+    clear_matrix(traits, g)
+    forward_pass(robot, traits, q, v, None, None)
     gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
     for k in range(len(links)):
         body, R, r = link_pose(robot, links, k)
@@ -56,7 +56,7 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
             store6(robot, b, RATE_, sub6(rate, scale6(h, turned)))
             x = entries(J, up)
             for p in range(10):
-                put_element(screws, g, coordinate_at(robot, b), c + p, x[p])
+                put_element(traits, g, coordinate_at(robot, b), c + p, x[p])
             b = parent(robot, b)
         other = body
         while other > 0:
@@ -70,13 +70,13 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
                 y = entries(turned, J)
                 z = entries(ad(J, J_i), V)
                 for p in range(10):
-                    put_element(screws, C[i], j, c + p, x[p] - (1.0 - h) * y[p] - h * z[p])
+                    put_element(traits, C[i], j, c + p, x[p] - (1.0 - h) * y[p] - h * z[p])
                 if number(robot, b) <= number(robot, other):
                     x = entries(J_i, J)
                     for p in range(10):
-                        put_element(screws, M[i], j, c + p, x[p])
+                        put_element(traits, M[i], j, c + p, x[p])
                         if b != other:
-                            put_element(screws, M[j], i, c + p, x[p])
+                            put_element(traits, M[j], i, c + p, x[p])
                 b = parent(robot, b)
             other = parent(robot, other)
     return math.isfinite(total)

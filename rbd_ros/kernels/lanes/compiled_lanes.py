@@ -204,24 +204,24 @@ def _vectorized(robot):
 
 
 @overload(only_screws)
-def _only_screws(screws):
-    if isinstance(screws, (types.Integer, types.Float)):
-        return lambda screws: True
-    return lambda screws: False
+def _only_screws(traits):
+    if isinstance(traits, (types.Integer, types.Float)):
+        return lambda traits: True
+    return lambda traits: False
 
 
 @overload(sharing)
-def _sharing(screws):
-    if isinstance(screws, (types.Float, types.Boolean)):
-        return lambda screws: True
-    return lambda screws: False
+def _sharing(traits):
+    if isinstance(traits, (types.Float, types.Boolean)):
+        return lambda traits: True
+    return lambda traits: False
 
 
 @overload(as_screw)
-def _as_screw(screws):
-    if isinstance(screws, (types.Float, types.Boolean)):
-        return lambda screws: 1.0
-    return lambda screws: 1
+def _as_screw(traits):
+    if isinstance(traits, (types.Float, types.Boolean)):
+        return lambda traits: 1.0
+    return lambda traits: 1
 
 
 @overload(entry)

@@ -66,20 +66,20 @@ def vectorized(robot):
     return isinstance(robot, tuple)
 
 
-# What `screws` says of a robot, see `rbd_ros.kernels.tree.columns`.
-def only_screws(screws):
+# What the traits of a robot say, see `rbd_ros.kernels.tree.columns`.
+def only_screws(traits):
     """Return whether every joint is a screw."""
-    return type(screws) in (int, float)
+    return type(traits) in (int, float)
 
 
-def sharing(screws):
+def sharing(traits):
     """Return whether joints share coordinates."""
-    return type(screws) in (float, bool)
+    return type(traits) in (float, bool)
 
 
-def as_screw(screws):
+def as_screw(traits):
     """Return the argument for a body that is known to be moved by a screw."""
-    return 1.0 if sharing(screws) else 1
+    return 1.0 if sharing(traits) else 1
 
 
 def entry(x, i):

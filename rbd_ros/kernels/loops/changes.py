@@ -56,38 +56,38 @@ def carry(robot, b, X, own):
 
 
 @helper
-def write_block_motions(robot, screws, p, block, x, X):
+def write_block_motions(robot, traits, p, block, x, X):
     """Write to column X the motions of the bodies of a block at x."""
     for row in range(len(p.members)):
         i = member(p, row, block)
         if i > 0:
-            carry(robot, slot(i), X, joint_motion_at(robot, screws, i, x))
+            carry(robot, slot(i), X, joint_motion_at(robot, traits, i, x))
 
 
 @helper
-def write_changes(robot, screws, p, block, x, x_u, U, X, Y):
+def write_changes(robot, traits, p, block, x, x_u, U, X, Y):
     """Write motions at x to X, and to Y their changes along U, where x changes by x_u or not."""
     for row in range(len(p.members)):
         i = member(p, row, block)
         if i > 0:
-            b, Sx = slot(i), joint_motion_at(robot, screws, i, x)
+            b, Sx = slot(i), joint_motion_at(robot, traits, i, x)
             carry(robot, b, X, Sx)
             change = ad(load6(robot, b, U), Sx)
             if x_u is not None:
-                change = add6(change, joint_motion_at(robot, screws, i, x_u))
+                change = add6(change, joint_motion_at(robot, traits, i, x_u))
             carry(robot, b, Y, change)
 
 
 @helper
-def write_rates(robot, screws, p, block, x, x_t, x_u):
+def write_rates(robot, traits, p, block, x, x_t, x_u):
     """Write A_ and D_ for x, with the rate x_t that is held along u."""
     for row in range(len(p.members)):
         i = member(p, row, block)
         if i > 0:
             b = slot(i)
             T, U = load6(robot, b, T_), load6(robot, b, U_)
-            Sx, Sx_t = joint_motion_at(robot, screws, i, x), joint_motion_at(robot, screws, i, x_t)
-            Sx_u = add6(ad(U, Sx), joint_motion_at(robot, screws, i, x_u))
+            Sx, Sx_t = joint_motion_at(robot, traits, i, x), joint_motion_at(robot, traits, i, x_t)
+            Sx_u = add6(ad(U, Sx), joint_motion_at(robot, traits, i, x_u))
             carry(robot, b, A_, add6(ad(T, Sx), Sx_t))
             carry(robot, b, D_, add6(ad(load6(robot, b, W_), Sx),
                                      add6(ad(T, Sx_u), ad(U, Sx_t))))
@@ -155,27 +155,27 @@ def solve_change(robot, p, block, rate, U, X, Y):
 
 
 @helper
-def change_along(robot, screws, p, block, x, U):
+def change_along(robot, traits, p, block, x, U):
     """Write to the row STEP the change along U of a column x of G."""
-    write_changes(robot, screws, p, block, x, None, U, X_, Y_)
+    write_changes(robot, traits, p, block, x, None, U, X_, Y_)
     solve_change(robot, p, block, False, U, X_, Y_)
 
 
 # -- Changes of G. ------------------------------------------------------------------------------
 @helper
-def write_rate(robot, screws, p):
+def write_rate(robot, traits, p):
     """Write the dependent rows of dG/dt at the velocity V; needs the results of `find_motion`."""
     order, vectors = p.order, p.vectors
     for block in range(len(p.blocks)):
         clear_carriers(robot, p, block, X_, Y_ + 6)
         for e in involved_of(p, block):
-            change_along(robot, screws, p, block, vectors[G + p.involved[e, 0]], T_)
+            change_along(robot, traits, p, block, vectors[G + p.involved[e, 0]], T_)
             for k in dependent_of(p, block):
                 p.rate[k, e] = vectors[STEP, order[k]]
 
 
 @kernel
-def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
+def map_changes(robot, traits, loops, q, v, u, w, of_t, of_u, of_tu):
     """
     Write the derivatives of G by time, at the velocity v, in a direction u, and those of both.
 
@@ -184,23 +184,23 @@ def map_changes(robot, screws, loops, q, v, u, w, of_t, of_u, of_tu):
 
     """
     p = parts(loops)
-    forward_pass(robot, screws, q, None, None, ZERO6)
+    forward_pass(robot, traits, q, None, None, ZERO6)
     write_map(robot, p)
     vectors, involved = p.vectors, p.involved
     for block in range(len(p.blocks)):
         clear_carriers(robot, p, block, T_, A_ + 6)
         clear_carriers(robot, p, block, U_, CHANGES_END)
-        write_block_motions(robot, screws, p, block, u, U_)
-        write_changes(robot, screws, p, block, v, w, U_, T_, W_)
+        write_block_motions(robot, traits, p, block, u, U_)
+        write_changes(robot, traits, p, block, v, w, U_, T_, W_)
         for e in involved_of(p, block):
             i = involved[e, 0]
             x, x_t, x_u = vectors[G + i], of_t[i], of_u[i]
-            change_along(robot, screws, p, block, x, T_)
+            change_along(robot, traits, p, block, x, T_)
             take_step(p, block, x_t)
-            change_along(robot, screws, p, block, x, U_)
+            change_along(robot, traits, p, block, x, U_)
             take_step(p, block, x_u)
-            write_changes(robot, screws, p, block, x, x_u, U_, X_, Y_)
-            write_rates(robot, screws, p, block, x, x_t, x_u)
+            write_changes(robot, traits, p, block, x, x_u, U_, X_, Y_)
+            write_rates(robot, traits, p, block, x, x_t, x_u)
             solve_change(robot, p, block, True, U_, X_, Y_)
             take_step(p, block, of_tu[i])
     return True

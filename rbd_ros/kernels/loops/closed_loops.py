@@ -297,26 +297,26 @@ def write_map(robot, p):
 
 
 @kernel
-def loop_map(robot, screws, loops, q):
+def loop_map(robot, traits, loops, q):
     """Write the rows STEP and G of ``vectors``."""
     p = parts(loops)
     if not fits(robot, q, None):
         report(p.vectors, 0.0, LENGTH)
         return False
-    forward_pass(robot, screws, q, None, None, ZERO6)
+    forward_pass(robot, traits, q, None, None, ZERO6)
     return write_map(robot, p)
 
 
 # -- Velocities and accelerations. --------------------------------------------------------------
 @helper
-def velocity_pass(robot, screws, x, A_0):
+def velocity_pass(robot, traits, x, A_0):
     """Write V_ and A_: the motion of every body at the velocity x without accelerations."""
     store6(robot, GROUND, V_, ZERO6)
     store6(robot, GROUND, A_, A_0)
     for i in range(1, count(robot)):
         b = slot(i)
         up = parent(robot, b)
-        Sx = joint_motion_at(robot, screws, i, x)
+        Sx = joint_motion_at(robot, traits, i, x)
         twist = add6(load6(robot, up, V_), Sx)
         store6(robot, b, V_, twist)
         store6(robot, b, A_, add6(load6(robot, up, A_), ad(twist, Sx)))
@@ -406,14 +406,14 @@ def write_acceleration(p, a):
 
 
 @helper
-def write_motion(robot, screws, p, v):
+def write_motion(robot, traits, p, v):
     """Write V and gamma; needs G and the factors of the equations."""
     vectors, order = p.vectors, p.order
     for k in range(len(p.own)):
         vectors[V, p.own[k]] = v[k]
     for block in range(len(p.blocks)):
         map_velocity(p, block, v, vectors[V])
-    velocity_pass(robot, screws, vectors[V], minus_gravity(robot))
+    velocity_pass(robot, traits, vectors[V], minus_gravity(robot))
     write_bias(robot, p)
     for block in range(len(p.blocks)):
         reflect_all(p, block, p.J, len(order))
@@ -421,15 +421,15 @@ def write_motion(robot, screws, p, v):
 
 
 @helper
-def find_motion(robot, screws, p, q, v, a):
+def find_motion(robot, traits, p, q, v, a):
     """Do `loop_motion`; a may be None for zero."""
     nv = len(p.own)
     if not (fits(robot, q, None) and len(v) == nv and (a is None or len(a) == nv)):
         report(p.vectors, 0.0, LENGTH)
         return False
-    forward_pass(robot, screws, q, None, None, ZERO6)
+    forward_pass(robot, traits, q, None, None, ZERO6)
     closed = write_map(robot, p)
-    write_motion(robot, screws, p, v)
+    write_motion(robot, traits, p, v)
     if a is not None:
         return write_acceleration(p, a) and closed
     total = 0.0
@@ -439,9 +439,9 @@ def find_motion(robot, screws, p, q, v, a):
 
 
 @kernel
-def loop_motion(robot, screws, loops, q, v, a):
+def loop_motion(robot, traits, loops, q, v, a):
     """Write V, A and gamma."""
-    return find_motion(robot, screws, parts(loops), q, v, a)
+    return find_motion(robot, traits, parts(loops), q, v, a)
 
 
 # -- Forces of the equations. -------------------------------------------------------------------

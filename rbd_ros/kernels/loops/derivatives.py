@@ -49,26 +49,26 @@ H_ = CHANGES_END
 
 # -- Changes of V and A. ------------------------------------------------------------------------
 @helper
-def write_direction(robot, screws, p, block, u, symmetric):
+def write_direction(robot, traits, p, block, u, symmetric):
     """Write U at u, the sum X of S'_j u_j, and unless ``symmetric`` the sum Y of dS_j/dt u_j."""
     for row in range(len(p.members)):
         i = member(p, row, block)
         if i > 0:
-            b, x = slot(i), u[coordinate(robot, screws, i)]
+            b, x = slot(i), u[coordinate(robot, traits, i)]
             first = load6(robot, b, FIRST_)
-            carry(robot, b, U_, joint_motion_at(robot, screws, i, u))
+            carry(robot, b, U_, joint_motion_at(robot, traits, i, u))
             carry(robot, b, X_, scale6(x, first))
             if not symmetric:
                 carry(robot, b, Y_, scale6(x, sub6(load6(robot, b, RATE_), first)))
 
 
 @helper
-def write_sums(robot, screws, p, block, u, x):
+def write_sums(robot, traits, p, block, u, x):
     """Write X and Y at u, where V changes by x."""
     for row in range(len(p.members)):
         i = member(p, row, block)
         if i > 0:
-            b, k = slot(i), coordinate(robot, screws, i)
+            b, k = slot(i), coordinate(robot, traits, i)
             carry(robot, b, X_, add6(scale6(u[k], load6(robot, b, FIRST_)),
                                      scale6(x[k], load6(robot, b, S_))))
             carry(robot, b, Y_, add6(scale6(u[k], load6(robot, b, SECOND_)),
@@ -90,13 +90,13 @@ def write_ends(robot, p, block, with_rate):
 
 
 @helper
-def write_motion_changes(robot, screws, p, block, c):
+def write_motion_changes(robot, traits, p, block, c):
     """Write U for column c of G, and the dependent rows of D_c V, D_c A and column c of dG/dt."""
     vectors, order = p.vectors, p.order
     u = vectors[G + p.involved[c, 0]]
     # Then D_c V and column c of dG/dt are the same second derivatives of dependent coordinates.
-    symmetric = only_screws(screws) and p.table[0, LIMIT] == math.inf
-    write_direction(robot, screws, p, block, u, symmetric)
+    symmetric = only_screws(traits) and p.table[0, LIMIT] == math.inf
+    write_direction(robot, traits, p, block, u, symmetric)
     if not symmetric:
         solve_change(robot, p, block, False, V_, U_, Y_)
         for k in dependent_of(p, block):
@@ -107,7 +107,7 @@ def write_motion_changes(robot, screws, p, block, c):
         p.of_V[k, c] = vectors[STEP, order[k]]
         if symmetric:
             p.rate[k, c] = p.of_V[k, c]
-    write_sums(robot, screws, p, block, u, vectors[STEP])
+    write_sums(robot, traits, p, block, u, vectors[STEP])
     write_ends(robot, p, block, True)
     solve_change(robot, p, block, True, U_, V_, W_)
     for k in dependent_of(p, block):
@@ -192,14 +192,14 @@ def write_forces(robot, p, block):
 
 
 @helper
-def add_force_changes(robot, screws, p, block, c, derivatives):
+def add_force_changes(robot, traits, p, block, c, derivatives):
     """Add G^T D_c (J^T f) to a column of the derivatives; return a sum."""
     total, j = 0.0, p.involved[c, 0]
     write_wrenches(robot, p, block, W_, True)
     for row in range(len(p.members) - 1, -1, -1):
         i = member(p, row, block)
         if i > 0:
-            b, k = slot(i), coordinate(robot, screws, i)
+            b, k = slot(i), coordinate(robot, traits, i)
             S = load6(robot, b, S_)
             x = (dot6(S, carry_to_root(robot, p, row, b, W_))
                  + dot6(ad(load6(robot, b, U_), S), load6(robot, b, H_)))
@@ -210,7 +210,7 @@ def add_force_changes(robot, screws, p, block, c, derivatives):
 
 
 @helper
-def write_map_changes(robot, screws, p, derivatives):
+def write_map_changes(robot, traits, p, derivatives):
     """
     Write how V and A change along each independent velocity that is in a loop, and dG/dt.
 
@@ -223,8 +223,8 @@ def write_map_changes(robot, screws, p, derivatives):
         clear_carriers(robot, p, block, U_, CHANGES_END)
         write_forces(robot, p, block)
         for c in involved_of(p, block):
-            write_motion_changes(robot, screws, p, block, c)
-            total += add_force_changes(robot, screws, p, block, c, derivatives)
+            write_motion_changes(robot, traits, p, block, c)
+            total += add_force_changes(robot, traits, p, block, c, derivatives)
     return total
 
 
@@ -251,7 +251,7 @@ def add_row(p, D, row, derivatives, i):
 
 
 @helper
-def write_torque_derivatives(robot, screws, p, D, derivatives):
+def write_torque_derivatives(robot, traits, p, D, derivatives):
     """
     Write dtau/dq, dtau/dv and M side by side to ``derivatives``, shape (nv, 3 nv).
 
@@ -262,13 +262,13 @@ def write_torque_derivatives(robot, screws, p, D, derivatives):
     # Entries that the map has written are not zero any more.
     D[:] = 0.0
     derivatives[:] = 0.0
-    write_motions(robot, screws, a, SDOT_)
+    write_motions(robot, traits, a, SDOT_)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block_end(robot, block)):
             store6(robot, b, A_, add6(load6(robot, b, A_), load6(robot, b, SDOT_)))
-    total = derivatives_of_motion(robot, screws, D)
-    total += project_forces(robot, screws, p, a, F_)
-    total += write_map_changes(robot, screws, p, derivatives)
+    total = derivatives_of_motion(robot, traits, D)
+    total += project_forces(robot, traits, p, a, F_)
+    total += write_map_changes(robot, traits, p, derivatives)
     map_rows(D, 0, 3 * len(p.order), p)
     for i in range(len(p.own)):
         add_row(p, D, p.own[i], derivatives, i)
@@ -276,33 +276,33 @@ def write_torque_derivatives(robot, screws, p, D, derivatives):
 
 
 @kernel
-def closed_inverse_dynamics_derivatives(robot, screws, loops, D, q, v, a, derivatives):
+def closed_inverse_dynamics_derivatives(robot, traits, loops, D, q, v, a, derivatives):
     """Write dtau/dq, dtau/dv and M side by side; D is a buffer."""
     p = parts(loops)
-    return (find_motion(robot, screws, p, q, v, a)
-            and write_torque_derivatives(robot, screws, p, D, derivatives))
+    return (find_motion(robot, traits, p, q, v, a)
+            and write_torque_derivatives(robot, traits, p, D, derivatives))
 
 
 @kernel
-def closed_forward_derivatives(robot, screws, loops, table, L, L_lanes, D, derivatives, path, q, v,
+def closed_forward_derivatives(robot, traits, loops, table, L, L_lanes, D, derivatives, path, q, v,
                                a, tau, X, X_lanes):
     """Do `closed_forward_dynamics`, and write the derivatives of the accelerations to X."""
     p = parts(loops)
-    return (solve_forward(robot, screws, p, (table, L, L_lanes), q, v, a, tau)
+    return (solve_forward(robot, traits, p, (table, L, L_lanes), q, v, a, tau)
             and write_acceleration(p, a)
-            and write_torque_derivatives(robot, screws, p, D, derivatives)
+            and write_torque_derivatives(robot, traits, p, D, derivatives)
             and hybrid_dynamics_derivatives(table, derivatives, L, L_lanes, path, X, X_lanes))
 
 
 @kernel
-def closed_hybrid_derivatives(robot, screws, loops, table, L, L_lanes, D, derivatives, path, q, v,
+def closed_hybrid_derivatives(robot, traits, loops, table, L, L_lanes, D, derivatives, path, q, v,
                               a, tau, prescribed, all_a, all_tau, X, X_lanes):
     """Do `closed_hybrid_dynamics`, and write the derivatives of the unknowns to X."""
     p = parts(loops)
-    fine = (solve_given(robot, screws, p, (table, L, L_lanes), q, v, a, tau, prescribed, all_a,
+    fine = (solve_given(robot, traits, p, (table, L, L_lanes), q, v, a, tau, prescribed, all_a,
                         all_tau)
             and write_acceleration(p, all_a)
-            and write_torque_derivatives(robot, screws, p, D, derivatives)
+            and write_torque_derivatives(robot, traits, p, D, derivatives)
             and hybrid_dynamics_derivatives(table, derivatives, L, L_lanes, path, X, X_lanes))
     prescribe_none(table)
     return fine

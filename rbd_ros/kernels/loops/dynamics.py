@@ -81,36 +81,36 @@ def write_independent(X, first, p, Y, row, column):
 
 # -- Inverse, forward and hybrid dynamics. ------------------------------------------------------
 @helper
-def write_forces(robot, screws, a, with_inertias):
+def write_forces(robot, traits, a, with_inertias):
     """Add the accelerations a to A_, and write F_, and G_ if ``with_inertias``."""
-    write_motions(robot, screws, a, SDOT_)
+    write_motions(robot, traits, a, SDOT_)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             store_force(robot, b, add6(load6(robot, b, A_), load6(robot, b, SDOT_)), with_inertias)
 
 
 @helper
-def tree_torques(robot, screws, p, a, with_inertias):
+def tree_torques(robot, traits, p, a, with_inertias):
     """
     Write the torques of the tree for accelerations a; return whether they are finite.
 
     Needs poses, V_, and A_ without a; if ``with_inertias``, G_ of composite bodies is written.
 
     """
-    write_forces(robot, screws, a, with_inertias)
+    write_forces(robot, traits, a, with_inertias)
     accumulate_to_root(robot, G_ if with_inertias else F_, F_ + 6)
-    return math.isfinite(project_forces(robot, screws, p, a, F_))
+    return math.isfinite(project_forces(robot, traits, p, a, F_))
 
 
 @helper
-def project_forces(robot, screws, p, a, F):
+def project_forces(robot, traits, p, a, F):
     """Write the torques of the forces F on composite bodies and of rotors; return their sum."""
     x, total = p.vectors[TORQUES], 0.0
     for k in range(len(p.order)):
         x[k] = 0.0
     for i in range(1, count(robot)):
         b = slot(i)
-        k = coordinate(robot, screws, i)
+        k = coordinate(robot, traits, i)
         torque = (dot6(load6(robot, b, S_), load6(robot, b, F))
                   + constant(robot, b, ARMATURE) * a[k])
         x[k] += torque
@@ -119,12 +119,12 @@ def project_forces(robot, screws, p, a, F):
 
 
 @kernel
-def closed_inverse_dynamics(robot, screws, loops, q, v, a):
+def closed_inverse_dynamics(robot, traits, loops, q, v, a):
     """Write the row TAU of ``vectors``."""
     p = parts(loops)
-    if not find_motion(robot, screws, p, q, v, a):
+    if not find_motion(robot, traits, p, q, v, a):
         return False
-    fine = tree_torques(robot, screws, p, p.vectors[A], False)
+    fine = tree_torques(robot, traits, p, p.vectors[A], False)
     write_torques(p, p.vectors[TAU])
     return fine
 
@@ -160,7 +160,7 @@ def write_own_matrix(p, tree_M):
 
 
 @helper
-def solve_motion(robot, screws, p, factor, q, v, a, tau):
+def solve_motion(robot, traits, p, factor, q, v, a, tau):
     """
     Complete a and tau, see `complete`, given a with zeros where it is unknown.
 
@@ -168,11 +168,11 @@ def solve_motion(robot, screws, p, factor, q, v, a, tau):
 
     """
     vectors, (table, L, L_lanes), total = p.vectors, factor, 0.0
-    if not (find_motion(robot, screws, p, q, v, None) and write_acceleration(p, a)
-            and tree_torques(robot, screws, p, vectors[A], True)):
+    if not (find_motion(robot, traits, p, q, v, None) and write_acceleration(p, a)
+            and tree_torques(robot, traits, p, vectors[A], True)):
         return False
     write_torques(p, vectors[BIAS])
-    write_mass_matrix(robot, screws, p.tree_M)
+    write_mass_matrix(robot, traits, p.tree_M)
     write_own_matrix(p, p.tree_M)
     status = complete((table, p.M, vectors[BIAS], L, L_lanes), a, tau)
     if status != 0:
@@ -184,37 +184,37 @@ def solve_motion(robot, screws, p, factor, q, v, a, tau):
 
 
 @helper
-def solve_given(robot, screws, p, factor, q, v, a, tau, prescribed, all_a, all_tau):
+def solve_given(robot, traits, p, factor, q, v, a, tau, prescribed, all_a, all_tau):
     """Copy a and tau where they are given, and do `solve_motion`."""
     if not copy_given(factor[0], a, tau, prescribed, all_a, all_tau):
         return False
     for k in range(len(all_a)):
         if not prescribed[k]:
             all_a[k] = 0.0
-    return solve_motion(robot, screws, p, factor, q, v, all_a, all_tau)
+    return solve_motion(robot, traits, p, factor, q, v, all_a, all_tau)
 
 
 @helper
-def solve_forward(robot, screws, p, factor, q, v, a, tau):
+def solve_forward(robot, traits, p, factor, q, v, a, tau):
     """Write the accelerations to a, which need not be given."""
     if len(tau) != len(p.own):
         return False
     for k in range(len(p.own)):
         a[k] = 0.0
-    return solve_motion(robot, screws, p, factor, q, v, a, tau)
+    return solve_motion(robot, traits, p, factor, q, v, a, tau)
 
 
 @kernel
-def closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, q, v, a, tau):
+def closed_forward_dynamics(robot, traits, loops, table, L, L_lanes, q, v, a, tau):
     """Solve M a + b = tau for a."""
-    return solve_forward(robot, screws, parts(loops), (table, L, L_lanes), q, v, a, tau)
+    return solve_forward(robot, traits, parts(loops), (table, L, L_lanes), q, v, a, tau)
 
 
 @kernel
-def closed_hybrid_dynamics(robot, screws, loops, table, L, L_lanes, q, v, a, tau, prescribed,
+def closed_hybrid_dynamics(robot, traits, loops, table, L, L_lanes, q, v, a, tau, prescribed,
                            all_a, all_tau):
     """Solve M a + b = tau for the entries of a and tau that are not given."""
-    fine = solve_given(robot, screws, parts(loops), (table, L, L_lanes), q, v, a, tau, prescribed,
+    fine = solve_given(robot, traits, parts(loops), (table, L, L_lanes), q, v, a, tau, prescribed,
                        all_a, all_tau)
     prescribe_none(table)
     return fine
@@ -222,7 +222,7 @@ def closed_hybrid_dynamics(robot, screws, loops, table, L, L_lanes, q, v, a, tau
 
 # -- Matrices. ----------------------------------------------------------------------------------
 @kernel
-def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
+def closed_terms(robot, traits, loops, q, v, tree_terms, terms):
     """
     Write the `DynamicsTerms`, with the Coriolis matrix of Christoffel, to ``terms``.
 
@@ -232,12 +232,12 @@ def closed_terms(robot, screws, loops, q, v, tree_terms, terms):
     p = parts(loops)
     order, vectors = p.order, p.vectors
     n, nv = len(order), len(p.own)
-    if not find_motion(robot, screws, p, q, v, None):
+    if not find_motion(robot, traits, p, q, v, None):
         return False
-    write_rate(robot, screws, p)
+    write_rate(robot, traits, p)
     # Entries that the map has written are not zero any more.
     tree_terms[:] = 0.0
-    fine = composite_bodies(robot, screws, q, vectors[V, :n], tree_terms)
+    fine = composite_bodies(robot, traits, q, vectors[V, :n], tree_terms)
     C, g, Cv, _, com = rows_of_terms(n)
     own_C, own_g, _, _, own_com = rows_of_terms(nv)
     for i in range(n):

@@ -12,12 +12,12 @@ from rbd_ros.kernels.tree.traversal import forward_pass
 
 
 @helper
-def close_by_newton(robot, screws, p, x):
+def close_by_newton(robot, traits, p, x):
     """Solve the dependent coordinates in x; return whether the loops are closed."""
     vectors, best = p.vectors, math.inf
     last = vectors.shape[1] - 1
     for _ in range(ITERATIONS):
-        forward_pass(robot, screws, x, None, None, ZERO6)
+        forward_pass(robot, traits, x, None, None, ZERO6)
         write_map(robot, p)
         gap = vectors[0, last]
         if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
@@ -33,7 +33,7 @@ def close_by_newton(robot, screws, p, x):
 
 
 @long_kernel
-def close_samples(robot, screws, loops, first, stride, samples):
+def close_samples(robot, traits, loops, first, stride, samples):
     """
     Solve the dependent coordinates of samples, each from the one before, for joints of one angle.
 
@@ -55,6 +55,6 @@ def close_samples(robot, screws, loops, first, stride, samples):
             if row > first:
                 for m in range(len(p.own)):
                     x[i] += p.vectors[G + m, i] * (x[p.own[m]] - before[p.own[m]])
-        if not close_by_newton(robot, screws, p, x):
+        if not close_by_newton(robot, traits, p, x):
             return row
     return len(samples)

@@ -50,33 +50,33 @@ def load_states(robot, states, first, lanes, places, wrenches):
 
 
 @helper
-def run_pushed(algorithm, robot, screws, states, lanes, places, wrenches, arguments, x, X):
+def run_pushed(algorithm, robot, traits, states, lanes, places, wrenches, arguments, x, X):
     """Run an algorithm with wrenches for each group of states, in ``lanes``, and copy x to X."""
     if not fit(states, lanes):
         return REJECTED
     for first in range(0, len(states[0]), WIDTH):
         load_states(robot, states, first, lanes, places, wrenches)
-        if not algorithm(robot, screws, *arguments):
+        if not algorithm(robot, traits, *arguments):
             return first
         scatter(x, first, X)
     return DONE
 
 
 @helper
-def run(algorithm, robot, screws, states, lanes, arguments, x, X):
+def run(algorithm, robot, traits, states, lanes, arguments, x, X):
     """Do `run_pushed` without wrenches."""
-    return run_pushed(algorithm, robot, screws, states, lanes, None, None, arguments, x, X)
+    return run_pushed(algorithm, robot, traits, states, lanes, None, None, arguments, x, X)
 
 
 @helper
-def run_hybrid(algorithm, robot, screws, states, lanes, places, wrenches, arguments, all_A,
+def run_hybrid(algorithm, robot, traits, states, lanes, places, wrenches, arguments, all_A,
                all_Tau):
     """Do `run_pushed` for an algorithm that completes a and tau, the last two lanes."""
     if not fit(states, lanes):
         return REJECTED
     for first in range(0, len(states[0]), WIDTH):
         load_states(robot, states, first, lanes, places, wrenches)
-        if not algorithm(robot, screws, *arguments):
+        if not algorithm(robot, traits, *arguments):
             return first
         scatter(lanes[2], first, all_A)
         scatter(lanes[3], first, all_Tau)
@@ -84,96 +84,96 @@ def run_hybrid(algorithm, robot, screws, states, lanes, places, wrenches, argume
 
 
 @states_kernel
-def inverse_dynamics_states(robot, screws, Q, V, A, places, wrenches, work, q, v, a, Tau):
+def inverse_dynamics_states(robot, traits, Q, V, A, places, wrenches, work, q, v, a, Tau):
     """Write the torques of every state."""
     first, last = torques((robot, work))
-    return run_pushed(newton_euler.recursion, (robot, work), screws, (Q, V, A), (q, v, a), places,
+    return run_pushed(newton_euler.recursion, (robot, work), traits, (Q, V, A), (q, v, a), places,
                       wrenches, (q, v, a), work[first:last], Tau)
 
 
 @states_kernel
-def gravity_torques_states(robot, screws, Q, work, q, G):
+def gravity_torques_states(robot, traits, Q, work, q, G):
     """Write the gravity torques of every state."""
     first, last = torques((robot, work))
-    return run(newton_euler.recursion, (robot, work), screws, (Q,), (q,), (q, None, None),
+    return run(newton_euler.recursion, (robot, work), traits, (Q,), (q,), (q, None, None),
                work[first:last], G)
 
 
 @states_kernel
-def forward_dynamics_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, tau, a, A):
+def forward_dynamics_states(robot, traits, Q, V, Tau, places, wrenches, work, q, v, tau, a, A):
     """Write the accelerations of every state; none may be prescribed."""
-    return run_pushed(articulated_recursion, (robot, work), screws, (Q, V, Tau), (q, v, tau),
+    return run_pushed(articulated_recursion, (robot, work), traits, (Q, V, Tau), (q, v, tau),
                       places, wrenches, (q, v, a, tau), a, A)
 
 
 @states_kernel
-def hybrid_dynamics_states(robot, screws, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
+def hybrid_dynamics_states(robot, traits, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
                            all_A, all_Tau):
     """Write all accelerations and torques of every state; entries not given are not read."""
-    return run_hybrid(articulated_recursion, (robot, work), screws, (Q, V, A, Tau),
+    return run_hybrid(articulated_recursion, (robot, work), traits, (Q, V, A, Tau),
                       (q, v, a, tau), places, wrenches, (q, v, a, tau), all_A, all_Tau)
 
 
 @states_kernel
-def coupled_forward_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, tau, a,
+def coupled_forward_states(robot, traits, Q, V, Tau, places, wrenches, work, q, v, tau, a,
                            table, M, b, L, A):
     """Do `forward_dynamics_states` for a robot whose joints share coordinates."""
     return run_pushed(
-        coupled_recursion, (robot, work), screws, (Q, V, Tau), (q, v, tau), places, wrenches,
+        coupled_recursion, (robot, work), traits, (Q, V, Tau), (q, v, tau), places, wrenches,
         (((table, table), M, b, L, L), q, v, a, tau), a, A)
 
 
 @states_kernel
-def coupled_hybrid_states(robot, screws, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
+def coupled_hybrid_states(robot, traits, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
                           table, M, b, L, all_A, all_Tau):
     """Do `hybrid_dynamics_states` for a robot whose joints share coordinates."""
     return run_hybrid(
-        coupled_recursion, (robot, work), screws, (Q, V, A, Tau), (q, v, a, tau), places, wrenches,
+        coupled_recursion, (robot, work), traits, (Q, V, A, Tau), (q, v, a, tau), places, wrenches,
         (((table, table), M, b, L, L), q, v, a, tau), all_A, all_Tau)
 
 
 @states_kernel
-def coupled_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, tau, a,
+def coupled_derivatives_states(robot, traits, Q, V, Tau, places, wrenches, work, q, v, tau, a,
                                table, M, b, L, rows, path, X, Solved):
     """Do `forward_derivatives_states` for a robot whose joints share coordinates."""
     return run_pushed(
-        derivatives_recursion, (robot, work), screws, (Q, V, Tau), (q, v, tau), places, wrenches,
+        derivatives_recursion, (robot, work), traits, (Q, V, Tau), (q, v, tau), places, wrenches,
         (((table, table), M, b, L, L), q, v, a, tau, rows, path, X, X), X, Solved)
 
 
 @states_kernel
-def all_terms_states(robot, screws, Q, V, work, q, v, terms, Terms):
+def all_terms_states(robot, traits, Q, V, work, q, v, terms, Terms):
     """Write M, C, g, C v, J_CoM and the CoM of every state."""
-    return run(composite_recursion, (robot, work), screws, (Q, V), (q, v), (q, v, terms),
+    return run(composite_recursion, (robot, work), traits, (Q, V), (q, v), (q, v, terms),
                terms, Terms)
 
 
 @states_kernel
-def inverse_derivatives_states(robot, screws, Q, V, A, places, wrenches, work, q, v, a,
+def inverse_derivatives_states(robot, traits, Q, V, A, places, wrenches, work, q, v, a,
                                derivatives, Derivatives):
     """Write the derivatives of the torques of every state."""
-    return run_pushed(inverse_dynamics_derivatives, (robot, work), screws, (Q, V, A), (q, v, a),
+    return run_pushed(inverse_dynamics_derivatives, (robot, work), traits, (Q, V, A), (q, v, a),
                       places, wrenches, (q, v, a, derivatives), derivatives, Derivatives)
 
 
 @states_kernel
-def forward_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, tau, a,
+def forward_derivatives_states(robot, traits, Q, V, Tau, places, wrenches, work, q, v, tau, a,
                                derivatives, L, path, solved, Solved):
     """Write the derivatives of the accelerations of every state."""
-    return run_pushed(forward_dynamics_and_derivatives, (robot, work), screws, (Q, V, Tau),
+    return run_pushed(forward_dynamics_and_derivatives, (robot, work), traits, (Q, V, Tau),
                       (q, v, tau), places, wrenches,
                       (q, v, a, tau, derivatives, L, L, path, solved, solved), solved, Solved)
 
 
 @states_kernel
-def torque_regressor_states(robot, screws, Q, V, A, work, q, v, a, links, y, Y):
+def torque_regressor_states(robot, traits, Q, V, A, work, q, v, a, links, y, Y):
     """Write the torque regressor of every state."""
-    return run(regressor_columns, (robot, work), screws, (Q, V, A), (q, v, a),
+    return run(regressor_columns, (robot, work), traits, (Q, V, A), (q, v, a),
                (q, v, a, links, y), y, Y)
 
 
 @states_kernel
-def transposed_product_states(robot, screws, Q, V, A, X, work, q, v, a, x, links, y, Y):
+def transposed_product_states(robot, traits, Q, V, A, X, work, q, v, a, x, links, y, Y):
     """Write the product of the transposed torque regressor and a vector of every state."""
-    return run(transposed_product, (robot, work), screws, (Q, V, A, X), (q, v, a, x),
+    return run(transposed_product, (robot, work), traits, (Q, V, A, X), (q, v, a, x),
                (q, v, a, x, links, y), y, Y)

@@ -12,46 +12,46 @@ from rbd_ros.kernels.tree.link_poses import link_poses
 
 
 @states_kernel
-def link_poses_states(robot, screws, Q, work, q, links, t, T):
+def link_poses_states(robot, traits, Q, work, q, links, t, T):
     """Write the poses of all links of every state."""
-    return run(link_poses, (robot, work), screws, (Q,), (q,), (q, links, t), t, T)
+    return run(link_poses, (robot, work), traits, (Q,), (q,), (q, links, t), t, T)
 
 
 @states_kernel
-def jacobian_states(robot, screws, Q, link_row, work, q, j, t, J):
+def jacobian_states(robot, traits, Q, link_row, work, q, j, t, J):
     """Write the Jacobian of a link in every state."""
-    return run(write_jacobian, (robot, work), screws, (Q,), (q,), (q, link_row, j, t), j, J)
+    return run(write_jacobian, (robot, work), traits, (Q,), (q,), (q, link_row, j, t), j, J)
 
 
 @helper
-def jacobian_rate(robot, screws, q, v, link_row, aligned, rows):
+def jacobian_rate(robot, traits, q, v, link_row, aligned, rows):
     """Write the Jacobian of a link and its rate in a group of states."""
-    return write_jacobian_rates(robot, screws, q, v, None, link_row, aligned, rows)[1]
+    return write_jacobian_rates(robot, traits, q, v, None, link_row, aligned, rows)[1]
 
 
 @states_kernel
-def jacobian_rate_states(robot, screws, Q, V, link_row, aligned, work, q, v, rows, J_dot):
+def jacobian_rate_states(robot, traits, Q, V, link_row, aligned, work, q, v, rows, J_dot):
     """Write the rate of the Jacobian of a link in every state; ``rows`` begins with J."""
-    return run(jacobian_rate, (robot, work), screws, (Q, V), (q, v),
+    return run(jacobian_rate, (robot, work), traits, (Q, V), (q, v),
                (q, v, link_row, aligned, rows), rows[6:], J_dot)
 
 
 @states_kernel
-def center_of_mass_states(robot, screws, Q, work, q, j, com, Com):
+def center_of_mass_states(robot, traits, Q, work, q, j, com, Com):
     """Write the centre of mass of every state."""
-    return run(center_of_mass, (robot, work), screws, (Q,), (q,), (q, j, com), com, Com)
+    return run(center_of_mass, (robot, work), traits, (Q,), (q,), (q, j, com), com, Com)
 
 
 @states_kernel
-def com_jacobian_states(robot, screws, Q, work, q, j, com, J):
+def com_jacobian_states(robot, traits, Q, work, q, j, com, J):
     """Write the Jacobian of the centre of mass in every state."""
-    return run(center_of_mass, (robot, work), screws, (Q,), (q,), (q, j, com), j, J)
+    return run(center_of_mass, (robot, work), traits, (Q,), (q,), (q, j, com), j, J)
 
 
 @helper
-def com_jacobian_rate(robot, screws, q, v, rows):
+def com_jacobian_rate(robot, traits, q, v, rows):
     """Write the rate of the Jacobian of the centre of mass to rows 9 ... 11."""
-    fine = write_momentum(robot, screws, q, v, rows)
+    fine = write_momentum(robot, traits, q, v, rows)
     per_mass = reciprocal(load(robot, GROUND, MASS))
     for row in range(9, 12):
         for j in range(rows.shape[1]):
@@ -60,21 +60,21 @@ def com_jacobian_rate(robot, screws, q, v, rows):
 
 
 @states_kernel
-def com_jacobian_rate_states(robot, screws, Q, V, work, q, v, rows, J_dot):
+def com_jacobian_rate_states(robot, traits, Q, V, work, q, v, rows, J_dot):
     """Write the rate of the Jacobian of the centre of mass in every state."""
-    return run(com_jacobian_rate, (robot, work), screws, (Q, V), (q, v), (q, v, rows), rows[9:],
+    return run(com_jacobian_rate, (robot, work), traits, (Q, V), (q, v), (q, v, rows), rows[9:],
                J_dot)
 
 
 @states_kernel
-def momentum_states(robot, screws, Q, work, q, rows, A):
+def momentum_states(robot, traits, Q, work, q, rows, A):
     """Write the centroidal momentum matrix of every state."""
-    return run(write_momentum, (robot, work), screws, (Q,), (q,), (q, None, rows),
+    return run(write_momentum, (robot, work), traits, (Q,), (q,), (q, None, rows),
                rows, A)
 
 
 @states_kernel
-def momentum_rate_states(robot, screws, Q, V, work, q, v, rows, A_dot):
+def momentum_rate_states(robot, traits, Q, V, work, q, v, rows, A_dot):
     """Write the rate of that matrix in every state; ``rows`` begins with the matrix."""
-    return run(write_momentum, (robot, work), screws, (Q, V), (q, v), (q, v, rows),
+    return run(write_momentum, (robot, work), traits, (Q, V), (q, v), (q, v, rows),
                rows[6:], A_dot)

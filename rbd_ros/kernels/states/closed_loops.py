@@ -19,11 +19,11 @@ from rbd_ros.kernels.states.batch_dynamics import DONE
 
 
 @states_kernel
-def closed_inverse_states(robot, screws, loops, Q, V, A, Tau):
+def closed_inverse_states(robot, traits, loops, Q, V, A, Tau):
     """Write the torques of every state."""
     vectors = parts(loops).vectors
     for k in range(len(Q)):
-        if not closed_inverse_dynamics(robot, screws, loops, Q[k], V[k], A[k]):
+        if not closed_inverse_dynamics(robot, traits, loops, Q[k], V[k], A[k]):
             return k
         for i in range(Tau.shape[1]):
             Tau[k, i] = vectors[TAU, i]
@@ -31,40 +31,40 @@ def closed_inverse_states(robot, screws, loops, Q, V, A, Tau):
 
 
 @states_kernel
-def closed_forward_states(robot, screws, loops, table, L, L_lanes, Q, V, Tau, A):
+def closed_forward_states(robot, traits, loops, table, L, L_lanes, Q, V, Tau, A):
     """Write the accelerations of every state."""
     for k in range(len(Q)):
-        if not closed_forward_dynamics(robot, screws, loops, table, L, L_lanes, Q[k], V[k], A[k],
+        if not closed_forward_dynamics(robot, traits, loops, table, L, L_lanes, Q[k], V[k], A[k],
                                        Tau[k]):
             return k
     return DONE
 
 
 @states_kernel
-def closed_terms_states(robot, screws, loops, tree_terms, Q, V, Terms):
+def closed_terms_states(robot, traits, loops, tree_terms, Q, V, Terms):
     """Write the `DynamicsTerms` of every state."""
     for k in range(len(Q)):
-        if not closed_terms(robot, screws, loops, Q[k], V[k], tree_terms, Terms[k]):
+        if not closed_terms(robot, traits, loops, Q[k], V[k], tree_terms, Terms[k]):
             return k
     return DONE
 
 
 @states_kernel
-def closed_inverse_derivatives_states(robot, screws, loops, D, Q, V, A, Derivatives):
+def closed_inverse_derivatives_states(robot, traits, loops, D, Q, V, A, Derivatives):
     """Write the derivatives of the torques of every state."""
     for k in range(len(Q)):
-        if not closed_inverse_dynamics_derivatives(robot, screws, loops, D, Q[k], V[k], A[k],
+        if not closed_inverse_dynamics_derivatives(robot, traits, loops, D, Q[k], V[k], A[k],
                                                    Derivatives[k]):
             return k
     return DONE
 
 
 @states_kernel
-def closed_forward_derivatives_states(robot, screws, loops, table, L, L_lanes, D, derivatives,
+def closed_forward_derivatives_states(robot, traits, loops, table, L, L_lanes, D, derivatives,
                                       path, a, X, X_lanes, Q, V, Tau, Solved):
     """Write the derivatives of the accelerations of every state."""
     for k in range(len(Q)):
-        if not closed_forward_derivatives(robot, screws, loops, table, L, L_lanes, D, derivatives,
+        if not closed_forward_derivatives(robot, traits, loops, table, L, L_lanes, D, derivatives,
                                           path, Q[k], V[k], a, Tau[k], X, X_lanes):
             return k
         for i in range(Solved.shape[1]):

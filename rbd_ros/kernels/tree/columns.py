@@ -53,10 +53,13 @@ BALL = 1         # moved by a quaternion (x, y, z, w)
 FREE = 2         # moved by a quaternion (x, y, z, w) and a position
 FOLLOW = 3       # fixed to its parent
 
-# Values of the argument `screws` of the kernels. Its type selects what is compiled: without code
-# for ball and free joints if every joint is a screw with one entry of q; with results that are
-# sums over joints if some share a coordinate, as mimics do.
-SCREWS, ANY_JOINTS, SHARING_SCREWS, SHARING_JOINTS = 1, None, 1.0, True
+# Traits of a robot: values of the argument `traits` of the kernels. The type of the value selects
+# what is compiled: without code for ball and free joints if every joint is a screw with one entry
+# of q; with results that are sums over joints if some share a coordinate, as mimics do.
+ONLY_SCREWS = 1
+ANY_JOINTS = None
+SHARING_SCREWS = 1.0
+SHARING_JOINTS = True
 
 
 def rows_of_terms(nv):

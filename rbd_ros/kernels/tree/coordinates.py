@@ -7,7 +7,7 @@ Joints that mimic others share their coordinates. The table of bodies has the in
 coordinate of each; multipliers and offsets are part of its joint's columns
 (`rbd_ros.model.body_table`), so that S_i v[k] is the motion of body i due to coordinate k, and
 torques, matrices and Jacobians are sums over the bodies that share a coordinate. Where none does,
-as the type of ``screws`` says, each part is a result of its own and is written, not added.
+as the type of ``traits`` says, each part is a result of its own and is written, not added.
 
 """
 
@@ -18,9 +18,9 @@ from rbd_ros.kernels.tree.vectors import add6, read_column, write_column
 
 
 @helper
-def coordinate(robot, screws, i):
+def coordinate(robot, traits, i):
     """Return the index in v of the coordinate of body i."""
-    if sharing(screws):
+    if sharing(traits):
         return coordinate_at(robot, slot(i))
     return i - 1
 
@@ -32,54 +32,54 @@ def coordinate_at(robot, b):
 
 
 @helper
-def clear_vector(screws, x):
+def clear_vector(traits, x):
     """Set a vector to zero if parts are added to it."""
-    if sharing(screws):
+    if sharing(traits):
         for i in range(len(x)):
             set_entry(x, i, 0.0)
 
 
 @helper
-def clear_matrix(screws, A):
+def clear_matrix(traits, A):
     """Set a matrix to zero if parts are added to it."""
-    if sharing(screws):
+    if sharing(traits):
         for i in range(A.shape[0]):
             for j in range(A.shape[1]):
                 set_element(A, i, j, 0.0)
 
 
 @helper
-def clear_matrices(screws, D):
+def clear_matrices(traits, D):
     """Do `clear_matrix` for the matrices D[h] of one state."""
-    if sharing(screws):
+    if sharing(traits):
         D[:] = 0.0
 
 
 @helper
-def put_entry(screws, x, i, value):
+def put_entry(traits, x, i, value):
     """Write a part of entry i of a vector."""
     # Not +=, which would change interpreted lanes of the caller.
-    set_entry(x, i, entry(x, i) + value if sharing(screws) else value)
+    set_entry(x, i, entry(x, i) + value if sharing(traits) else value)
 
 
 @helper
-def put_element(screws, A, i, j, value):
+def put_element(traits, A, i, j, value):
     """Write a part of an entry of a matrix."""
-    set_element(A, i, j, element(A, i, j) + value if sharing(screws) else value)
+    set_element(A, i, j, element(A, i, j) + value if sharing(traits) else value)
 
 
 @helper
-def put_row3(screws, A, i, k, a):
+def put_row3(traits, A, i, k, a):
     """Write a part of a vector in columns k ... k + 2 of row i."""
-    put_element(screws, A, i, k, a[0])
-    put_element(screws, A, i, k + 1, a[1])
-    put_element(screws, A, i, k + 2, a[2])
+    put_element(traits, A, i, k, a[0])
+    put_element(traits, A, i, k + 1, a[1])
+    put_element(traits, A, i, k + 2, a[2])
 
 
 @helper
-def put_column(screws, A, i, j, V):
+def put_column(traits, A, i, j, V):
     """Write a part of a motion in rows i ... i + 5 of column j."""
-    if sharing(screws):
+    if sharing(traits):
         write_column(A, i, j, add6(read_column(A, i, j), V))
     else:
         write_column(A, i, j, V)

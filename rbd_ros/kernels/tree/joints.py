@@ -18,44 +18,44 @@ from rbd_ros.kernels.tree.vectors import (
 
 
 @helper
-def is_screw(robot, screws, b):
+def is_screw(robot, traits, b):
     """Return whether a body moves about and along its z axis only."""
-    return only_screws(screws) or constant(robot, b, KIND) == SCREW
+    return only_screws(traits) or constant(robot, b, KIND) == SCREW
 
 
 @helper
-def follows(robot, screws, b):
+def follows(robot, traits, b):
     """Return whether a body is fixed to the previous one, as a further column of one joint."""
-    return not only_screws(screws) and constant(robot, b, KIND) == FOLLOW
+    return not only_screws(traits) and constant(robot, b, KIND) == FOLLOW
 
 
 @helper
-def is_free(robot, screws, b):
+def is_free(robot, traits, b):
     """Return whether a free joint moves the body."""
-    return not only_screws(screws) and constant(robot, b, KIND) == FREE
+    return not only_screws(traits) and constant(robot, b, KIND) == FREE
 
 
 @helper
-def has_quaternion(robot, screws, b):
+def has_quaternion(robot, traits, b):
     """Return whether a ball or free joint moves the body."""
     kind = constant(robot, b, KIND)
-    return not only_screws(screws) and (kind == BALL or kind == FREE)
+    return not only_screws(traits) and (kind == BALL or kind == FREE)
 
 
 @helper
-def slides(robot, screws, b):
+def slides(robot, traits, b):
     """Return whether the origin of a body may move relative to its parent."""
-    return constant(robot, b, SLIDE) != 0.0 or is_free(robot, screws, b)
+    return constant(robot, b, SLIDE) != 0.0 or is_free(robot, traits, b)
 
 
 # The pose of a body in its parent's frame.
 @helper
-def screw_displacement(robot, screws, i, q):
+def screw_displacement(robot, traits, i, q):
     """Return the angle and the translation of body i's screw; zero for bodies without one."""
     b = slot(i)
-    if not is_screw(robot, screws, b):
+    if not is_screw(robot, traits, b):
         return 0.0, 0.0
-    x = entry(q, coordinate(robot, screws, i) if only_screws(screws)
+    x = entry(q, coordinate(robot, traits, i) if only_screws(traits)
               else int(constant(robot, b, Q)))
     return constant(robot, b, TURN) * x, constant(robot, b, SLIDE) * x
 
@@ -70,14 +70,14 @@ def screw_pose(robot, b):
 
 
 @helper
-def joint_pose(robot, screws, i, q):
+def joint_pose(robot, traits, i, q):
     """Return the pose (R, r) of body i; if it has a screw, that must be evaluated already."""
     b = slot(i)
-    if not has_quaternion(robot, screws, b):
+    if not has_quaternion(robot, traits, b):
         return screw_pose(robot, b)
     R, r = constant33(robot, b, ROTATION), constant3(robot, b, POSITION)
     k = int(constant(robot, b, Q))
-    if is_free(robot, screws, b):
+    if is_free(robot, traits, b):
         r = add_rotated(r, R, (entry(q, k + 4), entry(q, k + 5), entry(q, k + 6)))
     turn = quaternion_rotation(entry(q, k), entry(q, k + 1), entry(q, k + 2), entry(q, k + 3))
     return compose(R, turn), r
@@ -85,57 +85,57 @@ def joint_pose(robot, screws, i, q):
 
 # S and S v in the axes of the body.
 @helper
-def along(robot, screws, b, x, y, z):
+def along(robot, traits, b, x, y, z):
     """Return x, y or z, selected by the axis of the body."""
-    if only_screws(screws):
+    if only_screws(traits):
         return z
     axis = constant(robot, b, AXIS)
     return x if axis == 0.0 else y if axis == 1.0 else z
 
 
 @helper
-def joint_motion(robot, screws, i, v):
+def joint_motion(robot, traits, i, v):
     """Return S v of the whole joint; zero for bodies that follow another."""
-    b, k = slot(i), coordinate(robot, screws, i)
-    if is_screw(robot, screws, b):
+    b, k = slot(i), coordinate(robot, traits, i)
+    if is_screw(robot, traits, b):
         return ((0.0, 0.0, constant(robot, b, TURN) * entry(v, k)),
                 (0.0, 0.0, constant(robot, b, SLIDE) * entry(v, k)))
     turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    if not follows(robot, screws, b):
+    if not follows(robot, traits, b):
         turn = (entry(v, k), entry(v, k + 1), entry(v, k + 2))
-    if is_free(robot, screws, b):
+    if is_free(robot, traits, b):
         slide = (entry(v, k + 3), entry(v, k + 4), entry(v, k + 5))
     return (turn, slide)
 
 
 @helper
-def cross_joint(robot, screws, b, x, y):
+def cross_joint(robot, traits, b, x, y):
     """Return x x y for a part y of the `joint_motion` of a body."""
-    if is_screw(robot, screws, b):
+    if is_screw(robot, traits, b):
         return (x[1] * y[2], -x[0] * y[2], 0.0)
     return cross(x, y)
 
 
 @helper
-def project(robot, screws, b, F):
+def project(robot, traits, b, F):
     """Return S^T F [K (41)]."""
     moment, force = F
-    return (constant(robot, b, TURN) * along(robot, screws, b, moment[0], moment[1], moment[2])
-            + constant(robot, b, SLIDE) * along(robot, screws, b, force[0], force[1], force[2]))
+    return (constant(robot, b, TURN) * along(robot, traits, b, moment[0], moment[1], moment[2])
+            + constant(robot, b, SLIDE) * along(robot, traits, b, force[0], force[1], force[2]))
 
 
 # S and S v in rotated axes, about the origin of the body.
 @helper
-def rotated_column(robot, screws, b, R):
+def rotated_column(robot, traits, b, R):
     """Return column S of a body with rotation R."""
-    axis = along(robot, screws, b, R[0], R[1], R[2])
+    axis = along(robot, traits, b, R[0], R[1], R[2])
     return (scale(constant(robot, b, TURN), axis), scale(constant(robot, b, SLIDE), axis))
 
 
 @helper
-def rotated_joint_motion(robot, screws, i, R, S, v):
+def rotated_joint_motion(robot, traits, i, R, S, v):
     """Return `joint_motion` of a body with rotation R and column S."""
-    if is_screw(robot, screws, slot(i)):
-        return scale6(entry(v, coordinate(robot, screws, i)), S)
-    turn, slide = joint_motion(robot, screws, i, v)
+    if is_screw(robot, traits, slot(i)):
+        return scale6(entry(v, coordinate(robot, traits, i)), S)
+    turn, slide = joint_motion(robot, traits, i, v)
     return (rotate(R, turn), rotate(R, slide))

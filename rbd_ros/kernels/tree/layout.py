@@ -40,8 +40,8 @@ from rbd_ros.kernels.tree import columns
 # Kernels import columns from here.
 from rbd_ros.kernels.tree.columns import (    # noqa: F401
     ARMATURE, AXIS, BALL, BLOCK, BRANCHES, COLUMNS, columns_of, CONSTANTS, COS_, FOLLOW, FREE,
-    GRAVITY, GROUND, INERTIA, KIND, LANES, NUMBER, PARENT, POSE_END, POSITION, PRESCRIBED, Q, R_,
-    r_, ROTATION, SCRATCH, SCREW, SCREWS, SIN_, SLID_, SLIDE, TURN, VELOCITY, WRENCH)
+    GRAVITY, GROUND, INERTIA, KIND, LANES, NUMBER, ONLY_SCREWS, PARENT, POSE_END, POSITION,
+    PRESCRIBED, Q, R_, r_, ROTATION, SCRATCH, SCREW, SIN_, SLID_, SLIDE, TURN, VELOCITY, WRENCH)
 
 rows_of_terms = helper(columns.rows_of_terms)
 

@@ -30,11 +30,11 @@ def write_row4(T, row, x, y, z, w):
 
 
 @kernel
-def link_poses(robot, screws, q, links, T):
+def link_poses(robot, traits, q, links, T):
     """Write 4x4 poses of links; a row of ``links``: body, rotation and position in its frame."""
     if not fits(robot, q, None):
         return False
-    write_local_poses(robot, screws, q)
+    write_local_poses(robot, traits, q)
     write_ground_pose(robot, (0.0, 0.0, 0.0))
     total = 0.0
     for i in range(1, count(robot)):

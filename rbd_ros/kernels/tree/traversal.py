@@ -35,9 +35,9 @@ S_, V_, A_, SDOT_, G_, K_, p_, WORLD_COLUMNS = columns_of(POSE_END, 6, 6, 6, 6, 
 
 # -- Poses in the parents' frames. --------------------------------------------------------------
 @helper
-def evaluate_screw(robot, screws, i, q):
+def evaluate_screw(robot, traits, i, q):
     """Write the displacement of body i's screw: cosine, sine and translation."""
-    angle, slid = screw_displacement(robot, screws, i, q)
+    angle, slid = screw_displacement(robot, traits, i, q)
     c, s = cosine_and_sine(angle)
     store(robot, slot(i), COS_, c)
     store(robot, slot(i), SIN_, s)
@@ -45,19 +45,19 @@ def evaluate_screw(robot, screws, i, q):
 
 
 @helper
-def evaluate_screws(robot, screws, q):
+def evaluate_screws(robot, traits, q):
     """Write the displacement of every screw."""
     for i in range(1, count(robot)):
-        evaluate_screw(robot, screws, i, q)
+        evaluate_screw(robot, traits, i, q)
 
 
 @helper
-def evaluate_screws_to_root(robot, screws, body, q):
+def evaluate_screws_to_root(robot, traits, body, q):
     """Write the displacements of the screws from a body to the root."""
     if vectorized(robot):
         b = body
         while b > 0:
-            evaluate_screw(robot, screws, number(robot, b), q)
+            evaluate_screw(robot, traits, number(robot, b), q)
             b = parent(robot, b)
         return
     # One state: eight sines at a time. Angles of bodies off the path are set to zero.
@@ -69,7 +69,7 @@ def evaluate_screws_to_root(robot, screws, body, q):
             for lane in range(block, block + LANES):
                 store(robot, lane, COS_, 0.0)
             last = block
-        angle, slid = screw_displacement(robot, screws, i, q)
+        angle, slid = screw_displacement(robot, traits, i, q)
         store(robot, b, COS_, angle)
         store(robot, b, SLID_, slid)
         b = parent(robot, b)
@@ -90,52 +90,52 @@ def write_local_pose(robot, b, pose):
 
 
 @helper
-def write_local_poses(robot, screws, q):
+def write_local_poses(robot, traits, q):
     """Write the pose of every body in its parent's frame to R_ and r_; the ground has none."""
     n = count(robot)
     if vectorized(robot):
-        evaluate_screws(robot, screws, q)
+        evaluate_screws(robot, traits, q)
         for i in range(1, n):
-            write_local_pose(robot, slot(i), joint_pose(robot, screws, i, q))
+            write_local_pose(robot, slot(i), joint_pose(robot, traits, i, q))
         return
     for i in range(1, n):
-        angle, slid = screw_displacement(robot, screws, i, q)
+        angle, slid = screw_displacement(robot, traits, i, q)
         store(robot, slot(i), COS_, angle)
         store(robot, slot(i), SLID_, slid)
     for block in range(0, end(robot), BLOCK):
         cosines_and_sines(work_of(robot), block + LANES * COS_, LANES)
         for b in range(block, block + LANES):
             write_local_pose(robot, b, screw_pose(robot, b))
-    if not only_screws(screws):
+    if not only_screws(traits):
         for i in range(1, n):
-            if has_quaternion(robot, screws, slot(i)):
-                write_local_pose(robot, slot(i), joint_pose(robot, screws, i, q))
+            if has_quaternion(robot, traits, slot(i)):
+                write_local_pose(robot, slot(i), joint_pose(robot, traits, i, q))
 
 
 # For several states, columns of a pose that are constant are not stored per state.
 @helper
-def keeps_axis(robot, screws, b):
+def keeps_axis(robot, traits, b):
     """Return whether a body's z axis is fixed in its parent and therefore not stored."""
-    return vectorized(robot) and is_screw(robot, screws, b)
+    return vectorized(robot) and is_screw(robot, traits, b)
 
 
 @helper
-def store_pose(robot, screws, b, pose):
+def store_pose(robot, traits, b, pose):
     """Write the pose of a body in its parent's frame for `load_pose`."""
     R, r = pose
     store3(robot, b, R_, R[0])
     store3(robot, b, R_ + 3, R[1])
-    if not keeps_axis(robot, screws, b):
+    if not keeps_axis(robot, traits, b):
         store3(robot, b, R_ + 6, R[2])
-    if not keeps_axis(robot, screws, b) or constant(robot, b, SLIDE) != 0.0:
+    if not keeps_axis(robot, traits, b) or constant(robot, b, SLIDE) != 0.0:
         store3(robot, b, r_, r)
 
 
 @helper
-def load_pose(robot, screws, b):
+def load_pose(robot, traits, b):
     """Return the pose (R, r) of a body in its parent's frame."""
     x, y = load3(robot, b, R_), load3(robot, b, R_ + 3)
-    if not keeps_axis(robot, screws, b):
+    if not keeps_axis(robot, traits, b):
         return (x, y, load3(robot, b, R_ + 6)), load3(robot, b, r_)
     R = (x, y, constant3(robot, b, ROTATION + 6))
     if constant(robot, b, SLIDE) == 0.0:
@@ -145,7 +145,7 @@ def load_pose(robot, screws, b):
 
 # -- Poses, twists and accelerations in one frame. ----------------------------------------------
 @helper
-def ground_origin(robot, screws):
+def ground_origin(robot, traits):
     """
     Return the position of the ground in the frame of the recursions.
 
@@ -153,7 +153,7 @@ def ground_origin(robot, screws):
     robots far from the world's origin then lose no digits. Needs the local poses.
 
     """
-    if is_free(robot, screws, slot(1)):
+    if is_free(robot, traits, slot(1)):
         return scale(-1.0, load3(robot, slot(1), r_))
     return (0.0, 0.0, 0.0)
 
@@ -182,37 +182,37 @@ def write_world_pose(robot, b, up):
 
 
 @helper
-def world_column(robot, screws, b, R, r):
+def world_column(robot, traits, b, R, r):
     """Return column S of a body at (R, r), about the world's origin."""
-    turn, slide = rotated_column(robot, screws, b, R)
+    turn, slide = rotated_column(robot, traits, b, R)
     return (turn, add_cross(slide, r, turn))
 
 
 @helper
-def world_joint_motion(robot, screws, i, R, r, S, v):
+def world_joint_motion(robot, traits, i, R, r, S, v):
     """Return S v of the joint of a body at (R, r), about the world's origin."""
-    if is_screw(robot, screws, slot(i)):
-        return scale6(entry(v, coordinate(robot, screws, i)), S)
-    turn, slide = rotated_joint_motion(robot, screws, i, R, S, v)
+    if is_screw(robot, traits, slot(i)):
+        return scale6(entry(v, coordinate(robot, traits, i)), S)
+    turn, slide = rotated_joint_motion(robot, traits, i, R, S, v)
     return (turn, add_cross(slide, r, turn))
 
 
 @helper
-def joint_motion_at(robot, screws, i, x):
+def joint_motion_at(robot, traits, i, x):
     """Return S x of the joint of a body whose pose and columns are known."""
     b = slot(i)
-    return world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
+    return world_joint_motion(robot, traits, i, load33(robot, b, R_), load3(robot, b, r_),
                               load6(robot, b, S_), x)
 
 
 @helper
-def write_motions(robot, screws, x, column):
+def write_motions(robot, traits, x, column):
     """Write to a column the motion of every body at the velocities x, given poses and columns."""
     store6(robot, GROUND, column, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
     for i in range(1, count(robot)):
         b = slot(i)
         store6(robot, b, column, add6(load6(robot, parent(robot, b), column),
-                                      joint_motion_at(robot, screws, i, x)))
+                                      joint_motion_at(robot, traits, i, x)))
 
 
 @helper
@@ -222,7 +222,7 @@ def minus_gravity(robot):
 
 
 @helper
-def forward_pass(robot, screws, q, v, a, A_0):
+def forward_pass(robot, traits, q, v, a, A_0):
     """
     Write world pose, S_, V_ and A_ of every body, from root to leaves; return `ground_origin`.
 
@@ -230,8 +230,8 @@ def forward_pass(robot, screws, q, v, a, A_0):
     ground. Kim (34)-(36); Lynch and Park (9.51)-(9.53).
 
     """
-    write_local_poses(robot, screws, q)
-    origin = ground_origin(robot, screws)
+    write_local_poses(robot, traits, q)
+    origin = ground_origin(robot, traits)
     write_ground_pose(robot, origin)
     store6(robot, GROUND, V_, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
     if a is not None:
@@ -240,33 +240,33 @@ def forward_pass(robot, screws, q, v, a, A_0):
         b = slot(i)
         up = parent(robot, b)
         R, r = write_world_pose(robot, b, up)
-        S = world_column(robot, screws, b, R, r)
+        S = world_column(robot, traits, b, R, r)
         store6(robot, b, S_, S)
         if v is not None:
-            Sv = world_joint_motion(robot, screws, i, R, r, S, v)
+            Sv = world_joint_motion(robot, traits, i, R, r, S, v)
             V = add6(load6(robot, up, V_), Sv)
             store6(robot, b, V_, V)
             if a is not None:
-                Sa = world_joint_motion(robot, screws, i, R, r, S, a)
+                Sa = world_joint_motion(robot, traits, i, R, r, S, a)
                 store6(robot, b, A_, add6(add6(load6(robot, up, A_), Sa), ad(V, Sv)))
     return origin
 
 
 @helper
-def mount(robot, screws, b):
+def mount(robot, traits, b):
     """Return the body on which the joint of body b is mounted."""
-    while follows(robot, screws, b):
+    while follows(robot, traits, b):
         b = parent(robot, b)
     return parent(robot, b)
 
 
 @helper
-def copy_from_mounts(robot, screws, motion, k):
+def copy_from_mounts(robot, traits, motion, k):
     """Write to column k of each body the motion of the body on which its joint is mounted."""
     for i in range(1, count(robot)):
         b = slot(i)
         up = parent(robot, b)
-        store6(robot, b, k, load6(robot, up, k if follows(robot, screws, b) else motion))
+        store6(robot, b, k, load6(robot, up, k if follows(robot, traits, b) else motion))
 
 
 # -- Inertias of composite bodies. --------------------------------------------------------------

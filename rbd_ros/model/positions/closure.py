@@ -44,7 +44,7 @@ def equations_and_gaps(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _evaluate(loops: Loops, q: np.ndarray, damped: bool = False) -> arrays.Parts:
     array = loops.array(damped)
-    closed_loops.loop_map(loops.robot.copy(), loops.screws, array, q)
+    closed_loops.loop_map(loops.robot.copy(), loops.traits, array, q)
     return arrays.cut(array)
 
 
@@ -206,7 +206,7 @@ def close_samples(model: Model, first: int, stride: float, samples: np.ndarray) 
     if tree.nq != tree.nv:
         return first
     return int(loop_samples.close_samples(
-        loops.robot.copy(), loops.screws, loops.array(damped=False), first, stride, samples))
+        loops.robot.copy(), loops.traits, loops.array(damped=False), first, stride, samples))
 
 
 def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ class RobotArrays(WorkspaceBase):
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
         self.robot, self._places, self._tau = self._pack(model)
-        n, self._screws = model.nv, model.tree.screws
+        n, self._traits = model.nv, model.tree.traits
         self._a = np.zeros(n)
         # The Jacobian of a link and its pose, and the views of them that are handed out.
         self._jacobian_rows = np.zeros((10, max(n, 4)))
