@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, StateError
-from rbd_ros.model import inertial_parameters, normalize
+from rbd_ros.model import inertial_parameters, normalize, with_inertial_parameters
 from rbd_ros.workspace import Workspace
 from robots import relative_error
 
@@ -233,6 +233,24 @@ def test_workspace_and_functions_agree_and_keep_their_results(robot):
                               getattr(rbd_ros, name)(model, *arguments))
     packed = workspace.inverse_dynamics_packed(np.concatenate((q, v, a)))
     assert np.array_equal(packed, rbd_ros.inverse_dynamics(model, q, v, a))
+
+
+# Dynamics leave inertias, forces and motions in the same columns: what is left there by another
+# function, or by a call before, has other units and may be many orders of magnitude larger.
+@pytest.mark.parametrize('name', MOTORS)
+def test_the_unit_of_mass_changes_no_motion(name):
+    model, _, q, v, a, tau = closed_robot(name)
+    unit = 2.0 ** 40
+    found = []
+    for mass in (1.0, unit):
+        workspace = Workspace(with_inertial_parameters(model, mass * inertial_parameters(model)))
+        for _ in range(2):
+            C = workspace.all_terms(q, v).C / mass
+            M_dot = workspace.matrices_dot(q, v, a).M_dot / mass
+            by_q, by_v, by_tau = workspace.forward_dynamics_derivatives(q, v, mass * tau)
+        found.append((C, M_dot, by_q, by_v, mass * by_tau))
+    for of_unit, expected in zip(*reversed(found)):
+        assert relative_error(of_unit, expected) < ROUNDING
 
 
 def test_parallelograms_are_mimics():
