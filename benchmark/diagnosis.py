@@ -25,12 +25,12 @@ PAIRED = ('sign', 'gain', 'common_gain', 'gravity_direction', 'payload', 'link_m
 
 
 PRINTED = 500   # Cases after which the table is printed.
-ROBOTS = 6      # Number of the robots in test/planted.py.
+ROBOTS = 6      # Number of the robots in test/subjects/planted.py.
 
 
 def outcome(task):
     """Return what the diagnosis of a case names: (planted, found, inside)."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test/subjects'))
     from planted import Case, ROBOTS
     sys.path.pop(0)
     kinds, number, seed = task

@@ -100,11 +100,12 @@ def disturb(urdf: Path, physics: FaultyRobot, goal: np.ndarray, kp: np.ndarray, 
 
     """
     # The control loop of node and robot is shared with the tests.
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+    tests = Path(__file__).resolve().parents[1] / 'test'
+    sys.path[:0] = [str(tests / 'rigs'), str(tests / 'subjects')]
     from harness import ros
     from rclpy.logging import LoggingSeverity, set_logger_level
     from torque_loop import Loop
-    sys.path.pop(0)
+    del sys.path[:2]
 
     model, names = physics.model, list(physics.model.velocity_names)
     with ros():

@@ -3,8 +3,8 @@
 """
 Draw doc/images/guard.svg: the largest speeds of three robots whose states are late or rare.
 
-The motions are those of test/guard_loop.py, in lock-step. Run it after every change of the guard;
-test/control/test_guard_late_states.py compares them with the picture.
+The motions are those of test/rigs/guard_loop.py, in lock-step. Run it after every change of the
+guard; test/control/test_guard_late_states.py compares them with the picture.
 
 """
 
@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / 'test'))
+sys.path[:0] = [str(HERE.parent / 'test' / folder) for folder in ('rigs', 'subjects')]
 
 from guard_loop import DELAYS, PERIODS, ROBOTS, run    # noqa: E402, I100
 

@@ -35,6 +35,6 @@ def test_no_missing_package_breaks_a_file_of_tests(tmp_path):
 
 
 def test_a_test_skips_by_the_name_of_its_package_and_others_of_the_file_run(tmp_path):
-    found = run(tmp_path, 'identification/test_tables.py', '-k',
+    found = run(tmp_path, 'recordings/test_tables.py', '-k',
                 'whole_numbers or needs_no_pyarrow')
     assert "could not import 'pyarrow" in found and '1 passed, 1 skipped' in found, found

@@ -5,7 +5,7 @@
 from dataclasses import replace
 
 from closed_robots import closed_robot, driven
-from motions import SineSum
+from known_motions import SineSum
 import numpy as np
 import pytest
 import rbd_ros

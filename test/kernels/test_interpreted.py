@@ -18,7 +18,7 @@ HERE = Path(__file__).parents[1]
     'dynamics/test_closed_forms.py',
     *(pytest.param(name, marks=pytest.mark.long) for name in (
         'dynamics/test_identities.py', 'dynamics/test_mimics.py',
-        'dynamics/test_mimic_dynamics.py', 'dynamics/test_validation.py',
+        'dynamics/test_mimic_dynamics.py', 'library/test_validation.py',
         'analysis/test_sums_over_links.py', 'textbook/test_directional_tables.py'))])
 def test_core_tests_pass_without_the_compiler(file):
     # Without what colcon tells its own pytest: which files to run, and where results belong.

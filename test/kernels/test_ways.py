@@ -82,7 +82,7 @@ def test_identities_hold_in_every_way(way, tmp_path):
     tested = run('-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-p', 'waiting', '-n', '0',
                  '-k', '(0 or 1) and not (10 or 11)', f'--basetemp={tmp_path / "pytest"}',
                  'test/dynamics/test_identities.py', RBD_ROS_KERNELS=way, XDG_CACHE_HOME=tmp_path,
-                 PYTHONPATH=os.pathsep.join(map(str, (ROOT, ROOT / 'test'))))
+                 PYTHONPATH=os.pathsep.join(map(str, (ROOT, ROOT / 'test/rigs'))))
     assert tested.returncode == 0, tested.stdout
     kept = list(tmp_path.rglob('*.code'))
     assert len(kept) > 20 if way == 'cc' else not kept

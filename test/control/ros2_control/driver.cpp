@@ -1,6 +1,6 @@
 // Copyright 2026 The rbd_ros authors
 // SPDX-License-Identifier: Apache-2.0
-// Drives a generated controller as a controller manager does, for ctypes; see test/control_rig.py.
+// Drives a generated controller as a controller manager does, for ctypes; see test/rigs/control_rig.py.
 #include <map>
 
 #include "controller_interface/chainable_controller_interface.hpp"

@@ -415,7 +415,7 @@ hybrid = rbd_ros.hybrid_dynamics(tree, q, v, a, tau, np.arange(tree.nv) % 2 == 0
 J = rbd_ros.body_jacobian(tree, q, 'link7')
 print(repr([np.asarray(x).ravel().tolist() for x in (*terms, tau, acc, *hybrid, J)]))
 """
-    here = str(pathlib.Path(__file__).parents[1])
+    here = str(pathlib.Path(__file__).parents[1] / 'subjects')
     results = [ast.literal_eval(subprocess.run(
         [sys.executable, '-c', script, here], check=True, capture_output=True, text=True,
         env={**os.environ, 'NUMBA_DISABLE_JIT': flag}).stdout) for flag in ('0', '1')]

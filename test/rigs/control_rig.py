@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 from rbd_ros.control.generated_controller import controller_files
 
-STAND_IN = Path(__file__).parent / 'control' / 'ros2_control'
+STAND_IN = Path(__file__).parents[1] / 'control' / 'ros2_control'
 VERSIONS = {'jazzy': 4, 'kilted': 5, 'rolling': 6}
 STRICT = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-pedantic', '-Wconversion', '-Wshadow']
 PERIOD = 2e-3   # s

@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 
-from motions import recorded, SineSum
+from known_motions import recorded, SineSum
 import numpy as np
 import pytest
 import rbd_ros

@@ -17,7 +17,7 @@ from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.se3 import rotation_from_rpy
 from robots import example_urdf, load_quietly
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ROBOTS = ('demo', 'ur5_robot.urdf', 'panda.urdf', 'kinova.urdf', 'xarm7.urdf', 'z1.urdf')
 # s, Hz; noise of the efforts, relative to their RMS, within a band, Hz.
 SECONDS, RATE, NOISE, NOISE_BAND = 30.0, 200.0, 0.02, 10.0

@@ -193,7 +193,7 @@ def check(tmp_path, text):
     (tmp_path / 'r.urdf').write_text(text)
     done = subprocess.run([sys.executable, '-m', 'rbd_ros.cli.main', 'check',
                            str(tmp_path / 'r.urdf')], capture_output=True, text=True, check=False,
-                          cwd=Path(__file__).parents[2])
+                          cwd=Path(__file__).parents[3])
     return done.returncode, done.stdout, done.stderr
 
 

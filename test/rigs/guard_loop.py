@@ -29,7 +29,7 @@ def robot(name):
                         lower=np.full(6, -2.0), upper=np.full(6, 2.0),
                         velocity_limit=np.full(6, 2.0), effort_limit=np.full(6, 150.0))
     else:
-        path = (Path(__file__).parents[1] / 'urdf' / 'demo_arm.urdf' if name == 'demo_arm'
+        path = (Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf' if name == 'demo_arm'
                 else example_urdf('ur5_robot.urdf'))
         model = with_rotors(load_quietly(path))
     start = np.array(ROBOTS[name])

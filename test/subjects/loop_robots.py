@@ -12,7 +12,7 @@ import rbd_ros
 from rbd_ros.model.files.constraint_elements import constraints_of
 from rbd_ros.model.files.xml_elements import decode, parse
 
-URDF = Path(__file__).parents[1] / 'urdf'
+URDF = Path(__file__).parents[2] / 'urdf'
 # The motors of each robot, in the order of its velocities.
 MOTORS = {'four_bar': ['crank'], 'slider_crank': ['crank'],
           'five_bar': ['left_shoulder', 'right_shoulder'],

@@ -10,7 +10,7 @@ import sys
 
 from rbd_ros.cli.main import main
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ARM = str(ROOT / 'urdf/demo_arm.urdf')
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The filter of recordings against closed forms and scipy.signal, and where it is made to cut."""
 
-from motions import SineSum
+from known_motions import SineSum
 import numpy as np
 import pytest
 import rbd_ros

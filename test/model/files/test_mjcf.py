@@ -344,7 +344,7 @@ def test_bad_documents_are_refused(bad, message):
 
 
 def test_the_page_names_every_kind_that_can_be_ignored():
-    page = (Path(__file__).parents[2] / 'doc/how_to/mjcf.md').read_text(encoding='utf-8')
+    page = (Path(__file__).parents[3] / 'doc/how_to/mjcf.md').read_text(encoding='utf-8')
     table = page.partition('| kind | elements |\n|---|---|\n')[2].partition('\n\n')[0]
     assert {kind for line in table.splitlines()
             for kind in line.split('|')[1].replace('`', '').strip().split(', ')} == set(IGNORABLE)
@@ -400,7 +400,7 @@ def test_the_command_line_reads_mjcf(tmp_path, capsys):
     assert "ignore=['nonlinear']" in capsys.readouterr().err
     assert main(['check', str(cam), '--ignore', 'nonlinear']) == 0
     assert "equality 'cam', a polynomial" in capsys.readouterr().out
-    urdf = Path(__file__).parents[2] / 'urdf/demo_arm.urdf'
+    urdf = Path(__file__).parents[3] / 'urdf/demo_arm.urdf'
     assert main(['check', str(urdf), '--ignore', 'equality']) == 1
     assert 'is not MJCF' in capsys.readouterr().err
     assert main(['check', '--floating-base', str(path)]) != 0

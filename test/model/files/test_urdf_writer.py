@@ -17,7 +17,7 @@ from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.se3 import rotation_from_rpy, rpy_from_rotation
 from robots import all_example_urdfs, example_urdf, load_quietly, Oracle, random_state
 
-ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
+ARM = Path(__file__).parents[3] / 'urdf' / 'demo_arm.urdf'
 # Sines and cosines of angles that were found from a rotation.
 ROTATION = 1e-15
 # Torques and masses of an arm by two programs, as a share of the largest.

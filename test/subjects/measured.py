@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 
-from motions import SineSum
+from known_motions import SineSum
 import numpy as np
 import rbd_ros
 from rbd_ros import batch
