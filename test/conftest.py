@@ -4,6 +4,7 @@
 
 from contextlib import contextmanager, ExitStack
 import fcntl
+import gc
 import os
 from pathlib import Path
 
@@ -31,6 +32,12 @@ def locked(path, how):
 def pytest_collection_modifyitems(items):
     """Begin with node tests, which take longest and mostly wait."""
     items.sort(key=lambda item: 'ros' not in item.path.parts)
+
+
+def pytest_collection_finish():
+    """Search nothing for garbage that is there before the first test: most of all there is."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,7 +16,7 @@ def memory_left(call, count=1000):
 
     # One-time allocations, above all machine code, must happen before tracing.
     call()
-    # What was there before need not be searched for garbage: a second each time.
+    # What is there now need not be searched.
     gc.collect()
     gc.freeze()
     tracemalloc.start()
@@ -25,4 +25,3 @@ def memory_left(call, count=1000):
         return after(count) - first
     finally:
         tracemalloc.stop()
-        gc.unfreeze()
