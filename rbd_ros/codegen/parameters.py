@@ -8,6 +8,7 @@ import numpy as np
 from rbd_ros.codegen.graph import Array
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.tree.layout import GRAVITY, INERTIA, LANES, POSITION
+from rbd_ros.model.body_table import carrying, inertial_constants
 from rbd_ros.model.changes.inertial import moving_bodies, PARAMETERS as INERTIAL
 from rbd_ros.model.model import Model
 
@@ -15,13 +16,15 @@ MEANINGS = {
     'pi': 'inertial parameters of the moving bodies, kg, kg m and kg m^2: m, m c (3), Ixx, Iyy, '
           'Izz, Ixy, Ixz, Iyz of each',
     'positions': 'origins of the moving joints in the frames of their parent links, m',
-    'gravity': 'acceleration of gravity in the frame of the root, m/s^2'}
+    'gravity': 'acceleration of gravity in the frame of the root, m/s^2',
+    'bodies': 'gravity and inertias as kernels read them, m/s^2, kg m^2, kg m, kg'}
 
 
 def parameter_arrays(model: Model, names: Sequence[str]) -> list[Array]:
     """Return the inputs for parameters; raise ModelError for unknown names."""
     bodies = len(moving_bodies(model))
-    lengths = {'pi': len(INERTIAL) * bodies, 'positions': 3 * bodies, 'gravity': 3}
+    lengths = {'pi': len(INERTIAL) * bodies, 'positions': 3 * bodies, 'gravity': 3,
+               'bodies': len(inertial_constants(model.tree))}
     for name in names:
         if name not in lengths:
             raise ModelError(f"there is no parameter '{name}': choose from {', '.join(lengths)}")
@@ -37,6 +40,10 @@ def replaced(model: Model, constants: np.ndarray, places: np.ndarray,
         constants[places[row] + LANES * np.arange(first, first + len(columns))] = columns
     if 'gravity' in values:
         put(0, GRAVITY, values['gravity'])
+    if 'bodies' in values:
+        put(0, GRAVITY, values['bodies'][:3])
+        for row, G in zip(carrying(tree), values['bodies'][3:].reshape(-1, 10)):
+            put(row, INERTIA, G)
     for k, link in enumerate(moving_bodies(model)):
         row, joint = tree.link_body[link], model.joints[link - 1]
         if 'pi' in values:

@@ -38,7 +38,8 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
     parameters : sequence of str, optional
         Parameters that become further inputs, in place of the robot's own: ``'pi'``, those of
         `rbd_ros.model.inertial_parameters`; ``'positions'`` of the joints (3 * moving joints,) in
-        the frames of their parent links, m; and ``'gravity'`` (3,), m/s^2.
+        the frames of their parent links, m; ``'gravity'`` (3,), m/s^2; and ``'bodies'``, gravity
+        and inertias as `rbd_ros.model.body_table.inertial_constants` has them.
     options
         Of some functions: ``link``, the name of a link, and ``prescribed``, a mask (nv,).
 
@@ -51,7 +52,7 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
     ------
     ModelError
         If there is no such function, parameter or link; of a robot with closed loops, if there are
-        parameters.
+        parameters other than ``'bodies'``.
     StateError
         If ``model`` is no robot, or the mask has another length.
 
@@ -75,11 +76,12 @@ def trace_method(model: Model, name: str, options: Mapping[str, Any]) -> tuple[G
     """
     Return the graph of a method of `rbd_ros.Workspace`, with margins, and how it returns results.
 
-    The latter is None for an array, else a class of tuples and its parts.
+    The latter is None for an array, else a class of tuples and its parts. The last input are the
+    ``'bodies'`` of `trace`.
 
     """
     declared = QUANTITIES[name]._replace(part=None, results={})
-    graph, found = _graph(model, declared, (), options, True)
+    graph, found = _graph(model, declared, ('bodies',), options, True)
     return graph, structure(found if len(found) > 1 else found[0])
 
 
@@ -109,7 +111,7 @@ def _graph(model: Model, declared: Quantity, parameters: Sequence[str],
     """Return the graph of a quantity, and its results as symbols."""
     names = declared.inputs
     if model.loops is not None:
-        if parameters:
+        if {*parameters} - {'bodies'}:
             raise ModelError(f"robot '{model.name}' has closed loops, for which parameters "
                              'cannot be inputs: leave them out')
         # The velocities of all joints depend on q.

@@ -125,6 +125,26 @@ def with_shared_coordinates(tree: Tree, to_tree: Coordinates) -> Tree:
                    if tree.traits is columns.ANY_JOINTS else columns.SHARING_SCREWS)
 
 
+def carrying(tree: Tree) -> np.ndarray:
+    """Return the rows of bodies that links belong to, and of the ground; others have no mass."""
+    return np.unique(np.append(tree.link_body, 0))
+
+
+def inertial_constants(tree: Tree) -> np.ndarray:
+    """Return gravity, m/s^2, and the inertias of the bodies that links belong to: Sigma, h, m."""
+    G = tree.robot[carrying(tree), columns.INERTIA:columns.INERTIA + 10]
+    return np.append(tree.robot[0, columns.GRAVITY:columns.GRAVITY + 3], G)
+
+
+def empty_bodies(tree: Tree, stays: Sequence[bool]) -> Tree:
+    """Return the arrays of a robot without `inertial_constants`, and without some links."""
+    robot = tree.robot.copy()
+    robot[0, columns.GRAVITY:columns.GRAVITY + 3] = 0.0
+    robot[:, columns.INERTIA:columns.INERTIA + 10] = 0.0
+    return replace(tree, robot=robot, link_body=tree.link_body[stays],
+                   link_pose=tree.link_pose[stays])
+
+
 def _row(T: np.ndarray, turn: float, slide: float, armature: float, up: int, kind: int, axis: int,
          q: int) -> list[float]:
     """Return the constants of a body without its inertia, in the order of their columns."""

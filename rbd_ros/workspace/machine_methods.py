@@ -10,8 +10,10 @@ the name of a link, there is code of its own. Until it is compiled, and wherever
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from inspect import Parameter, signature
+from itertools import compress
 from typing import Any, NamedTuple
 from weakref import ref, WeakKeyDictionary
 
@@ -19,6 +21,7 @@ import numpy as np
 from rbd_ros._internal.arrays import FLOAT, real_array
 from rbd_ros.kernels.jit import machine_code
 from rbd_ros.kernels.jit.compiled import KernelNotReady, may_wait
+from rbd_ros.model.body_table import empty_bodies, inertial_constants, pack
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.quantity import QUANTITIES, VECTORS
 
@@ -89,7 +92,7 @@ class Method:
         return vectors, tuple(key) if complete and not given else None
 
     def _code(self, key: Key) -> machine_code.Code:
-        return machine_code.CODES.find(robot_of(self.methods.workspace.model), self.name, key)
+        return code_of(self.methods.workspace.model, self.name, key)
 
     def _run_of(self, key: Key) -> Callable[..., Any] | None:
         """Return what runs code, or None if it is not ready; request it at the first call."""
@@ -113,20 +116,21 @@ class Method:
         made = code.made
         if code.library is None or made is None:
             return None
-        runner = machine_code.Runner(code.library, made.sizes, made.shapes, FLOAT)
+        runner = machine_code.Runner(code.library, made, FLOAT)
         memory, parts = runner.kept()
         result = built(made.structure, iter(parts))
+        constants = inertial_constants(self.methods.workspace.model.unconstrained.tree)
 
         def others(*vectors: Any, **named: Any) -> Any:
-            if named or len(vectors) != len(made.sizes):
+            if named or len(vectors) != len(runner.sizes) - 1:
                 return self(*vectors, **named)
             converted = [real_array(x) for x in vectors]
             if all(x is not None and x.shape == (size,)
-                   for x, size in zip(converted, made.sizes)) and runner.run(
-                       1, [np.array(x) for x in converted], parts) < 0:
+                   for x, size in zip(converted, runner.sizes)) and runner.run(
+                       1, [*map(np.array, converted), constants], parts) < 0:
                 return result
             return self.methods.interpret(self.name, *vectors, **options)
-        run = runner.bound(code.caller, others, memory, parts, result)
+        run = runner.bound(code.caller, others, memory, parts, result, fixed=[constants])
         if not self.methods.workspace._fresh or QUANTITIES[self.name].kept:
             return run
 
@@ -183,24 +187,39 @@ def interpreted(workspace: Any) -> Any:
     return workspace
 
 
-_robots: 'WeakKeyDictionary[Model, bytes]' = WeakKeyDictionary()
+_robots: 'WeakKeyDictionary[Model, dict[bool, bytes]]' = WeakKeyDictionary()
 
 
-def robot_of(model: Model) -> bytes:
-    """Return a robot for `machine_code`."""
-    if model not in _robots:
-        _robots[model] = machine_code.pickled(model)
-    return _robots[model]
+def robot_of(model: Model, keep_loads: bool = False) -> bytes:
+    """Return a robot for `machine_code`, without what its code does not depend on."""
+    kept = _robots.setdefault(model, {})
+    if keep_loads not in kept:
+        kept[keep_loads] = machine_code.pickled(without_inertias(model, keep_loads))
+    return kept[keep_loads]
+
+
+def without_inertias(model: Model, keep_loads: bool) -> Model:
+    """Return a robot without inertias and gravity, and perhaps without links that are loads."""
+    stays = [keep_loads or not link.is_load for link in model.links]
+    links = tuple(replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
+                  for link in compress(model.links, stays))
+    tree = empty_bodies(model.tree, stays)
+    return replace(
+        model, links=links, joints=tuple(compress(model.joints, stays[1:])), tree=tree,
+        gravity=np.zeros(3), mass=0.0, warnings=(), uncertainty=None,
+        _link_index={link.name: k for k, link in enumerate(links)},
+        loops=model.loops and replace(model.loops, robot=pack(tree.robot)[0]),
+        _unconstrained=model._unconstrained and without_inertias(model._unconstrained, keep_loads))
+
+
+def code_of(model: Model, name: str, options: Key = ()) -> machine_code.Code:
+    """Return the code of a method; request what is not kept."""
+    keep_loads = QUANTITIES[name].by_link or any(
+        link.is_load and link.name in dict(options).values() for link in model.links)
+    return machine_code.CODES.find(robot_of(model, keep_loads), name, options)
 
 
 def make_ready(model: Model, first: str, *others: str) -> None:
     """Request machine code of methods without options, and wait for that of the first."""
-    code = machine_code.CODES.find(robot_of(model), first, ())
-    for name in others:
-        machine_code.CODES.find(robot_of(model), name, ())
+    code, *_ = [code_of(model, name) for name in (first, *others)]
     code.over.wait()
-
-
-def follow(model: Model, before: Model) -> None:
-    """Wait for machine code of all methods for which another robot has it."""
-    machine_code.CODES.follow(robot_of(model), robot_of(before))

@@ -17,7 +17,7 @@ from rbd_ros.codegen import FUNCTIONS, load
 from rbd_ros.codegen.c import Style
 from rbd_ros.codegen.graph import Array, Tape
 from rbd_ros.codegen.machine_code import calls, loading
-from rbd_ros.codegen.machine_code.loading import compile_graph
+from rbd_ros.codegen.machine_code.loading import Origin
 from rbd_ros.kernels.jit import c_compiler as compiler
 from rbd_ros.model import build_model, Constraint, inertial_parameters, with_constraints
 from rbd_ros.model.description import Link
@@ -154,12 +154,12 @@ def test_every_operation_has_its_form_in_lanes(single, folder):
     values += [first + second, first - second, first * second, first / second, -first, 2.5]
     graph = tape.graph('operations', 'robot', (Array('q', (2,), ''),),
                        (Array('tau', (len(values),), ''),), [np.array(values, object)])
-    code = compile_graph(ROBOTS['arm'](), Style('robot', single, True), graph,
-                         compiler.find_compiler(), compiler.code_directory(folder))[0]
+    code, _ = Origin(ROBOTS['arm'](), lambda: graph, '', Style('robot', single, True),
+                     compiler.find_compiler(), compiler.code_directory(folder)).code()
     x = np.random.default_rng(4).normal(size=(37, 2)).astype(np.float32 if single else float)
     x[3, 0] = 0.0
     out = np.zeros((37, len(values)), x.dtype)
-    assert calls.runner(code, graph, x.dtype).run(37, [x], [out]) == -1
+    assert code.run(37, [x], [out]) == -1
     a, b = x.T
     expected = [f(np.abs(a) if kind == 'sqrt' else a) for kind, f in kinds.items()] + [
         a + b, a - b, a * b, a / b, -a, np.full(37, 2.5)]

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of workspaces that machine code runs, as where numba is missing, equal the library's."""
 
+import gc
 from importlib import import_module
 from inspect import signature
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -75,7 +75,8 @@ def library(model):
 
 def code_of(codes, model, name, key=()):
     """Return the code of a method."""
-    return codes.find(machine_methods.robot_of(model), name, key)
+    assert machine_code.CODES is codes
+    return machine_methods.code_of(model, name, key)
 
 
 def flat(found):
@@ -242,10 +243,11 @@ def test_code_is_kept_for_the_next_program(codes, monkeypatch, tmp_path, pendulu
         assert one.work() == compiles
         assert code_of(one, pendulum, 'gravity_torques').library is not None
     # Another robot, or a damaged file, has no code.
-    code_of(second, rbd_ros.with_gravity(pendulum, (0.0, 0.0, -1.6)), 'gravity_torques')
+    code_of(second, rbd_ros.with_armature(pendulum, {'hinge': 0.1}), 'gravity_torques')
     assert second.work() == 1
     for file in (tmp_path / 'code').iterdir():
         file.write_bytes(file.read_bytes()[:-1])
+    monkeypatch.setattr(machine_code, 'CODES', third)
     code_of(third, pendulum, 'gravity_torques')
     assert third.work() == 1
 
@@ -265,20 +267,54 @@ def test_what_must_not_wait_is_told_so_until_code_is_ready(codes, monkeypatch, p
         [0.5])) < 1e-12
 
 
-def test_another_robot_gets_the_code_that_one_has(codes, pendulum):
-    other = rbd_ros.with_payload(pendulum, 'rod', 1.0)
+@pytest.mark.parametrize('name', ROBOTS)
+def test_other_payloads_and_another_gravity_need_no_other_code(name, codes):
+    model, states = states_of(name, 2)
+    poses = {'forward_kinematics'}      # of payloads, too
+    labels = {quantity: [x for x in signature(QUANTITIES[quantity].method).parameters
+                         if x in states] for quantity in sorted({*TRACED} - INTERPRETED - poses)}
+
+    def arguments(quantity, k):
+        return [states[x] if x in ('link', 'prescribed') else states[x][k]
+                for x in labels[quantity]]
+    for quantity in labels:
+        getattr(workspace_of(model), quantity)(*arguments(quantity, 0))
+    codes.work()
+    carrier = next(link for link, body in zip(model.link_names, model.tree.link_body) if body)
+    other = rbd_ros.with_gravity(rbd_ros.with_payload(
+        rbd_ros.with_payload(model, carrier, 1.5, (0.1, -0.2, 0.3), (0.01, 0.02, 0.03)),
+        model.link_names[0], 0.5, (0.3, 0.0, 0.1)), (1.0, -2.0, -3.0))
+    ours, theirs = workspace_of(other), library(other)
+    for quantity in labels:
+        assert difference(getattr(ours, quantity)(*arguments(quantity, 1)), getattr(
+            theirs, quantity)(*arguments(quantity, 1))) < SOLVED, quantity
+        assert not isinstance(vars(ours)[quantity], machine_methods.Method) or 'link' in labels[
+            quantity] or 'prescribed' in labels[quantity]
+    assert not codes.work()
+    # Of the frame of a payload there is, and the first robot is as it was.
+    loaded = other.link_names[-1]
+    ours.body_jacobian(states['q'][0], loaded)
+    assert codes.work() == 1
+    assert difference(ours.body_jacobian(states['q'][1], loaded),
+                      theirs.body_jacobian(states['q'][1], loaded)) < SOLVED
+    assert difference(workspace_of(model).mass_matrix(states['q'][0]),
+                      library(model).mass_matrix(states['q'][0])) < SOLVED
+
+
+def test_code_of_the_robots_used_last_is_kept(codes, monkeypatch, pendulum):
+    monkeypatch.setattr(machine_code, 'MOST_ROBOTS', 2)
     ours = workspace_of(pendulum)
     ours.gravity_torques([0.5])
-    ours.body_jacobian([0.5], 'rod')
     codes.work()
-    others = Thread(target=lambda: [codes._make(codes.process, *codes._requests.get())
-                                    for _ in range(2)])
-    others.start()
-    machine_methods.follow(other, pendulum)
-    assert not codes.missing()
-    others.join()
-    assert set(codes._codes[machine_methods.robot_of(other)]) == {
-        ('gravity_torques', ()), ('body_jacobian', (('link', 'rod'),))}
+    expected = ours.gravity_torques([0.5]).copy()
+    for length in (1.0, 2.0, 3.0):
+        other = rbd_ros.ModelBuilder('arm').link('base').link('rod', 1.0).joint(
+            'j', 'revolute', 'base', 'rod', (length, 0.0, 0.0), axis=(0.0, 1.0, 0.0)).build()
+        code_of(codes, other, 'gravity_torques')
+    assert len(codes._codes) == 2
+    gc.collect()
+    # What is in use remains.
+    assert np.array_equal(ours.gravity_torques([0.5]), expected)
 
 
 @pytest.mark.parametrize('why', ['compiler', 'process'])
@@ -305,9 +341,11 @@ def test_without_a_working_compiler_methods_are_interpreted_with_one_warning(
 def test_fault_58_code_that_others_can_write_is_not_run(codes, monkeypatch, tmp_path, pendulum):
     monkeypatch.setattr(c_compiler, 'cache_root', lambda: tmp_path)
     one, other = Codes(), Codes()
+    monkeypatch.setattr(machine_code, 'CODES', one)
     code_of(one, pendulum, 'gravity_torques')
     one.work()
     (tmp_path / 'code').chmod(0o777)
+    monkeypatch.setattr(machine_code, 'CODES', other)
     code_of(other, pendulum, 'gravity_torques')
     assert other.work() == 1
     assert kernel_cache.not_ours(tmp_path / 'code')

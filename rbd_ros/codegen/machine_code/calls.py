@@ -10,7 +10,6 @@ raises its errors.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-import ctypes
 from inspect import Parameter, Signature, signature
 from math import prod
 from typing import Any, NamedTuple, NoReturn
@@ -22,9 +21,8 @@ from rbd_ros.batch.results import checked_out
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.batch.wrenches import batch_wrenches
 from rbd_ros.codegen.functions import FUNCTIONS
-from rbd_ros.codegen.graph import Array, Graph
 from rbd_ros.errors import ModelError, RbdError
-from rbd_ros.kernels.jit.machine_code import Runner
+from rbd_ros.kernels.jit.machine_code import Made, Runner
 from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.model.arguments import finite_array, finite_vector, mask, rows, wrenches
 from rbd_ros.model.model import Model
@@ -58,17 +56,6 @@ class Report(NamedTuple):
     reason: str = ''    # why it is not C
 
 
-def outputs_of(graph: Graph) -> list[Array]:
-    """Return the outputs without margins."""
-    return [array for array in graph.outputs if array.name != 'margins']
-
-
-def runner(code: ctypes.CDLL, graph: Graph, real: np.dtype[Any]) -> Runner:
-    """Return the machine code of a graph."""
-    return Runner(code, [prod(array.shape) for array in graph.inputs],
-                  [array.shape for array in outputs_of(graph)], real)
-
-
 def why_not_in_code(model: Model, name: str) -> str:
     """Return why a function of a robot is left to the library, or an empty text."""
     if not model.nv:
@@ -88,7 +75,7 @@ class LoadedFunction:
         self.runner: Runner | None = None
         self.balance: Runner | None = None
         self.lanes: Runner | None = None        # for many states, from their first call
-        self.compile_lanes: Callable[[], tuple[ctypes.CDLL, float]]
+        self.compile_lanes: Callable[[], tuple[Runner, float]]
         self.caller: Any = None
         self.operations, self.seconds, self.reason = 0, 0.0, why_not_in_code(model, name)
         self.fixed = {key: mask(model, key, x) if key == 'prescribed' else x
@@ -111,21 +98,19 @@ class LoadedFunction:
         self.state = [x.name for x in first if x.name not in FUNCTIONS[
             self.name].options]
 
-    def set_graph(self, graph: Graph) -> None:
-        """Set what the function computes."""
-        self.graph, self.operations = graph, len(graph.operations)
-        results = sum(prod(array.shape) for array in outputs_of(graph))
+    def set_description(self, made: Made) -> None:
+        """Set what the function computes, and whether that is left to the library."""
+        self.operations, self.reason = made.operations, made.reason
         if COMPILES and not self.parameters and (
-                self.operations + PER_RESULT * results > LONGEST):
+                self.operations + PER_RESULT * sum(map(prod, made.shapes)) > LONGEST):
             self.reason = f'kernels are faster than {self.operations} operations'
-        self.inputs = [x.name for x in graph.inputs if x.name not in self.parameters]
+        self.inputs = [x for x in made.inputs if x not in self.parameters]
         # Keywords are left to Python.
         self.is_positional = self.inputs == self.state
 
-    def set_code(self, code: tuple[ctypes.CDLL, float], caller: Any) -> None:
+    def set_code(self, code: tuple[Runner, float], caller: Any) -> None:
         """Set the code, the time that its compiler took, s, and the module that calls it."""
-        self.runner, self.seconds = runner(code[0], self.graph, self.dtype), code[1]
-        self.caller = caller
+        (self.runner, self.seconds), self.caller = code, caller
         self.memory, self.kept = self.runner.kept()
 
     def for_users(self) -> Callable[..., Any]:
@@ -218,7 +203,7 @@ class LoadedFunction:
         one, bad = self.runner, []
         assert one is not None
         if self.lanes is None and count >= MANY:
-            self.lanes = runner(self.compile_lanes()[0], self.graph, self.dtype)
+            self.lanes, _ = self.compile_lanes()
         several, arguments = self.lanes, one.arguments(count, inputs, outputs) if count else []
 
         def work(start: int, stop: int) -> None:

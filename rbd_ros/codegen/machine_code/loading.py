@@ -2,29 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the functions of one robot, from the same C as generated packages have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-import ctypes
 from functools import partial
 from math import prod
 import os
-from typing import Any
+import pickle
+from typing import Any, NamedTuple
 
+import numpy as np
 from rbd_ros import batch
 from rbd_ros.codegen.c import Style
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph, Tape
-from rbd_ros.codegen.machine_code.calls import (
-    BALANCED, LoadedFunction, outputs_of, Report, runner)
+from rbd_ros.codegen.machine_code.calls import BALANCED, LoadedFunction, Report
 from rbd_ros.codegen.package import header, own_options, Package, source
 from rbd_ros.codegen.package_texts import filled
 from rbd_ros.codegen.symbols.symbolic_workspaces import symbolic_workspace
 from rbd_ros.codegen.tracing import trace_with_margins
 from rbd_ros.errors import ModelError, RbdError
 from rbd_ros.kernels.jit.c_compiler import (
-    abi, code_directory, Compiler, find_compiler, headers, kept, loaded, MODULE)
+    code_directory, code_name, Compiler, find_compiler, headers, machine_code, MODULE, opened)
 from rbd_ros.kernels.jit.kernel_cache import Directory
-from rbd_ros.kernels.jit.machine_code import caller_of
+from rbd_ros.kernels.jit.machine_code import caller_of, Made, no_code, pickled, Runner, tools
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.changes.modifications import with_gravity
 from rbd_ros.model.model import Model
@@ -63,9 +63,9 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
     Return functions of a robot as machine code, made by the system's C compiler.
 
     The compiler is the command in the environment variable ``CC``, else ``cc``. Its code is kept
-    on disk, and compiled again for another robot, compiler or processor. Where the library is
-    faster or has more (`Loaded.report`), and in states that code cannot vouch for, the library
-    computes.
+    on disk, and made again for another robot, compiler, processor or version of rbd_ros. Where the
+    library is faster or has more (`Loaded.report`), and in states that code cannot vouch for, the
+    library computes.
 
     Parameters
     ----------
@@ -100,50 +100,111 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
     names = [name for name, one in FUNCTIONS.items() if all(x in options for x in one.options)
              and (one.method is None or hasattr(batch, one.name))
              ] if functions is None else functions
-    style, compiler, folder = Style(PREFIX, single), find_compiler(), code_directory(directory)
+    compiler, folder, robot = find_compiler(), code_directory(directory), pickled(model).hex()
     made: dict[str, LoadedFunction] = {}
-    pending: dict[str, Future[tuple[ctypes.CDLL, float]]] = {}
-    balance = balance_code = None
+    pending: dict[str, Future[tuple[Runner, float]]] = {}
+
+    def origin(trace: Callable[[], Graph], *facts: object) -> Origin:
+        return Origin(model, trace, f'{robot} {facts}', Style(PREFIX, single), compiler, folder)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        def compiled(graph: Graph) -> Future[tuple[ctypes.CDLL, float]]:
-            # Each function in its own file, which serves whatever else is loaded with it.
-            return pool.submit(compile_graph, model, style, graph, compiler, folder)
         caller = pool.submit(extension, compiler, folder)
         for name in dict.fromkeys(names):
-            function = prepared(model, name, parameters, single, options, functions is None)
+            if name not in FUNCTIONS:
+                raise ModelError(f"there is no code for a function '{name}': choose from "
+                                 + ', '.join(one.name for one in FUNCTIONS.values()))
+            own = own_options(name, options)
+            function = LoadedFunction(model, name, own, parameters, single)
             made[function.name] = function
+            if function.reason:
+                continue
+            of_one = origin(partial(trace_with_margins, model, name, parameters, own), name,
+                            *parameters, *((x, np.array(given).tolist()) for x, given
+                                           in function.fixed.items()))
+            found, graph = of_one.described()
+            if found.reason and functions is not None:
+                raise ModelError(found.reason)
+            function.set_description(found)
             if not function.reason:
-                pending[function.name] = compiled(function.graph)
-                function.compile_lanes = partial(
-                    compile_graph, model, style._replace(lanes=True), function.graph, compiler,
-                    folder)
+                # Each function in its own file, which serves whatever else is loaded with it.
+                pending[function.name] = pool.submit(of_one.compiled, found, graph)
+                function.compile_lanes = of_one.of_lanes().code
+            elif graph is not None:
+                of_one.keep(found)
         if not parameters and not BALANCED.keys().isdisjoint(pending):
-            balance = balance_of_wrenches(model)
-            balance_code = compiled(balance)
+            of_wrenches = origin(partial(balance_of_wrenches, model), 'wrenches')
+            balance = pool.submit(of_wrenches.compiled, *of_wrenches.described())
     for name, code in pending.items():
         made[name].set_code(code.result(), caller_of(caller.result()))
-        if balance is not None and balance_code is not None:
-            made[name].balance = runner(balance_code.result()[0], balance, made[name].dtype)
+        if not parameters and name in BALANCED:
+            made[name].balance = balance.result()[0]
     return Loaded(model, {name: one.for_users() for name, one in made.items()},
                   {name: one.report() for name, one in made.items()})
 
 
-def prepared(model: Model, name: str, parameters: Sequence[str], single: bool,
-             options: Mapping[str, Any], may_fail: bool) -> LoadedFunction:
-    """Return a function with its graph, or with the reason why it is left to the library."""
-    if name not in FUNCTIONS:
-        raise ModelError(f"there is no code for a function '{name}': choose from "
-                         + ', '.join(one.name for one in FUNCTIONS.values()))
-    own = own_options(name, options)
-    function = LoadedFunction(model, name, own, parameters, single)
-    if not function.reason:
+class Origin(NamedTuple):
+    """What the code of a function is made from, and where it is kept."""
+
+    model: Model
+    trace: Callable[[], Graph]
+    facts: str          # that determine the graph
+    style: Style
+    compiler: Compiler
+    directory: Directory
+
+    @property
+    def file(self) -> str:
+        return code_name(self.facts, repr(self.style), *tools())
+
+    def of_lanes(self) -> 'Origin':
+        """Return that of the code of several states at a time."""
+        return self._replace(style=self.style._replace(lanes=True))
+
+    def described(self) -> tuple[Made, Graph | None]:
+        """Return what is kept of the function, or what its graph says, and the graph."""
+        data = self.directory.read(self.file)
+        if data is not None:
+            return pickle.loads(data), None
         try:
-            function.set_graph(trace_with_margins(model, name, parameters, own))
+            graph = self.trace()
         except ModelError as error:
-            if not may_fail:
-                raise
-            function.reason = str(error)
-    return function
+            return no_code(str(error)), None
+        return description(graph), graph
+
+    def keep(self, made: Made) -> None:
+        """Keep a function for later programs."""
+        self.directory.write(self.file, pickle.dumps(made))
+
+    def code(self) -> tuple[Runner, float]:
+        """Return the code of the function, and the time to compile it, s."""
+        return self.compiled(*self.described())
+
+    def compiled(self, made: Made, graph: Graph | None) -> tuple[Runner, float]:
+        """Return the code of the function, which is `described`, and the time to compile it, s."""
+        seconds, is_kept = 0.0, bool(made.code)
+        if not is_kept:
+            code, seconds = machine_code(self.compiler, sources_of(
+                self.model, self.style, graph or self.trace()))
+            made = made._replace(code=code)
+        try:
+            library = opened(made.code)
+        except RbdError as error:
+            if is_kept:
+                self.directory.remove(self.file, str(error))
+            raise
+        if not is_kept:
+            self.keep(made)
+        return Runner(library, made, np.dtype(self.style.scalar)), seconds
+
+
+def outputs_of(graph: Graph) -> list[Array]:
+    """Return the outputs without margins."""
+    return [array for array in graph.outputs if array.name != 'margins']
+
+
+def description(graph: Graph, structure: Any = None) -> Made:
+    """Return what the calls of a function need to know, without its code."""
+    return Made(b'', {x.name: prod(x.shape) for x in graph.inputs},
+                [x.shape for x in outputs_of(graph)], structure, len(graph.operations))
 
 
 def balance_of_wrenches(model: Model) -> Graph:
@@ -155,12 +216,6 @@ def balance_of_wrenches(model: Model) -> Graph:
     arrays = Array('q', q.shape, 'configuration'), Array('forces', (forces.size,), 'wrenches')
     return tape.graph('balance_of_wrenches', model.name, arrays,
                       (Array('tau', (model.nv,), 'torques'),), [workspace.gravity_torques(q)])
-
-
-def compile_graph(model: Model, style: Style, graph: Graph, compiler: Compiler,
-                  directory: Directory) -> tuple[ctypes.CDLL, float]:
-    """Return the machine code of a function, and the time to compile it, s."""
-    return loaded(compiler, sources_of(model, style, graph), directory)
 
 
 def sources_of(model: Model, style: Style, graph: Graph) -> dict[str, str]:
@@ -201,9 +256,15 @@ def sources_of(model: Model, style: Style, graph: Graph) -> dict[str, str]:
 def extension(compiler: Compiler, directory: Directory) -> bytes:
     """Return the code of the module that calls functions; nothing if it cannot be compiled."""
     include = headers()
-    text = filled('extension.c', module=MODULE, versions=' '.join(abi()))
-    try:
-        return b'' if include is None else kept(
-            compiler, {'extension.c': text}, directory, include)[0]
-    except RbdError:
+    if include is None:
         return b''
+    text = filled('extension.c', module=MODULE)
+    file = code_name(text, *tools(), *include)
+    data = directory.read(file)
+    if data is None:
+        try:
+            data, _ = machine_code(compiler, {'extension.c': text}, include)
+        except RbdError:
+            return b''
+        directory.write(file, data)
+    return data

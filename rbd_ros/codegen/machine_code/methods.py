@@ -4,14 +4,13 @@
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from math import prod
 import pickle
 from typing import Any
 
 import numpy as np
 from rbd_ros.codegen.c import Style
-from rbd_ros.codegen.machine_code.calls import outputs_of, why_not_in_code
-from rbd_ros.codegen.machine_code.loading import extension, PREFIX, sources_of
+from rbd_ros.codegen.machine_code.calls import why_not_in_code
+from rbd_ros.codegen.machine_code.loading import description, extension, PREFIX, sources_of
 from rbd_ros.codegen.tracing import trace_method
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit.c_compiler import code_directory, find_compiler, machine_code
@@ -51,8 +50,7 @@ def _made(model: Model, name: str, options: dict[str, Any]) -> Made:
                                QUICK if len(graph.operations) > LONG else ())
     except RbdError as error:
         return failed(str(error))
-    return Made(code, _caller().result(), [prod(x.shape) for x in graph.inputs],
-                [x.shape for x in outputs_of(graph)], structure)
+    return description(graph, structure)._replace(code=code, caller=_caller().result())
 
 
 @cache

@@ -66,7 +66,8 @@ def sign(x: np.ndarray) -> np.ndarray:
     return np.array([_sign(entry) for entry in x], object)
 
 
-def _reciprocal(x: Value) -> Value:
+def reciprocal(x: Value) -> Value:
+    """Return 1 / x, or zero for the number zero."""
     return 1.0 / x if isinstance(x, Symbol) or x > 0.0 else 0.0
 
 
@@ -187,7 +188,7 @@ def _checked(model: Model, *labels_and_vector: Any, **options: Any) -> np.ndarra
 # What symbols need in place of functions on lanes, of an iteration, of checks, and of modules.
 _LEAVES: dict[Any, Any] = {
     sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: square_root,
-    lanes.reciprocal: _reciprocal, lanes.exceeds: _exceeds, lanes.finite: _passes,
+    lanes.reciprocal: reciprocal, lanes.exceeds: _exceeds, lanes.finite: _passes,
     source(singular_values): _equal_singular_values,
     source(closed_loops.is_regular): _is_regular,
     source(closed_loops.is_consistent): _is_consistent,

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.codegen.parameters import add_payload, replaced
-from rbd_ros.codegen.symbols.interpretation import buffer, interpreted, interpreted_class, tracing
+from rbd_ros.codegen.symbols.interpretation import (
+    buffer, interpreted, interpreted_class, reciprocal, tracing)
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.coupled_dynamics import solve_equations
 from rbd_ros.kernels.loops import arrays
-from rbd_ros.kernels.tree.layout import ROTATION, torques, work_offset, WRENCH
+from rbd_ros.kernels.tree.layout import INERTIA, LANES, ROTATION, torques, work_offset, WRENCH
 from rbd_ros.model.body_table import pack
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory import scratch
@@ -94,6 +95,12 @@ class Symbolic:
 
     _result = _kept
 
+    def com_jacobian_dot(self: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # The mass of the bodies, which may be an input.
+        mass = sum(self.robot[0][self._places + LANES * (INERTIA + 9)])
+        rate = self.centroidal_momentum_matrix_dot(q, v)[1][3:]
+        return rate * np.full(rate.shape, reciprocal(mass), object)
+
     def check(self, **vectors: ArrayLike) -> list[Any]:
         return [np.copy(x) for x in vectors.values()]
 
@@ -125,7 +132,7 @@ class SymbolicLoops(SymbolicCoupled):
                                  for name in arrays.WRITTEN})
 
     def _workspace_of_tree(self, model: Model) -> Any:
-        tree = symbolic_workspace(model.unconstrained, {})
+        tree = symbolic_workspace(model.unconstrained, self.parameters)
         self.failures = tree.failures
         return tree
 

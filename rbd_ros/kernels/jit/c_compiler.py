@@ -3,12 +3,13 @@
 """
 Machine code of C sources, by the system's compiler, kept as compiled kernels are.
 
-Files are named by the digest of the sources, of what the compiler says of itself and of this
-processor, and of the options. Code is loaded from a private copy, which cannot change between the
-check of its digest and its use.
+Files are named by a digest of what the code is made from, which includes what the compiler says of
+itself and of this processor, and its options. Code is loaded from a private copy, which cannot
+change between the check of its digest and its use.
 
 """
 
+import _ctypes
 from collections.abc import Callable, Mapping, Sequence
 import ctypes
 from functools import cache
@@ -24,6 +25,7 @@ import sysconfig
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import numpy as np
 from rbd_ros.errors import RbdError
@@ -110,7 +112,14 @@ def machine_code(compiler: Compiler, sources: Mapping[str, str],
         return made.read_bytes(), perf_counter() - start
 
 
-def opened(data: bytes, open_code: Callable[[str], Any] = ctypes.CDLL) -> Any:
+def open_library(path: str) -> ctypes.CDLL:
+    """Return a library, whose code leaves memory with it and its functions."""
+    library = ctypes.CDLL(path)
+    finalize(library, _ctypes.dlclose, library._handle).atexit = False
+    return library
+
+
+def opened(data: bytes, open_code: Callable[[str], Any] = open_library) -> Any:
     """Return what ``open_code`` makes of machine code."""
     with TemporaryDirectory(prefix='rbd_ros.') as folder:
         path = Path(folder, f'{MODULE}.so')
@@ -126,33 +135,6 @@ def opened(data: bytes, open_code: Callable[[str], Any] = ctypes.CDLL) -> Any:
 def abi() -> tuple[str, str]:
     """Return the versions of Python and of NumPy that extension modules are made for."""
     return str(sysconfig.get_config_var('SOABI')), np.__version__
-
-
-def kept(compiler: Compiler, sources: Mapping[str, str], directory: Directory,
-         include: Sequence[str] = ()) -> tuple[bytes, float, str]:
-    """
-    Return the code of the last source, which may include the others, from the directory.
-
-    Also return the time to compile it, s, 0 if it was kept, and the name of its file.
-
-    """
-    name = code_name(*sources.values(), *compiler.words, compiler.description, *OPTIONS, *include)
-    data, seconds = directory.read(name), 0.0
-    if data is None:
-        data, seconds = machine_code(compiler, sources, include)
-        directory.write(name, data)
-    return data, seconds, name
-
-
-def loaded(compiler: Compiler, sources: Mapping[str, str],
-           directory: Directory) -> tuple[ctypes.CDLL, float]:
-    """Return the loaded code of the last source, and the time to compile it, s."""
-    data, seconds, name = kept(compiler, sources, directory)
-    try:
-        return opened(data), seconds
-    except RbdError as error:
-        directory.remove(name, str(error))
-        raise
 
 
 def code_name(*facts: str) -> str:

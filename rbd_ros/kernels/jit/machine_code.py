@@ -4,12 +4,14 @@
 Machine code of functions of robots: calls, and compilation of what a program needs meanwhile.
 
 Without numba, a program requests code for a function of a robot when it first needs it. Another
-process traces the function and compiles it; see `rbd_ros.codegen.machine_code.methods`. Code is
-kept on disk by what it was made from, as compiled kernels are.
+process traces the function and compiles it; see `rbd_ros.codegen.machine_code.methods`. Robots
+that differ in payloads and gravity share their code, which takes these as an input. It is kept on
+disk by what it was made from, as compiled kernels are.
 
 """
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 import ctypes
 from functools import cache
 import io
@@ -32,6 +34,7 @@ _log = logging.getLogger('rbd_ros')
 # What makes code, by modules above this one: a function that returns a pickled `Made`.
 MAKER = 'rbd_ros.codegen.machine_code.methods', 'code_of_method'
 WORKERS = 2         # processes that compile
+MOST_ROBOTS = 16    # whose code a program keeps in memory, the latest ones, besides what is in use
 Function = tuple[str, tuple[Any, ...]]      # its name, and values of options
 IDLE = 20.0         # s without requests after which the process ends
 ROOMS = ('analysis', 'codegen', 'kernels', 'model', 'workspace')    # whose sources influence code
@@ -41,20 +44,20 @@ class Made(NamedTuple):
     """Machine code of a function of a robot."""
 
     code: bytes                 # empty: there is none
-    caller: bytes               # of the extension module that calls it, or empty
-    sizes: Sequence[int]        # of the inputs
+    inputs: Mapping[str, int]   # their sizes
     shapes: Sequence[tuple[int, ...]]   # of the outputs
     # How these make up the result: None for an array, else a class of tuples and its parts.
     structure: Any
+    operations: int
+    caller: bytes = b''          # of the extension module that calls it, or empty
     reason: str = ''            # why there is no code
 
 
 class Runner:
     """Machine code of a function, for arrays that are checked."""
 
-    def __init__(self, code: ctypes.CDLL, sizes: Sequence[int], shapes: Sequence[tuple[int, ...]],
-                 real: np.dtype[Any]) -> None:
-        self.sizes, self.shapes, self.real = sizes, shapes, real
+    def __init__(self, code: ctypes.CDLL, made: Made, real: np.dtype[Any]) -> None:
+        self.sizes, self.shapes, self.real = [*made.inputs.values()], made.shapes, real
         self._run = code.run
         self._run.restype = ctypes.c_long
         self._types = (ctypes.c_void_p * len(self.sizes), ctypes.c_long * len(self.sizes),
@@ -91,28 +94,31 @@ class Runner:
 
     def bound(self, caller: Any, others: Callable[..., Any], memory: np.ndarray,
               parts: Sequence[np.ndarray], result: Any, options: Sequence[Any] = (),
-              further: int = 0) -> Callable[..., Any]:
+              further: int = 0, fixed: Sequence[np.ndarray] = ()) -> Callable[..., Any]:
         """
         Return the function of one state that returns ``result``, made up of kept arrays.
 
         Arguments are those of a state, options, for whose values the code is, and ``further``
-        ones. What is not as the code needs it is left to ``others``, as are failures.
+        ones; ``fixed`` are the last inputs of the code, which are no arguments. What is not as
+        the code needs it is left to ``others``, as are failures.
 
         """
         if caller is None:
-            return self._by_pointers(others, parts, result)
+            return self._by_pointers(others, parts, result, fixed)
+        count = len(self.sizes) - len(fixed)
         layout = np.array([
             ctypes.cast(self._run, ctypes.c_void_p).value, self.real.num, self.real.itemsize,
-            len(self.sizes) - further, len(options), len(self.sizes), len(self.shapes),
-            *self.sizes, *map(prod, self.shapes)], np.int64)
+            count - further, len(options), count, len(self.shapes), len(fixed),
+            *self.sizes[:count], *map(prod, self.shapes), *(x.ctypes.data for x in fixed)],
+            np.int64)
         return caller.bind(others, result, memory, layout, *options)
 
     def _by_pointers(self, others: Callable[..., Any], parts: Sequence[np.ndarray],
-                     result: Any) -> Callable[..., Any]:
+                     result: Any, fixed: Sequence[np.ndarray]) -> Callable[..., Any]:
         """Return a function whose arrays are copied to kept ones, which code takes by ctypes."""
-        inputs = [np.zeros(size, self.real) for size in self.sizes]
-        run, count, real = self._run, len(inputs), self.real
-        arguments = self.arguments(1, inputs, parts)
+        count, run, real = len(self.sizes) - len(fixed), self._run, self.real
+        inputs = [np.zeros(size, real) for size in self.sizes[:count]]
+        arguments = self.arguments(1, [*inputs, *fixed], parts)
 
         def call(*values: Any, **named: Any) -> Any:
             if len(values) == count and not named:
@@ -137,8 +143,8 @@ class Code:
         self.caller: Any = None
         self.over = Event()
 
-    def take(self, data: bytes | None) -> None:
-        """Load code, as `MAKER` returns it."""
+    def take(self, data: bytes | None) -> bool:
+        """Load code, as `MAKER` returns it; return whether it is worth keeping."""
         try:
             self.made = failed('another process failed to compile them') if data is None else (
                 pickle.loads(data))
@@ -147,14 +153,16 @@ class Code:
                 self.library = c_compiler.opened(self.made.code)
         except RbdError as error:
             self.made = failed(str(error))
-        if self.made.reason.startswith(failed('').reason):
+        is_failure = self.made.reason.startswith(failed('').reason)
+        if is_failure:
             _warn(self.made.reason)
         self.over.set()
+        return not is_failure
 
 
 def no_code(reason: str) -> Made:
     """Return that there is no code, and why."""
-    return Made(b'', b'', (), (), None, reason)
+    return Made(b'', {}, (), None, 0, reason=reason)
 
 
 def failed(why: str) -> Made:
@@ -181,7 +189,8 @@ class Codes:
     """The machine code of all robots of a program."""
 
     def __init__(self) -> None:
-        self._codes: dict[bytes, dict[Function, Code]] = {}     # by robot
+        # By robot, those used last at the end.
+        self._codes: OrderedDict[bytes, dict[Function, Code]] = OrderedDict()
         self._requests: SimpleQueue[tuple[str, Code, tuple[Any, ...]]] = SimpleQueue()
         self._lock, self._begun = Lock(), False
         self._directory = c_compiler.code_directory(None)
@@ -190,10 +199,13 @@ class Codes:
         """Return the code of a function of a robot, as `pickled`; request what is not kept."""
         with self._lock:
             of_robot = self._codes.setdefault(robot, {})
+            self._codes.move_to_end(robot)
+            if len(self._codes) > MOST_ROBOTS:
+                self._codes.popitem(last=False)
             if (name, options) in of_robot:
                 return of_robot[name, options]
             code = of_robot[name, options] = Code()
-        file = c_compiler.code_name(robot.hex(), name, repr(options), _tools())
+        file = c_compiler.code_name(robot.hex(), name, repr(options), *tools())
         data = self._directory.read(file)
         if data is not None:
             code.take(data)
@@ -208,12 +220,6 @@ class Codes:
             begins, self._begun = not self._begun, True
         for k in range(WORKERS * begins):
             Thread(target=self._make_all, args=(k == 0,), name='machine code', daemon=True).start()
-
-    def follow(self, robot: bytes, before: bytes) -> None:
-        """Wait for the functions of a robot that are compiled for another one."""
-        for code in [self.find(robot, *function) for function, code in list(
-                self._codes.get(before, {}).items()) if code.library is not None]:
-            code.over.wait()
 
     def missing(self) -> int:
         """Return how many functions are being compiled."""
@@ -235,23 +241,26 @@ class Codes:
     def _make(self, process: CompileProcess, file: str, code: Code,
               arguments: tuple[Any, ...]) -> None:
         data = process.call(*MAKER, arguments)
-        code.take(data)
-        if data is not None and code.library is not None:
+        if code.take(data) and data is not None:
             self._directory.write(file, data)
 
 
-@cache
-def _tools() -> str:
-    """Return a digest of what influences code besides the robot and the function."""
-    package = Path(__file__).parents[2]
-    texts = [path.read_text('utf-8') for room in ROOMS
-             for path in sorted((package / room).rglob('*')) if path.suffix in ('.py', '.in')]
-    texts += [path.read_text('utf-8') for path in sorted(package.glob('*.py'))]
+def tools() -> tuple[str, ...]:
+    """Return what influences code besides the robot and the function."""
     try:
         found = c_compiler.find_compiler()
     except RbdError as error:       # the process that compiles reports it
-        return c_compiler.code_name(str(error), *texts)
-    return c_compiler.code_name(*found.words, found.description, *c_compiler.abi(), *texts)
+        return str(error),
+    return (*found.words, found.description, *c_compiler.OPTIONS, *c_compiler.abi(), _sources())
+
+
+@cache
+def _sources() -> str:
+    """Return a digest of the sources that influence code."""
+    package = Path(__file__).parents[2]
+    paths = [path for room in ROOMS for path in (package / room).rglob('*')]
+    return c_compiler.code_name(*(path.read_text('utf-8') for path in sorted(
+        [*paths, *package.glob('*.py')]) if path.suffix in ('.py', '.in')))
 
 
 def pickled(robot: Any) -> bytes:

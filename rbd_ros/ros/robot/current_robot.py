@@ -22,7 +22,7 @@ from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.runtime.report import Log, Report, WARN
 from rbd_ros.ros.runtime.worker import Worker
-from rbd_ros.workspace.machine_methods import follow, make_ready
+from rbd_ros.workspace.machine_methods import make_ready
 
 
 class ChangeSettings(NamedTuple):
@@ -159,8 +159,6 @@ class CurrentRobot(Part):
 
     def with_model(self, robot: Robot, model: Model) -> Robot:
         """Return a robot with another model under the same description, for a worker."""
-        if WAY == 'cc':
-            follow(model, robot.model)
         return Robot(robot.text, model, self._robot_settings)
 
     def _set_command_order(self, robot: Robot) -> None:
