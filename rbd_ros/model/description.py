@@ -18,6 +18,8 @@ INERTIA_TOLERANCE, ZERO_INERTIA_TOLERANCE, ASYMMETRY_TOLERANCE = 1e-6, 1e-15, 1e
 # Drive coefficients that may have either sign, each with the one that bounds it.
 _SIGNED = {'damping_asymmetry': 'damping', 'friction_asymmetry': 'friction', 'effort_offset': None,
            'spring_reference': None}
+# Of the squared length of a unit vector.
+ROUNDING = 1e-15
 # Upper bound of all numbers, in SI units: products of a few larger ones would overflow.
 LARGEST = 1e30
 
@@ -205,6 +207,8 @@ def _unit(where: str, axis: np.ndarray) -> np.ndarray:
     if not (size > 0.0 and isfinite(x) and isfinite(y) and isfinite(z)):
         raise ModelError(f'{where}: its axis must be three finite numbers, not all zero, '
                          f'got {axis}')
+    if abs(x * x + y * y + z * z - 1.0) < ROUNDING:
+        return np.array((x, y, z))      # A changed robot has exactly the axes that it had.
     x, y, z = x / size, y / size, z / size  # Squares of the entries themselves may overflow.
     length = sqrt(x * x + y * y + z * z)
     return np.array((x / length, y / length, z / length))

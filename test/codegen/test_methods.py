@@ -289,7 +289,7 @@ def test_other_payloads_and_another_gravity_need_no_other_code(name, codes):
         assert difference(getattr(ours, quantity)(*arguments(quantity, 1)), getattr(
             theirs, quantity)(*arguments(quantity, 1))) < SOLVED, quantity
         assert not isinstance(vars(ours)[quantity], machine_methods.Method) or 'link' in labels[
-            quantity] or 'prescribed' in labels[quantity]
+            quantity] or 'prescribed' in labels[quantity], quantity
     assert not codes.work()
     # Of the frame of a payload there is, and the first robot is as it was.
     loaded = other.link_names[-1]
@@ -307,9 +307,8 @@ def test_code_of_the_robots_used_last_is_kept(codes, monkeypatch, pendulum):
     ours.gravity_torques([0.5])
     codes.work()
     expected = ours.gravity_torques([0.5]).copy()
-    for length in (1.0, 2.0, 3.0):
-        other = rbd_ros.ModelBuilder('arm').link('base').link('rod', 1.0).joint(
-            'j', 'revolute', 'base', 'rod', (length, 0.0, 0.0), axis=(0.0, 1.0, 0.0)).build()
+    for armature in (1.0, 2.0, 3.0):
+        other = rbd_ros.with_armature(pendulum, {'hinge': armature})
         code_of(codes, other, 'gravity_torques')
     assert len(codes._codes) == 2
     gc.collect()

@@ -193,7 +193,7 @@ class Origin(NamedTuple):
             raise
         if not is_kept:
             self.keep(made)
-        return Runner(library, made, np.dtype(self.style.scalar)), seconds
+        return Runner(library, made, np.dtype(f'f{4 if self.style.single else 8}')), seconds
 
 
 def outputs_of(graph: Graph) -> list[Array]:

@@ -97,7 +97,8 @@ class Symbolic:
 
     def com_jacobian_dot(self: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         # The mass of the bodies, which may be an input.
-        mass = sum(self.robot[0][self._places + LANES * (INERTIA + 9)])
+        tree = getattr(self, '_tree', self)
+        mass = sum(tree.robot[0][tree._places + LANES * (INERTIA + 9)])
         rate = self.centroidal_momentum_matrix_dot(q, v)[1][3:]
         return rate * np.full(rate.shape, reciprocal(mass), object)
 

@@ -129,7 +129,7 @@ class EffortCommands(Part):
     def _discard(self) -> None:
         # s: time of the last command, and of the last one that was computed from a state.
         self._commanded: float | None = None
-        self._computed = 0.0
+        self._computed = self._taken = 0.0
         self._disturbed = False         # whether a blend must start
         self._left = 0.0                # s, remaining time of the blend
         # Whether a command has equalled the computed efforts, within the limits, since then.
@@ -277,13 +277,17 @@ class EffortCommands(Part):
             # A blend starts at the last command; repeated disturbances do not stop its progress.
             step = step if self._left > 0.0 else 0.0
             self._left = max(settings.blend_time, MIN_BLEND)
-        self._ramp_left, self._computed = None, now
+        self._ramp_left, self._computed, self._taken = None, now, 0.0
         self._move_towards(efforts, step, self._left, now, guard)
         self._left = max(self._left - min(step, MAX_BLEND_STEP), 0.0)
         if not self.complete:
             self.complete = np.array_equal(
                 self._last, self._limited(guard(efforts) if guard else efforts))
         return self._last
+
+    def note_duration(self, seconds: float) -> None:
+        """Note how long the node took to answer the last state: no other one arrived meanwhile."""
+        self._taken = seconds
 
     def repeat(self, now: float, states_come: bool = False) -> np.ndarray | None:
         """
@@ -300,7 +304,7 @@ class EffortCommands(Part):
         patience = settings.state_timeout
         if states_come:
             patience = max(patience, self._requested_pause())
-        if not self._ended and now - self._computed <= patience:
+        if not self._ended and now - self._computed - self._taken <= patience:
             return None
         if self._ended and (settings.on_stale == 'hold' or not self._last.any()):
             return None

@@ -172,6 +172,10 @@ class Commanding(Part):
                     self._log.info(text)
         return None
 
+    def note_duration(self, seconds: float) -> None:
+        """Note how long the node took to answer a state, s."""
+        self._commands.note_duration(seconds)
+
     def _publish(self, efforts: np.ndarray) -> None:
         """Publish efforts, N m or N, in the units of the drives."""
         joints, convention = self._commands.joints, self._settings.effort_convention

@@ -153,6 +153,8 @@ class Publishing(Part):
         if markers_due:
             self._markers_due = moment + 1.0 / settings.marker_rate
             self._publish_markers(robot, q, v, terms)
+        if commands:
+            self._commanding.note_duration(perf_counter() - start)
 
     def _holding(self, robot: Robot, q: np.ndarray, g: np.ndarray) -> np.ndarray:
         return g + spring_torques(robot.model, q) if self._settings.springs else g

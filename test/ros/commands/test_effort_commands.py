@@ -323,6 +323,17 @@ def test_fault_13_hold_repeats_the_last_command_until_states_come():
     assert np.max(np.abs(got - (1.0 + 2.0 * shares[:, None]) * EFFORTS)) < ROUNDING
 
 
+def test_no_state_is_late_while_the_node_answers_one():
+    one, settings = commands(), Settings(on_stale='ramp_down')
+    for now in (0.0, 3.0):
+        update(one, EFFORTS, now, settings)
+        one.note_duration(2.0)
+        assert repeat(one, now + 2.4, settings) is None
+    update(one, EFFORTS, 5.5, settings)
+    assert repeat(one, 5.9, settings) is None
+    assert repeat(one, 6.1, settings) is not None
+
+
 @pytest.mark.parametrize('ramp_time', [0.0, 2.0])
 def test_fault_13_ramp_down_goes_straight_to_zero_and_stays_there(ramp_time):
     one, settings = commands(), Settings(on_stale='ramp_down', ramp_time=ramp_time)
