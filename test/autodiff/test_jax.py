@@ -3,6 +3,7 @@
 """Functions of robots in JAX: values, derivatives of all orders and modes, errors."""
 
 from closed_robots import closed_robot
+from covering import covering
 from differentiable_robots import (
     arguments_of, DIFFERENCES, function_of_library, GRAVITY, LENGTH, MASS, NAMES, OF_LINK,
     OPERATIONS, operations_of, pendulum, ROBOTS, states, WITHOUT_RULE)
@@ -60,7 +61,10 @@ def test_values_and_first_derivatives_are_those_of_batch(name):
     assert relative_error(values, [one(*y) for y in zip(*x)]) < ROUNDING
 
 
-@pytest.mark.parametrize('name', WITHOUT_RULE)
+# Few have every kind of operation, several results, a link or none; JAX takes seconds for each.
+@pytest.mark.parametrize('name', covering(
+    WITHOUT_RULE, 'all_terms', 'task_space_dynamics', 'jacobian_dot_v', 'friction_torques',
+    'spring_torques'))
 def test_other_quantities_are_those_of_the_library_with_derivatives(name):
     model = ROBOTS['free']
     options, x, direction, expected, change = operations_of(model, name)

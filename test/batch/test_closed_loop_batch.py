@@ -5,6 +5,7 @@
 from inspect import signature
 
 from closed_robots import closed_robot
+from covering import covering
 import numpy as np
 import pytest
 import rbd_ros
@@ -18,7 +19,8 @@ from rbd_ros.model.positions.closure import equations_and_gaps
 STATES = 7
 
 
-@pytest.fixture(params=['four_bar', 'delta', 'balls', 'mimics and balls'])
+@pytest.fixture(params=covering(['four_bar', 'delta', 'balls', 'mimics and balls'],
+                                'four_bar', 'delta', 'mimics and balls'))
 def states(request):
     model, _, q, v, _, _ = closed_robot(request.param)
     rng = np.random.default_rng(0)

@@ -4,9 +4,11 @@
 
 from functools import partial
 from inspect import signature
+from itertools import product
 import warnings
 
 from closed_robots import closed_robot
+from covering import covering
 from generated_code import random_states
 import numpy as np
 import pinocchio
@@ -90,8 +92,9 @@ def message_of(function, *arguments, **options):
     return type(raised.value), str(raised.value)
 
 
-@pytest.mark.parametrize('way', ['extension', 'ctypes'])
-@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('name, way', covering(
+    product(ROBOTS, ('extension', 'ctypes')), ('kinds', 'extension'), ('mimics', 'extension'),
+    ('closed', 'extension'), ('closed', 'ctypes'), ('mimics', 'ctypes')))
 def test_all_functions_equal_the_library(name, way, quick_load, monkeypatch):
     monkeypatch.setattr(calls, 'LONGEST', 10 ** 9)
     if way == 'ctypes':

@@ -3,9 +3,11 @@
 """Reports, tables of residuals and sums of errors: that each number is what it says."""
 
 from dataclasses import replace
+from itertools import product
 import re
 
 from browser import chromium
+from covering import covering
 import numpy as np
 from optional import Optional
 import pytest
@@ -114,10 +116,12 @@ def texts(axes):
     return [one for one in found if one.get_visible() and one.get_text()]
 
 
-@pytest.mark.parametrize('size', [3e-7, 1.0, 12_345.6, 3e7])
-@pytest.mark.parametrize('names', [LONG[:2], LONG[:3], LONG])
-def test_no_label_is_cut_or_lies_upon_another(figures, comparison, names, size):
+@pytest.mark.parametrize('count, size', covering(
+    product((2, 3, len(LONG)), (3e-7, 1.0, 12_345.6, 3e7)),
+    (2, 3e-7), (3, 3e7), (len(LONG), 12_345.6)))
+def test_no_label_is_cut_or_lies_upon_another(figures, comparison, count, size):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    names = LONG[:count]
 
     def wide(x):
         return np.resize(x.T, (len(names), len(comparison.time))).T

@@ -5,6 +5,7 @@
 from dataclasses import replace
 
 from closed_robots import closed_robot, driven
+from covering import covering
 from loop_robots import MOTORS
 import numpy as np
 import pytest
@@ -16,8 +17,7 @@ from rbd_ros.model.constraints import rebuild
 
 
 # Of the robots in urdf/, those whose motors may turn as they like.
-@pytest.mark.parametrize('name', [
-    'four_bar', pytest.param('slider_crank', marks=pytest.mark.long)])
+@pytest.mark.parametrize('name', covering(['four_bar', 'slider_crank'], 'four_bar'))
 def test_energy_is_kept_for_ten_seconds(name):
     model, oracle, q, v, _, _ = closed_robot(name)
     motion = simulate(model, q, 0.5 * v, np.zeros(model.nv), np.arange(0.0, 10.0, 1.5e-3))
@@ -28,9 +28,9 @@ def test_energy_is_kept_for_ten_seconds(name):
     assert max(oracle.gap(one) for one in motion.q[::100]) < 1e-10
 
 
-@pytest.mark.parametrize('name', [
-    'delta', pytest.param('balls', marks=pytest.mark.long), 'mimics and balls', 'coupled',
-    'palletizer'])
+@pytest.mark.parametrize('name', covering(
+    ['delta', 'balls', 'mimics and balls', 'coupled', 'palletizer'],
+    'delta', 'mimics and balls', 'palletizer'))
 def test_runge_kutta_is_of_the_fourth_order(name):
     model, _, q, v, _, tau = closed_robot(name)
     ends = {}

@@ -5,6 +5,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+from covering import covering
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from harness import ros
@@ -67,9 +68,7 @@ def ended(loop, state):
     return [one for one in loop.statuses if one.state == state]
 
 
-@pytest.mark.parametrize('mode', [
-    'computed_torque', *(pytest.param(mode, marks=pytest.mark.long)
-                         for mode in JOINTS if mode != 'computed_torque')])
+@pytest.mark.parametrize('mode', covering(JOINTS, 'computed_torque'))
 def test_fault_70_a_blocked_joint_ends_the_motion_and_is_released_slowly(start, mode):
     effort, fastest = limits()
     loop = start(mode=mode)
@@ -91,7 +90,7 @@ def test_fault_70_a_blocked_joint_ends_the_motion_and_is_released_slowly(start, 
     assert np.max(moved) < PATH
 
 
-@pytest.mark.parametrize('mode', JOINTS)
+@pytest.mark.parametrize('mode', covering(JOINTS, 'pd_gravity', 'computed_torque'))
 def test_fault_70_a_joint_that_is_released_when_its_motion_is_aborted_stays_slow(start, mode):
     # The commands still blend from what pressed against the obstacle.
     effort, fastest = limits()

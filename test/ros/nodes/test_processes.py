@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nodes as processes of their own, as a user starts them."""
 
+from itertools import product
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from time import monotonic, sleep
 
+from covering import covering
 from diagnostic_msgs.msg import DiagnosticArray
 from harness import at, joint_state, LATCHED, PATIENCE, ros
 from lifecycle_msgs.msg import Transition
@@ -138,10 +140,11 @@ def test_a_first_start_answers_states_while_it_compiles_and_ends_at_once(peer, s
                or compiler.status() == psutil.STATUS_ZOMBIE)
 
 
-@pytest.mark.parametrize('name', ['dynamics_node', 'torque_controller', 'simulated_robot',
-                                  'mujoco_robot'])
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize('times', [1, 3])
+@pytest.mark.parametrize('name, number, times', covering(
+    product(('dynamics_node', 'torque_controller', 'simulated_robot', 'mujoco_robot'),
+            (signal.SIGINT, signal.SIGTERM), (1, 3)),
+    ('dynamics_node', signal.SIGINT, 1), ('torque_controller', signal.SIGINT, 3),
+    ('simulated_robot', signal.SIGTERM, 3), ('mujoco_robot', signal.SIGTERM, 1)))
 def test_fault_46_signals_end_every_node_with_exit_code_0(peer, start, name, number, times):
     unique = f'{name}_{number.name.lower()}_{times}'
     process = start(name, '-r', f'__node:={unique}')

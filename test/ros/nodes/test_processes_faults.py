@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that are killed, told to end in the middle, or not allowed to start."""
 
+from itertools import product
 import os
 from pathlib import Path
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from time import monotonic, sleep
 
+from covering import covering
 from harness import at, joint_state, LATCHED, ros
 import numpy as np
 import pytest
@@ -238,8 +240,10 @@ def test_fault_52_a_process_that_was_stopped_goes_on_without_a_step(peer, start,
     assert end(node, signal.SIGTERM) == 0
 
 
-@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot', 'mujoco_robot'])
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('name, number', covering(
+    product(('dynamics_node', 'simulated_robot', 'mujoco_robot'),
+            (signal.SIGINT, signal.SIGTERM)),
+    ('dynamics_node', signal.SIGINT), ('mujoco_robot', signal.SIGTERM)))
 def test_fault_57_a_node_that_is_told_to_end_while_it_starts_ends_with_exit_code_0(
         peer, name, number):
     # From its first line on, which is read about 0.1 s after the interpreter has begun; imports,
