@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workspaces of robots whose coordinates are not those of their tree."""
 
+from rbd_ros.kernels.jit.numba_backend import WAY
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES, Workspace
 from rbd_ros.workspace.closed_loops import ClosedMethods
@@ -20,7 +21,9 @@ class ClosedWorkspace(ClosedMethods, Workspace):
         super().__init__(model, self._workspace_of_tree(model), fresh=fresh)
 
     def _workspace_of_tree(self, model: Model) -> Workspace:
-        return interpreted(Workspace(model.unconstrained))
+        tree = Workspace(model.unconstrained)
+        # Attributes of an object whose `vars` were asked for take longer to look up.
+        return interpreted(tree) if WAY == 'cc' else tree
 
 
 def map_all() -> None:

@@ -10,7 +10,7 @@ here have kernels of their own, or solve for accelerations.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import update_wrapper
 from inspect import signature
 from typing import Any, NoReturn
 
@@ -24,12 +24,14 @@ from rbd_ros.model.model import Model
 from rbd_ros.workspace.body_changes import check_direction
 from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.memory import scratch
-from rbd_ros.workspace.memory.maps import columns_dot, coriolis, Map, MotionMap, same
+from rbd_ros.workspace.memory.maps import columns_dot, coriolis, Map, mapped_by, MotionMap
 from rbd_ros.workspace.memory.results import (
     Derivatives, DynamicsTerms, Factorization, is_body_form, term_layout)
+from rbd_ros.workspace.quantity import function_of
 from rbd_ros.workspace.variation import Variation
 
-VECTORS = ('q', 'v', 'a', 'v_r', 'a_r')    # arguments mapped to the tree's coordinates
+# Arguments of the tree's methods, which also stand for a_r.
+IN_TREE = {'v': 'self._V', 'a': 'self._A', 'v_r': '*self._references(q, v_r, a_r)'}
 
 
 class ClosedMethods(JointMotion):
@@ -59,27 +61,17 @@ class ClosedMethods(JointMotion):
     def add_mapped(cls, name: str, method: Callable[..., Any],
                    maps: Sequence[Map | MotionMap]) -> None:
         """Add a method that maps the results of a method of the tree."""
-        arguments = signature(method)
-        labels = [label for label in arguments.parameters if label in VECTORS]
-        each = [one for one in maps if not isinstance(one, MotionMap)]
-
-        @wraps(method)
-        def mapped(self: ClosedMethods, *given: Any, **options: Any) -> Any:
-            bound = arguments.bind(self, *given, **options).arguments
-            bound.pop(next(iter(arguments.parameters)))
-            others = {label: x for label, x in bound.items() if label not in labels}
-            found = getattr(self._tree, name)(
-                *self._in_tree(**{label: bound[label] for label in labels}), **others)
-            results = (maps[0].run(self, found, bound) if isinstance(maps[0], MotionMap)
-                       else [self._mapped(one, x) for one, x in zip(
-                           each, found if len(each) > 1 else [found])])
-            if not isinstance(found, tuple):
-                return results[0]
-            return tuple(results) if type(found) is tuple else type(found)(*results)
-        setattr(cls, name, mapped)
-
-    def _mapped(self, to_robot: Map, x: np.ndarray) -> np.ndarray:
-        return (x.copy() if self._fresh else x) if to_robot is same else to_robot(self._G, x)
+        form = signature(method)
+        given = list(form.parameters.values())[1:]
+        motion = [x.name for x in given if x.name in ('q', 'v', 'a')]
+        move = f"self.{'_at' if motion == ['q'] else '_move'}({', '.join(motion)})"
+        of_tree = ', '.join(f'{x.name}={x.name}' if x.kind is x.KEYWORD_ONLY
+                            else IN_TREE.get(x.name, x.name) for x in given if x.name != 'a_r')
+        arguments = ', '.join(f'{x.name!r}: {x.name}' for x in given)
+        mapped = function_of(
+            name, str(form), f'{move} or run(self, self._tree.{name}({of_tree}), {{{arguments}}})',
+            {'run': mapped_by(maps)})
+        setattr(cls, name, update_wrapper(mapped, method))
 
     # -- Dynamics. ------------------------------------------------------------------------------
     def _write_terms(self, q: ArrayLike, v: ArrayLike, factorization: Factorization,

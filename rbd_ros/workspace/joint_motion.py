@@ -72,20 +72,11 @@ class JointMotion(CoupledMethods):
         if not closed_loops.loop_motion(*self._table, q, v, *(a or (self._zeros,))):
             self._explain(**dict(zip(('q', 'v', 'a'), (q, v, *a))))
 
-    def _in_tree(self, q: ArrayLike, **vectors: ArrayLike) -> list[ArrayLike]:
-        """Return the configuration, velocities and accelerations of the tree."""
-        if not vectors:
-            self._at(q)
-            return [q]
-        self._move(q, *(vectors[label] for label in ('v', 'a') if label in vectors))
-        found: list[ArrayLike] = [q, self._V]
-        if 'a' in vectors:
-            found.append(self._A)
-        if 'v_r' in vectors:
-            v_r, a_r = self.check(v_r=vectors['v_r'], a_r=vectors['a_r'])
-            rate = self._rate_of_G(q, self._V)
-            found += [self._G @ v_r, self._G @ a_r + rate @ v_r]
-        return found
+    def _references(self, q: ArrayLike, v_r: ArrayLike,
+                    a_r: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return reference velocity and acceleration of the tree; needs V and G."""
+        v_r, a_r = self.check(v_r=v_r, a_r=a_r)
+        return self._G @ v_r, self._G @ a_r + self._rate_of_G(q, self._V) @ v_r
 
     @contextmanager
     def _wrenches(self, external_wrenches: Wrenches) -> Iterator[None]:

@@ -139,4 +139,5 @@ class SymbolicLoops(SymbolicCoupled):
 
     def inverse_dynamics(self: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
                          *none: None) -> np.ndarray:
-        return self._torques(self._tree.inverse_dynamics(*self._in_tree(q, v=v, a=a)))
+        self._move(q, v, a)
+        return self._torques(self._tree.inverse_dynamics(q, self._V, self._A))

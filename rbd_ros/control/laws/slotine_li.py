@@ -146,7 +146,8 @@ class SlotineLi(Controller):
         if self.model.loops is None:
             return self.model.armature * a_ref
         workspace: Any = self._workspace
-        of_joints = np.asarray(workspace._in_tree(q, v=v, v_r=v_ref, a_r=a_ref)[-1])
+        workspace._move(q, v)
+        _, of_joints = workspace._references(q, v_ref, a_ref)
         return workspace._torques(self.model.unconstrained.armature * of_joints)
 
     def _adapt(self, step: float) -> None:

@@ -27,6 +27,26 @@ class MotionMap(NamedTuple):
     run: Callable[[Any, Any, Mapping[str, Any]], Sequence[np.ndarray]]
 
 
+def mapped_by(maps: Sequence[Map | MotionMap]) -> Callable[[Any, Any, Mapping[str, Any]], Any]:
+    """Return the function that maps what a method of the tree returns, given as in `MotionMap`."""
+    formulas = [one for one in maps if not isinstance(one, MotionMap)]
+    if len(formulas) == 1 and formulas[0] is not same:
+        formula, = formulas
+        return lambda w, x, given: formula(w._G, x)
+
+    def each(w: Any, found: Any, given: Mapping[str, Any]) -> Sequence[np.ndarray]:
+        return [(x.copy() if w._fresh else x) if formula is same else formula(w._G, x)
+                for formula, x in zip(formulas, found if isinstance(found, tuple) else [found])]
+    run = next((one.run for one in maps if isinstance(one, MotionMap)), each)
+
+    def mapped(w: Any, found: Any, given: Mapping[str, Any]) -> Any:
+        results = run(w, found, given)
+        if not isinstance(found, tuple):
+            return results[0]
+        return tuple(results) if type(found) is tuple else type(found)(*results)
+    return mapped
+
+
 @dataclass(frozen=True)
 class Jet:
     """A matrix, or another jet, and its derivative."""
