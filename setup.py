@@ -188,7 +188,7 @@ setup(
             'mujoco_robot = rbd_ros.ros.runtime.entry_points:mujoco_robot',
             'viewer = rbd_ros.ros.runtime.entry_points:viewer',
             'foxglove_layout = rbd_ros.ros.runtime.foxglove_layout:main',
-            'controller_guard = rbd_ros.ros.launch.controller_guard:main',
+            'controller_guard = rbd_ros.ros.nodes.controller_guard:main',
         ],
         'ros2cli.command': [
             'rbd = rbd_ros.ros.ros2_command:RbdCommand',

@@ -271,9 +271,10 @@ def _launch_arguments():
         if plan is bringup_plan:
             yield from ('As above: ' + ', '.join(f'`{name}`' for name, _ in sorted(common))
                         + '. In addition:', '')
-        yield from _table((name, default, f'{text[:1].upper()}{text[1:].rstrip(".")}.')
-                          for name, (default, text) in plan.ARGUMENTS.items()
-                          if plan is launch_plan or (name, (default, text)) not in common)
+        yield from _table((name, one.default, f'{one.description[:1].upper()}'
+                           f'{one.description[1:].rstrip(".")}.')
+                          for name, one in plan.ARGUMENTS.items()
+                          if plan is launch_plan or (name, one) not in common)
 
 
 def _table(rows):

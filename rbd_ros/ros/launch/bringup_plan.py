@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import mkdtemp
+from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
 from lxml import etree
@@ -24,28 +25,18 @@ from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.model.files.xml_elements import parse
 from rbd_ros.model.model import Model
-from rbd_ros.ros.launch import launch_plan
-from rbd_ros.ros.launch.controllers import (
+from rbd_ros.ros.commands.controllers import (
     Call, controllers as running_controllers, differences, EFFORTS, MANAGER, STATES)
+from rbd_ros.ros.launch.arguments import BRINGUP as ARGUMENTS, complete, full_name
 from rbd_ros.ros.launch.launch_files import (
     description, existing_file, LaunchError, read_parameters, robot_of, values_for)
 from rbd_ros.ros.launch.launch_plan import (
-    already_described, check_installed, check_link, complete, DEMO_POSITIONS, Finder, full_name,
-    Hearer, NONE, own_node, Process, truth, tuned_files,
-    with_aliases)
+    already_described, Bringup, check_installed, check_link, DEMO_POSITIONS, Finder, FOLDER,
+    Hearer, NONE, own_node, Process, tuned_files)
 from rbd_ros.ros.nodes.simulated_robot import rest_position
 from rbd_ros.ros.runtime.share_directory import share
 import yaml
 
-ARGUMENTS = with_aliases({name: launch_plan.ARGUMENTS[name]
-                          for name in ('model', 'xacro_args', 'params', 'robot', 'mode',
-                                       'task_link', 'autostart', 'namespace', 'use_sim_time')} | {
-    'model': ('', 'URDF or xacro file of the robot; empty: the demo arm. If it has no element '
-              'ros2_control, the hardware is replaced by mock components'),
-    'controllers': ('', 'parameter file of controller_manager, joint_state_broadcaster and '
-                    'effort_controller; empty: the defaults, with the joints of the robot'),
-    'controller': ('', 'package that rbd_ros generate --controller has written: this controller '
-                   'in place of a node, commanded by joint_trajectory_controller; empty: none')})
 TYPE = 'forward_command_controller/ForwardCommandController'
 BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 MIN_PATIENCE = 0.5    # s without commands, after which the controller is stopped
@@ -63,30 +54,16 @@ INTERFACES = 'position', 'velocity', 'effort'
 STRICT = {'defaults.switch_controller.strictness': 'strict'}
 
 
-class Bringup(NamedTuple):
-    """The programs to start, in this order."""
-
-    robot: list[Process]    # Description and controller manager, unless they run, at once
-    loading: list[Process]    # Each when the previous one has ended with code 0
-    # Without a generated controller: then the dynamics node, or the torque controller
-    node: Process | None = None
-    # When the node logs that its commands are complete: activates the controller, and stops it
-    guard: Process | None = None
-
-
-def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
-         call: Call | None = None, hear: Hearer | None = None,
-         log: Callable[[str], object] = print) -> Bringup:
+def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | None = None,
+         log: Callable[[str], object] = print, call: Call | None = None) -> Bringup:
     """
     Return the programs to start.
 
-    `values` are values of `ARGUMENTS`; parameters of controllers that follow from the robot are
-    written to `folder`; `find` looks in the ament index by default; `call` asks a controller
-    manager that runs already. Raise LaunchError if an argument is invalid, a file cannot be read
-    or does not fit the robot or the running controllers, or a program is missing.
+    As `launch_plan.plan`; `call` asks a controller manager that runs already, whose controllers
+    must fit the file of controllers, or LaunchError is raised.
 
     """
-    values = complete(values, ARGUMENTS)
+    values, folder = complete(values, ARGUMENTS), Path(mkdtemp(dir=FOLDER.name))
     loaded = running_controllers(call) if call else None
     heard = hear(full_name(values, 'robot_description')) if (
         loaded is not None and hear) else None
@@ -103,7 +80,7 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
     if is_mjcf(text):
         raise LaunchError('model: ros2_control needs a URDF, this is MJCF')
     check_link(values['task_link'], robot)
-    common = {'use_sim_time': truth(values, 'use_sim_time')}
+    common = {'use_sim_time': values['use_sim_time']}
     is_demo = not (values['model'] or heard)
     plain = text
     if loaded is None and parse(text).find('ros2_control') is None:
@@ -147,11 +124,11 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None,
     return bringup
 
 
-def generated_controller(values: Mapping[str, str], robot: Model, text: str,
+def generated_controller(values: Mapping[str, Any], robot: Model, text: str,
                          loaded: Mapping[str, Any]) -> tuple[Path, list[Process]]:
     """Return the file of controllers and the spawners for a generated controller."""
     name = values['controller']
-    if given := [one for one in OF_NODES if values[one]]:
+    if given := [one for one in OF_NODES if values[one] not in ('', None)]:
         raise LaunchError(f'controller: {listed(given)} would set a node, but {name} needs none; '
                           'its parameters are in the file of controllers')
     try:

@@ -1,8 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Build launch_ros actions from a launch plan (imported by launch files only)."""
+"""Build launch descriptions from launch plans (imported by launch files only)."""
 
 from collections.abc import Callable
+from itertools import pairwise
 import os
 from pathlib import Path
 import signal
@@ -12,35 +13,63 @@ from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument, EmitEvent, IncludeLaunchDescription, OpaqueFunction,
     RegisterEventHandler, Shutdown)
-from launch.event_handlers import OnExecutionComplete, OnProcessStart
+from launch.event_handlers import OnExecutionComplete, OnProcessIO, OnProcessStart
 from launch.events import matches_action
 from launch.events.process import SignalProcess
 from launch.launch_context import LaunchContext
+from launch.launch_description import LaunchDescription
+from launch.logging import get_logger
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.utilities import prefix_namespace
-from rbd_ros.ros.launch.launch_plan import Arguments, choices, OF_LAUNCH, Process
+from rbd_ros.ros.commands.effort_commands import COMPLETE
+from rbd_ros.ros.launch.arguments import Arguments, OF_LAUNCH
+from rbd_ros.ros.launch.launch_plan import Bringup, Process
 
 
-def actions(arguments: Arguments, file: str,
-            start: Callable[[dict[str, str], Callable[[], bool]], list[Action]]) -> list[Action]:
+def launch_description(file: str, arguments: Arguments,
+                       plan: Callable[[dict[str, str], Any, Callable[[], bool]], Bringup]
+                       ) -> LaunchDescription:
     """
-    Return the actions of a launch file: its arguments, and what it starts.
+    Return what a launch file declares and starts.
 
-    `start` returns the actions for their values; its second argument tells whether Ctrl-C was
-    pressed meanwhile: then nothing is started.
+    `plan` is called with the values of the arguments, the log, and a function that tells whether
+    Ctrl-C was pressed meanwhile: then nothing is started.
 
     """
     def begin(context: LaunchContext) -> list[Action]:
         was_interrupted = leave_interrupts_to_launch(context)
-        started = start(read(context, arguments, file), was_interrupted)
+        values, log = read(context, arguments, file), get_logger('rbd_ros')
+        started = start(plan(values, log, was_interrupted), values['namespace'], log)
         return [] if was_interrupted() else started
 
-    declared = [DeclareLaunchArgument(name, default_value=default, description=description,
-                                      choices=choices(name))
-                for name, (default, description) in arguments.items()]
-    return [*declared, OpaqueFunction(function=begin)]
+    return LaunchDescription([*(DeclareLaunchArgument(
+        name, default_value=one.default, description=one.description, choices=one.choices)
+        for name, one in arguments.items()), OpaqueFunction(function=begin)])
+
+
+def start(bringup: Bringup, namespace: str, log: Any) -> list[Action]:
+    """Return the first nodes, and the event handlers that start the others."""
+    processes = [*bringup.robot, *bringup.loading]
+    if bringup.node and bringup.guard:
+        log.info('waiting for the commands of the node to reach their full size: then the effort '
+                 'controller is activated, after half a minute or more the first time')
+        processes += [bringup.node, bringup.guard]
+    nodes = [make_node(process, namespace) for process in processes]
+    robot, steps = nodes[:len(bringup.robot)], nodes[len(bringup.robot):]
+    activating = [steps.pop()] if bringup.guard else []
+    followers = dict(pairwise(steps))
+    handlers = [handler for node, process in zip(nodes, processes)
+                for handler in watch(node, process, followers.get(node))]
+
+    def look(event: Any) -> Action | None:
+        """Activate the controller, once, when commands are complete."""
+        return activating.pop() if COMPLETE.encode() in event.text and activating else None
+    if activating:
+        handlers.append(RegisterEventHandler(OnProcessIO(
+            target_action=steps[-1], on_stdout=look, on_stderr=look)))
+    return [*handlers, *robot, *steps[:1]]
 
 
 def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, str]:
@@ -62,17 +91,16 @@ def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, s
     return unknown | values
 
 
-def make_node(process: Process, **options: Any) -> Node:
-    """Return the action that starts a node, with further options of `launch_ros.actions.Node`."""
+def make_node(process: Process, namespace: str) -> Node:
+    """Return the action that starts a node."""
     # Strings that look like YAML must stay strings.
     parameters = [{name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
                    for name, value in one.items()} if isinstance(one, dict) else one
                   for one in process.parameters]
-    if process.name:
-        options['name'] = process.name
-    return Node(package=process.package, executable=process.executable, parameters=parameters,
-                remappings=process.remappings, arguments=process.arguments, output='screen',
-                **options)
+    # Groups do not apply to actions of event handlers: each gets its namespace explicitly.
+    return Node(package=process.package, executable=process.executable, namespace=namespace,
+                parameters=parameters, remappings=process.remappings, output='screen',
+                arguments=process.arguments, **({'name': process.name} if process.name else {}))
 
 
 def watch(node: Node, process: Process, then: Action | None = None) -> list[Action]:

@@ -4,20 +4,20 @@
 
 # A launch that failed halfway would leave nodes behind that command a robot.
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import os
 from pathlib import Path
-import re
 from tempfile import mkdtemp, TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from rbd_ros._internal.text import did_you_mean, listed
-from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import RbdError
 from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.model import Model
 from rbd_ros.model.plausibility import nothing_to_compute
+from rbd_ros.ros.launch.arguments import (
+    Arguments, complete, DYNAMICS as ARGUMENTS, full_name, presets)
 from rbd_ros.ros.launch.launch_files import (
     check_parameters, description, existing_file, LaunchError, refusing, robot_of, values_for)
 from rbd_ros.ros.launch.rviz_files import configuration, frames_urdf, root_frame, SHOWN
@@ -30,66 +30,13 @@ DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
 # A folder in it for each plan: for files that follow from the robot; removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
-ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'    # Empty, or the name of a topic or namespace
+PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
+            'robot_state_publisher', 'rviz2')
 
-Arguments: TypeAlias = Mapping[str, tuple[str, str]]
 # Returns whether a package and an executable (None: the package alone) are installed.
 Finder: TypeAlias = Callable[[str, str | None], bool]
 # Returns the first node that publishes a description on a topic, and that description, or None.
 Hearer: TypeAlias = Callable[[str], tuple[str, str] | None]
-
-BOOLEANS = {**dict.fromkeys(('true', '1', 'yes', 'on'), True),
-            **dict.fromkeys(('false', '0', 'no', 'off'), False)}
-# Arguments of every launch file.
-OF_LAUNCH = ('emulate_tty', 'launch-prefix', 'launch-prefix-filter', 'sigkill_timeout',
-             'sigterm_timeout')
-# Names that arguments have in the launch files of Universal Robots.
-ALIASES = {'launch_rviz': 'rviz', 'tf_prefix': 'frame_prefix', 'controllers_file': 'controllers'}
-
-
-def with_aliases(arguments: Arguments) -> Arguments:
-    """Return launch arguments, also under their other names."""
-    return {**arguments, **{alias: ('', f'another name of {name}')
-                            for alias, name in ALIASES.items() if name in arguments}}
-
-
-# Default and description; booleans are those whose default is true or false, or empty.
-ARGUMENTS = with_aliases({
-    'model': ('', 'URDF, xacro or MJCF file of the robot; empty: the demo arm; none: another node '
-              'publishes the description'),
-    'xacro_args': ('', 'arguments of a xacro file, as in  xacro_args:="mass:=5 side:=left"'),
-    'joint_states': ('joint_states', 'topic of the joint states'),
-    'commands': ('', 'topic of the effort commands, for dynamics node and simulated robot; '
-                 'empty: ~/effort_commands'),
-    'params': ('', 'parameter file of the dynamics node, or several separated by ":", where later '
-               'ones override earlier ones; empty: the defaults'),
-    'robot': ('', 'effort convention of the robot, a file in config/robots, which params '
-              'overrides; empty: the defaults'),
-    'mode': ('', 'control mode: starts the torque controller in place of the dynamics node; '
-             'empty: none'),
-    'task_link': ('', 'link whose motion in space is computed or controlled; empty: as in '
-                  'params'),
-    'frame_prefix': ('', 'prefix of link names in frame names'),
-    'namespace': ('', 'namespace of all nodes'),
-    'use_sim_time': ('false', 'whether time comes from /clock, true or false'),
-    'sim': ('', 'whether to simulate the robot: true, false, or mujoco for its motion by MuJoCo; '
-            'empty: true for the demo arm alone'),
-    'robot_state_publisher': ('', 'whether to start robot_state_publisher, which publishes the '
-                              'description and the frames that RViz needs, true or false; empty: '
-                              'only if no other node publishes the description, and for MJCF only '
-                              'with RViz'),
-    'autostart': ('', 'whether the node configures and activates itself, true or false; empty: as '
-                  'in params'),
-    'rviz': ('false', 'whether to start RViz, true or false'),
-    'rviz_config_file': ('', 'configuration of RViz; empty: config/dynamics.rviz, fitted to the '
-                         'robot'),
-    'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
-             'false'),
-})
-# Names in the launch files of Universal Robots, and ours.
-ALIASES = {'launch_rviz': 'rviz', 'tf_prefix': 'frame_prefix', 'controllers_file': 'controllers'}
-PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
-            'robot_state_publisher', 'rviz2')
 
 
 class Process(NamedTuple):
@@ -105,6 +52,16 @@ class Process(NamedTuple):
     required: bool = True    # Whether its end also ends the others
     # Whether it is supposed to end, with exit code 0, while the others continue.
     once: bool = False
+
+
+class Bringup(NamedTuple):
+    """The nodes to start, in this order."""
+
+    robot: list[Process]    # At once: description and controller manager, unless they run
+    loading: Sequence[Process] = ()    # Each when the previous one has ended with code 0
+    node: Process | None = None    # Then the dynamics node, or the torque controller
+    # When the node logs that its commands are complete: activates the controller, and stops it
+    guard: Process | None = None
 
 
 def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | None = None,
@@ -124,20 +81,18 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         check_link(values['task_link'], robot)
     elif values['xacro_args']:
         raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
-    common: dict[str, Any] = {'use_sim_time': truth(values, 'use_sim_time')}
-    prefix, rviz = {'frame_prefix': values['frame_prefix']}, truth(values, 'rviz')
-    states = ('joint_states', values['joint_states'])
-    mujoco = values['sim'].lower() == 'mujoco'
-    simulated = mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco')
+    common, prefix = ({name: values[name]} for name in ('use_sim_time', 'frame_prefix'))
+    states, rviz = ('joint_states', values['joint_states']), values['rviz']
+    simulated = is_demo if values['sim'] is None else values['sim']
     if simulated and not is_known:
-        raise LaunchError(f"sim:={values['sim']} needs the model that it simulates: "
+        raise LaunchError(f'sim:={str(simulated).lower()} needs the model that it simulates: '
                           'model:=robot.urdf')
     if simulated and values['robot']:
         raise LaunchError('robot: the simulated robot reports and takes full torques, and adds '
                           'none by itself: leave robot out, or sim:=false')
     # The description of a simulated robot is its own; RViz needs that of another node.
     listens = rviz if not is_known else not (
-        values['robot_state_publisher'] or simulated or is_mjcf(text))
+        values['robot_state_publisher'] is not None or simulated or is_mjcf(text))
     heard = hear(full_name(values, 'robot_description')) if hear and listens else None
     if heard and is_known:
         log(already_described(*heard, text, values['model']))
@@ -145,8 +100,8 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         text, robot = heard[1], robot_of(heard[1], f'the description of {heard[0]}')
     given = {'robot_description': text} if is_known and not heard else {}
     mjcf = is_mjcf(text)
-    displayed = robot if truth(values, 'robot_state_publisher',
-                               empty=bool(rviz if mjcf else given)) else None
+    wanted = values['robot_state_publisher']
+    displayed = robot if (bool(rviz if mjcf else given) if wanted is None else wanted) else None
     if displayed is not None and mjcf and not rviz:
         raise LaunchError('robot_state_publisher reads URDF, not MJCF: leave it out; rviz:=true '
                           'and view:=true show the robot')
@@ -183,7 +138,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
               **prefix},), (known, *shown)))
     if simulated:
         processes.append(Process(
-            'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
+            'rbd_ros', 'mujoco_robot' if simulated == 'mujoco' else 'simulated_robot', None,
             ({**given, **common, **start, 'publish_description': not publishes,
               'gravity': list(gravity_in_root(used.gravity, used.mounting_rpy))},), (states, (
                 '~/commands', values['commands'] or f'{node.name}/effort_commands'))))
@@ -200,7 +155,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
             'rviz2', 'rviz2', None, (common,),
             (*renamed('markers', 'gravity_torques', 'external_torques'), *shown),
             ('-d', str(path), *frame), required=False))
-    if truth(values, 'view'):
+    if values['view']:
         processes.append(Process(
             'rbd_ros', 'viewer', None, ({**common, **({} if publishes else given), **prefix},),
             (states, *renamed('dynamics', 'external_torques', 'external_wrench',
@@ -210,56 +165,13 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     return processes
 
 
-def tuned_files(values: Mapping[str, str], text: str, is_demo: bool, folder: Path
+def tuned_files(values: Mapping[str, Any], text: str, is_demo: bool, folder: Path
                 ) -> tuple[Path, ...]:
     """Return parameter files with the drives and gains of a simulated robot in a mode, if any."""
     if not values['mode']:
         return ()
     with refusing('the robot cannot be simulated', RbdError, np.linalg.LinAlgError):
         return write(text, list(DEMO_POSITIONS) if is_demo else None, folder)
-
-
-def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:
-    """Return the values of all arguments, with defaults for the missing ones."""
-    unknown = sorted(set(values) - set(arguments))
-    if unknown:
-        raise LaunchError(f"there is no argument '{unknown[0]}'" + did_you_mean(
-            unknown[0], list(arguments), ', only ' + ', '.join(arguments)))
-    given, values = values, {name: values.get(name, default)
-                             for name, (default, _) in arguments.items() if name not in ALIASES}
-    for alias, name in ALIASES.items():
-        if other := given.get(alias):
-            if values[name] not in (arguments[name][0], other):
-                raise LaunchError(f"{alias} is another name of {name}, but they are '{other}' and "
-                                  f"'{values[name]}': give one of them")
-            values[name] = other
-    for name in values:
-        known = choices(name)
-        if known and values[name] not in known:
-            raise LaunchError(f"{name}: there is no '{values[name]}', only "
-                              + ', '.join(known[1:]))
-    for name in ('joint_states', 'commands', 'namespace'):
-        if not re.fullmatch(ROS_NAME, values.get(name, '')):
-            raise LaunchError(f"{name}: '{values[name]}' is not a valid name in ROS: use letters, "
-                              'digits and _, separated by /')
-    return values
-
-
-def choices(name: str) -> list[str] | None:
-    """Return the values that an argument can have, the empty one first; None: any."""
-    if name == 'mode':
-        return ['', *control_laws()]
-    return ['', *sorted(presets())] if name == 'robot' else None
-
-
-def presets() -> dict[str, Path]:
-    """Return the files with the effort conventions of robots, by robot."""
-    return {path.stem: path for path in share('config', 'robots').glob('*.yaml')}
-
-
-def full_name(values: Mapping[str, str], name: str) -> str:
-    """Return the name of a node or topic with its namespace."""
-    return '/'.join(['', *filter(None, values['namespace'].split('/')), name])
 
 
 def check_link(name: str, robot: Model) -> None:
@@ -278,7 +190,7 @@ def already_described(publisher: str, published: str, text: str, model: str) -> 
             f'started. That description is {which}')
 
 
-def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
+def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
              remappings: tuple[tuple[str, str], ...], defaults: tuple[Path, ...],
              robot: Model | None) -> tuple[Process, Any]:
     """
@@ -299,8 +211,8 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
         given['mode'] = values['mode']
     if values['task_link']:
         given['task_link'] = values['task_link']
-    if values['autostart']:
-        given['autostart'] = truth(values, 'autostart')
+    if values['autostart'] is not None:
+        given['autostart'] = values['autostart']
     full = full_name(values, name)
     process = Process('rbd_ros', executable, name, (
         *parameter_files(values, full, defaults), given), remappings)
@@ -314,16 +226,7 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
     return process, used
 
 
-def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
-          other: str = '') -> bool | None:
-    """Return whether an argument is true; `other` names further values it could have."""
-    text = values[name].strip().lower()
-    if text not in BOOLEANS and (text or empty is None):
-        raise LaunchError(f"{name} must be true or false{other}, got '{values[name]}'")
-    return BOOLEANS.get(text, empty)
-
-
-def parameter_files(values: Mapping[str, str], node: str, defaults: tuple[Path, ...]) -> list[str]:
+def parameter_files(values: Mapping[str, Any], node: str, defaults: tuple[Path, ...]) -> list[str]:
     """Return the parameter files of a node, with `defaults` even if `params` is given."""
     if values['params']:
         own = [existing_file('params', path) for path in values['params'].split(os.pathsep)]

@@ -16,7 +16,7 @@ from rbd_ros.control.generated_controller import controller_files
 from rbd_ros.control.laws import control_laws
 from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware
-from rbd_ros.ros.launch.controller_guard import start as start_guard
+from rbd_ros.ros.nodes.controller_guard import start as start_guard
 from rbd_ros.ros.launch.launch_files import values_for
 from rbd_ros.ros.launch.launch_plan import LaunchError
 from rbd_ros.ros.runtime.share_directory import share
@@ -62,7 +62,7 @@ def arm(tmp_path):
 @pytest.fixture
 def start(tmp_path):
     """Return a function that returns what is started."""
-    return lambda **values: plan(values, tmp_path, everything)
+    return lambda **values: plan(values, everything)
 
 
 def description(bringup):
@@ -338,7 +338,7 @@ def test_a_file_that_cannot_be_read_starts_nothing(start, tmp_path, text, messag
 def test_a_package_that_is_missing_starts_nothing(tmp_path, missing):
     with pytest.raises(LaunchError, match=f'{missing} is not installed.*sudo apt install '
                                           f'ros-.ROS_DISTRO-{missing.replace("_", "-")}$'):
-        plan({}, tmp_path, lambda package, executable: package != missing)
+        plan({}, lambda package, executable: package != missing)
 
 
 def test_every_argument_is_on_the_page():
@@ -350,7 +350,7 @@ def test_every_argument_is_on_the_page():
 
 def test_the_file_of_controllers_has_the_name_of_the_launch_files_for_ur(tmp_path):
     with pytest.raises(LaunchError, match='controllers: there is no file /nowhere'):
-        plan({'controllers_file': '/nowhere'}, tmp_path, everything)
+        plan({'controllers_file': '/nowhere'}, everything)
 
 
 # -- A controller manager that runs already. ------------------------------------------------------
@@ -404,8 +404,8 @@ WITH_HARDWARE = with_mock_hardware(ROBOT)
 def beside(tmp_path):
     """Return a function that plans the start beside a manager that has the hardware of `text`."""
     def plan_beside(manager, text=WITH_HARDWARE, log=None, **values):
-        return plan(values, tmp_path, everything, manager, lambda topic: ('/driver', text),
-                    (log if log is not None else []).append)
+        return plan(values, everything, lambda topic: ('/driver', text),
+                    (log if log is not None else []).append, manager)
     return plan_beside
 
 
@@ -460,9 +460,9 @@ def test_a_running_manager_moves_the_robot_that_is_described_and_no_other(beside
     assert own(beside(Manager(joints=['zeta', 'alpha']), log=log, model=model))
     assert 'not the same as' in log[0]
     with pytest.raises(LaunchError, match='needs the description'):
-        plan({}, tmp_path, everything, Manager())
+        plan({}, everything, call=Manager())
     # Without one, a manager is started.
-    assert len(plan({}, tmp_path, everything, lambda *_, **__: None).robot) == 2
+    assert len(plan({}, everything, call=lambda *_, **__: None).robot) == 2
 
 
 WANTED = {'interface_name': 'effort', 'joints': DEMO_ARM, 'type': EFFORTS_TYPE}

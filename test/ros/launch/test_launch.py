@@ -19,15 +19,15 @@ import pytest
 from rbd_ros.ros.runtime.share_directory import share
 
 LAUNCH = pathlib.Path(__file__).parents[3] / 'launch'
-ACTIONS = {'launch': ['LaunchDescription'], 'launch.action': ['Action'],
-           'launch.actions': ['DeclareLaunchArgument', 'EmitEvent', 'GroupAction',
-                              'IncludeLaunchDescription', 'OpaqueFunction',
-                              'RegisterEventHandler', 'Shutdown'],
+ACTIONS = {'launch': [], 'launch.action': ['Action'],
+           'launch.actions': ['DeclareLaunchArgument', 'EmitEvent', 'IncludeLaunchDescription',
+                              'OpaqueFunction', 'RegisterEventHandler', 'Shutdown'],
            'launch.event_handlers': ['OnExecutionComplete', 'OnProcessIO', 'OnProcessStart'],
            'launch.events': ['matches_action'], 'launch.events.process': ['SignalProcess'],
-           'launch.launch_context': ['LaunchContext'], 'launch.logging': [],
+           'launch.launch_context': ['LaunchContext'],
+           'launch.launch_description': ['LaunchDescription'], 'launch.logging': [],
            'launch.substitutions': ['LaunchConfiguration'], 'launch_ros': [],
-           'launch_ros.actions': ['Node', 'PushRosNamespace'],
+           'launch_ros.actions': ['Node'],
            'launch_ros.parameter_descriptions': ['ParameterValue'],
            'launch_ros.utilities': []}
 ARM = '<robot name="arm"><link name="stand"/></robot>'
@@ -81,7 +81,8 @@ def run(monkeypatch, logged):
         monkeypatch.setitem(sys.modules, name, module)
     sys.modules['launch.logging'].get_logger = lambda name: SimpleNamespace(
         warning=logged.append, info=lambda text: None)
-    monkeypatch.setattr('rbd_ros.ros.launch.controllers.caller', lambda *_: lambda *_, **__: None)
+    monkeypatch.setattr('rbd_ros.ros.commands.controllers.caller',
+                        lambda *_: lambda *_, **__: None)
     sys.modules['launch_ros.utilities'].prefix_namespace = (
         lambda base, name: f'{base}/{name}'.rstrip('/') if base else name)
     monkeypatch.setattr('rbd_ros.ros.launch.launch_plan._is_installed', lambda *_: True)
@@ -121,10 +122,10 @@ def handlers(actions, kind):
 
 def started(launch_file, **values):
     """Return the values of the arguments, the namespace and the nodes, by executable."""
-    context, (*_, group) = execute(launch_file, **values)
-    namespace, *nodes = group.arguments[0]
-    return (context.launch_configurations, namespace.arguments[0],
-            {node.options['executable']: node for node in nodes})
+    context, actions = execute(launch_file, **values)
+    nodes = {one.options['executable']: one for one in actions if type(one).__name__ == 'Node'}
+    namespace, = {node.options['namespace'] for node in nodes.values()}
+    return context.launch_configurations, namespace, nodes
 
 
 def test_the_file_starts_what_is_planned(launch_file):
@@ -147,7 +148,7 @@ def test_the_file_starts_what_is_planned(launch_file):
 def test_the_failure_of_a_node_that_others_need_is_that_of_launch(launch_file):
     context, actions = execute(launch_file, rviz='true')
     ends = handlers(actions, 'OnExecutionComplete')
-    nodes = actions[-1].arguments[0][1:]
+    nodes = [one for one in actions if type(one).__name__ == 'Node']
     assert {node.options['executable'] for node in ends} == {
         'dynamics_node', 'robot_state_publisher', 'simulated_robot'}
     assert set(ends) == set(nodes[:3])

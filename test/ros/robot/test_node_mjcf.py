@@ -81,7 +81,7 @@ def test_launch_files_take_mjcf_without_a_publisher_of_frames(path):
     with pytest.raises(LaunchError, match='robot_state_publisher reads URDF, not MJCF'):
         launch_plan.plan({'model': str(path), 'robot_state_publisher': 'true'}, lambda *_: True)
     with pytest.raises(LaunchError, match='ros2_control needs a URDF'):
-        bringup_plan.plan({'model': str(path)}, path.parent, lambda *_: True)
+        bringup_plan.plan({'model': str(path)}, lambda *_: True)
 
 
 def test_the_demo_takes_mjcf():

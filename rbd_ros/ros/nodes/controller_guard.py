@@ -9,7 +9,7 @@ import sys
 from time import monotonic
 from typing import Any
 
-from rbd_ros.ros.launch.controllers import (
+from rbd_ros.ros.commands.controllers import (
     activate, Call, caller, controllers, deactivate, differences, EFFORTS)
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
