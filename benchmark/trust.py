@@ -32,11 +32,12 @@ import pinocchio
 import rbd_ros
 from rbd_ros import analysis, identification
 from rbd_ros.control import MomentumObserver, with_contact_calibration
-from rbd_ros.control.contact import (contact_deviation, contact_deviations, detectable_forces,
-                                     external_deviations, largest_external)
+from rbd_ros.control.contact import (
+    contact_deviation, contact_deviations, detectable_forces, external_deviations,
+    largest_external)
 from rbd_ros.identification import Recording
-from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
 from rbd_ros.identification.report import share_within
+from rbd_ros.identification.torque_uncertainty import FRICTION_SMOOTHING, model_torques
 
 URDFS = Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'robots'
 UR10_URDF = URDFS / 'ur_description' / 'urdf' / 'ur10_robot.urdf'

@@ -8,8 +8,7 @@ import numpy as np
 import rbd_ros
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances
-from rbd_ros.ros.control.control_settings import ControlSettings
-from rbd_ros.ros.control.law_factory import damping_warning, make_controller
+from rbd_ros.ros.control.law_factory import ControlSettings, damping_warning, make_controller
 from rbd_ros.ros.launch import launch_plan
 from rbd_ros.ros.launch.launch_files import values_for
 from rbd_ros.ros.nodes.torque_controller import TorqueController

@@ -16,7 +16,7 @@ from types import NoneType
 from demo_gains import launched, slowest_rate
 import numpy as np
 from rbd_ros.control import JointReference
-from rbd_ros.ros.control.control_settings import LAWS, parameter_name
+from rbd_ros.ros.control.law_factory import LAWS, parameter_name
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 

@@ -6,15 +6,14 @@ from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'centroidal': [
-        'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot', 'com_jacobian_dot'],
+        'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot', 'com_jacobian_dot',
+        'energy', 'Energy', 'kinetic_energy', 'potential_energy'],
     'contact_speeds': [
         'BODY_REGIONS', 'BodyRegion', 'effective_mass', 'speed_limit', 'SpeedLimit'],
     'contacts': ['check_contacts', 'constrained_dynamics', 'constrained_inverse_dynamics'],
     'directional_derivatives': [
         'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
         'inverse_dynamics_derivative'],
-    'energies': ['energy', 'Energy', 'kinetic_energy', 'potential_energy'],
-    'friction_regressors': ['friction_regressor'],
     'rbd_ros.simulation.integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
     'jacobians': [
         'analytic_jacobian', 'jacobian_ddot', 'jacobian_derivatives', 'jacobian_dot_derivatives',
@@ -24,7 +23,8 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
         'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',
         'parameter_derivatives', 'ParameterDerivatives'],
-    'regressors': ['energy_regressor', 'momentum_regressor', 'slotine_li_regressor'],
+    'regressors': [
+        'energy_regressor', 'friction_regressor', 'momentum_regressor', 'slotine_li_regressor'],
     'rbd_ros.simulation.simulator': ['Motion', 'Simulator'],
     'task_space': ['TaskSpaceDynamics'],
     'rbd_ros.motions.retiming': ['retime', 'RetimedPath'],

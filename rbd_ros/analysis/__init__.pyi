@@ -4,7 +4,8 @@
 
 from rbd_ros.analysis.centroidal import (centroidal_momentum_matrix as centroidal_momentum_matrix,
     centroidal_momentum_matrix_dot as centroidal_momentum_matrix_dot,
-    com_jacobian_dot as com_jacobian_dot)
+    com_jacobian_dot as com_jacobian_dot, energy as energy, Energy as Energy,
+    kinetic_energy as kinetic_energy, potential_energy as potential_energy)
 from rbd_ros.analysis.contact_speeds import (BODY_REGIONS as BODY_REGIONS,
     BodyRegion as BodyRegion, effective_mass as effective_mass, speed_limit as speed_limit,
     SpeedLimit as SpeedLimit)
@@ -15,9 +16,6 @@ from rbd_ros.analysis.directional_derivatives import (
     forward_dynamics_derivative as forward_dynamics_derivative,
     hybrid_dynamics_derivative as hybrid_dynamics_derivative,
     inverse_dynamics_derivative as inverse_dynamics_derivative)
-from rbd_ros.analysis.energies import (energy as energy, Energy as Energy,
-    kinetic_energy as kinetic_energy, potential_energy as potential_energy)
-from rbd_ros.analysis.friction_regressors import friction_regressor as friction_regressor
 from rbd_ros.analysis.jacobians import (analytic_jacobian as analytic_jacobian,
     jacobian_ddot as jacobian_ddot, jacobian_derivatives as jacobian_derivatives,
     jacobian_dot_derivatives as jacobian_dot_derivatives, jacobian_dot_v as jacobian_dot_v,
@@ -42,5 +40,6 @@ from rbd_ros.workspace.contacts import (ConstrainedDynamics as ConstrainedDynami
     ContactCheck as ContactCheck)
 from rbd_ros.workspace.variation import Variation as Variation
 from rbd_ros.analysis.regressors import (energy_regressor as energy_regressor,
-    momentum_regressor as momentum_regressor, slotine_li_regressor as slotine_li_regressor)
+    friction_regressor as friction_regressor, momentum_regressor as momentum_regressor,
+    slotine_li_regressor as slotine_li_regressor)
 from rbd_ros.analysis.task_space import TaskSpaceDynamics as TaskSpaceDynamics

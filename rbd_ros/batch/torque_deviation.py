@@ -7,8 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros import batch
-from rbd_ros.analysis.friction_regressors import friction_regressor
-from rbd_ros.analysis.regressors import torque_regressor
+from rbd_ros.analysis.regressors import friction_regressor, torque_regressor
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model, finite_vector, number, one_or_rows, rows
 from rbd_ros.model.changes.drives import COLUMNS, drive_parameter_names

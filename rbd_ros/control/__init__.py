@@ -6,7 +6,7 @@ from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'laws.cartesian_impedance': ['CartesianImpedance'], 'laws.computed_torque': ['ComputedTorque'],
-    'contact': ['ContactDetector', 'with_contact_calibration'],
+    'contact': ['ContactDetector', 'external_wrench', 'with_contact_calibration'],
     'controller': ['Controller', 'critical_damping'],
     'effort_convention': ['EffortConvention'], 'friction': ['friction_compensation'],
     'laws.gravity': ['Gravity'], 'laws.hybrid': ['Hybrid'],
@@ -14,5 +14,4 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'laws.pd_gravity': ['PdGravity'], 'laws.slotine_li': ['SlotineLi'],
     'rbd_ros.motions.motion_guard': ['MotionGuard'],
     'rbd_ros.motions.references': ['JointReference', 'PoseReference'],
-    'rbd_ros.motions.trajectories': ['JointTrajectory', 'PoseMotion'],
-    'wrench': ['external_wrench']})
+    'rbd_ros.motions.trajectories': ['JointTrajectory', 'PoseMotion']})

@@ -3,7 +3,7 @@
 # Written by `make stubs` from __init__.py, for checkers of types.
 
 from rbd_ros.control.contact import (ContactDetector as ContactDetector,
-    with_contact_calibration as with_contact_calibration)
+    external_wrench as external_wrench, with_contact_calibration as with_contact_calibration)
 from rbd_ros.control.controller import (Controller as Controller,
     critical_damping as critical_damping)
 from rbd_ros.control.effort_convention import EffortConvention as EffortConvention
@@ -21,4 +21,3 @@ from rbd_ros.motions.references import (JointReference as JointReference,
     PoseReference as PoseReference)
 from rbd_ros.motions.trajectories import (JointTrajectory as JointTrajectory,
     PoseMotion as PoseMotion)
-from rbd_ros.control.wrench import external_wrench as external_wrench

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from rbd_ros import batch
-from rbd_ros.analysis.friction_regressors import drive_columns
+from rbd_ros.analysis.regressors import drive_columns
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, whole_number
 from rbd_ros.model.changes.drives import (

@@ -14,10 +14,10 @@ import numpy as np
 from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.errors import RbdError
 from rbd_ros.identification.least_squares import Identification
-from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
 from rbd_ros.identification.reduction import Partial
 from rbd_ros.identification.report import Comparison
-from rbd_ros.identification.torque_uncertainty import left_out_residuals, LeftOut, Residuals
+from rbd_ros.identification.torque_uncertainty import (
+    FRICTION_SMOOTHING, left_out_residuals, LeftOut, model_torques, Residuals)
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import read_recording, Recording

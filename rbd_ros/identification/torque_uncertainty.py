@@ -21,15 +21,34 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from rbd_ros import batch
 from rbd_ros.errors import StateError
 from rbd_ros.identification.least_squares import fit, Identification
-from rbd_ros.identification.model_torques import FRICTION_SMOOTHING, model_torques
 from rbd_ros.identification.reduction import block_of, chunks, Partial, states_of
+from rbd_ros.model.changes.friction import direction, friction
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.model import Model
 from rbd_ros.model.uncertainty import HALF_WIDTH, SHARE, Uncertainty
 from rbd_ros.recordings.preparation import EDGE_PERIODS
 from rbd_ros.recordings.samples import Samples
+from rbd_ros.workspace.passive_joints import all_springs, passive_friction
+
+# Speed over which Coulomb friction changes its sign, as a fraction of the standstill threshold:
+# above the threshold joints have full friction, as in the fit.
+FRICTION_SMOOTHING = 0.5
+
+
+def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
+                  ) -> tuple[np.ndarray, np.ndarray]:
+    """Return the torques of a robot along recorded motions, and their friction, (samples, nv)."""
+    # Friction is filtered as the efforts were. It changes its sign over the speed `smooth`, rad/s
+    # or m/s, well above the filtered noise of joints at rest.
+    v = samples.v
+    dry_friction = samples.low_pass(friction(model, v, direction(v, smooth), v)
+                                    + passive_friction(model, samples.q, v, smooth))
+    return (batch.inverse_dynamics(model, samples.q, v, samples.a) + dry_friction
+            + all_springs(model, samples.q)), dry_friction
+
 
 # Parts of time that are left out: long compared with the correlation of errors, and so many that
 # the rest still determines the parameters.

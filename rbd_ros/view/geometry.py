@@ -17,8 +17,8 @@ from rbd_ros.model.files.xml_elements import decode, Element, parse
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose
-from rbd_ros.view.ellipsoids import BOX, inertia_solid
 from rbd_ros.view.mesh_files import MeshError, MeshFinder
+from rbd_ros.view.shapes import BOX, inertia_solid
 
 Color = tuple[float, ...]
 GREY: Color = (0.72, 0.72, 0.75, 1.0)

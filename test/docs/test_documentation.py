@@ -32,7 +32,7 @@ from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.nodes.viewer import ViewerNode
-from rbd_ros.ros.parameters.parameter_checks import checked_value
+from rbd_ros.ros.parameters.parameters import checked_value
 from rclpy.parameter import Parameter
 import yaml
 

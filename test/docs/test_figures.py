@@ -16,8 +16,8 @@ from rbd_ros import random_configuration
 from rbd_ros.ros.commands import effort_commands
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, session
 from rbd_ros.ros.nodes import simulated_robot
-from rbd_ros.ros.outputs import commanding, diagnostics
-from rbd_ros.ros.runtime import worker
+from rbd_ros.ros.outputs import commanding
+from rbd_ros.ros.runtime import report, worker
 from rbd_ros.ros.services import dynamics_services
 
 ROOT = Path(__file__).parents[2]
@@ -127,4 +127,4 @@ def test_every_public_function_is_timed_and_what_is_timed_runs(tmp_path):
 
 def test_diagnostics_come_as_often_as_the_page_says():
     assert '| state of the node, 1 Hz' in (ROOT / 'doc/interfaces.md').read_text()
-    assert 'create_timer(1.0, self._publish' in inspect.getsource(diagnostics)
+    assert 'create_timer(1.0, self._publish' in inspect.getsource(report.Health)

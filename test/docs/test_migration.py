@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.ros.nodes.torque_controller import TorqueController
-from rbd_ros.ros.parameters.parameter_checks import checked_value
+from rbd_ros.ros.parameters.parameters import checked_value
 import yaml
 
 ROOT = Path(__file__).parents[2]

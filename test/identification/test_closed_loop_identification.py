@@ -11,8 +11,8 @@ import pytest
 import rbd_ros
 from rbd_ros import identification
 from rbd_ros.identification import Recording
-from rbd_ros.identification.model_torques import model_torques
 from rbd_ros.identification.reduction import samples_of
+from rbd_ros.identification.torque_uncertainty import model_torques
 from rbd_ros.model import inertial_parameters, with_friction, with_inertial_parameters
 from robots import relative_error
 

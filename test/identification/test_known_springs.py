@@ -10,8 +10,8 @@ import pytest
 import rbd_ros
 from rbd_ros import identification
 from rbd_ros.cli.main import main
-from rbd_ros.identification.model_torques import model_torques
 from rbd_ros.identification.reduction import samples_of
+from rbd_ros.identification.torque_uncertainty import model_torques
 from rbd_ros.model import save_drives, with_springs
 from robots import example_urdf, load_quietly, relative_error
 

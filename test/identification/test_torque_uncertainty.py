@@ -11,8 +11,8 @@ import rbd_ros
 from rbd_ros import analysis, batch, identification
 from rbd_ros.identification.parameters import LoadParameters, States
 from rbd_ros.identification.reduction import samples_of
-from rbd_ros.identification.torque_uncertainty import (covariance_factor, Residuals,
-                                                       torque_uncertainty)
+from rbd_ros.identification.torque_uncertainty import (
+    covariance_factor, Residuals, torque_uncertainty)
 from rbd_ros.model import (load_drives, save_drives, Uncertainty, with_drive_parameters,
                            with_friction, with_inertial_parameters)
 from rbd_ros.model.constraints import attach

@@ -9,11 +9,11 @@ from optional import Optional
 import pytest
 import rbd_ros
 from rbd_ros.model.description import Link
-from rbd_ros.view.arcs import JointArcs, LARGEST_TURN
-from rbd_ros.view.ellipsoids import (
-    BOX, effective_masses, ELLIPSOID, force_ellipsoid, inertia_solid, manipulability)
 from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.recording import recording_page
+from rbd_ros.view.shapes import (
+    BOX, effective_masses, ELLIPSOID, force_ellipsoid, inertia_solid, JointArcs, LARGEST_TURN,
+    manipulability)
 from rbd_ros.view.state import computed_state
 from rbd_ros.view.tables import heat_map, number, torque_table
 from rbd_ros.view.viewer import Viewer

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import batch
-from rbd_ros.analysis.friction_regressors import friction_regressor
+from rbd_ros.analysis.regressors import friction_regressor
 from rbd_ros.errors import StateError
 from rbd_ros.model.changes.springs import springs
 from rbd_ros.model.model import Model

@@ -40,11 +40,11 @@ from rbd_ros.model.se3 import rotation_vector
 from rbd_ros.motions.motion_guard import braking_rate, MARGIN, MotionGuard, RATE
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.control.compensation import compensates_itself, Law
-from rbd_ros.ros.control.control_settings import ControlSettings
-from rbd_ros.ros.control.law_factory import damping_warning, make_controller, tolerances
+from rbd_ros.ros.control.law_factory import (
+    ControlSettings, damping_warning, make_controller, tolerances)
 from rbd_ros.ros.control.reference_messages import Following
 from rbd_ros.ros.control.reference_receiver import LawSettings, link_pose, ReferenceReceiver
-from rbd_ros.ros.parameters.parameter_checks import BadParameter
+from rbd_ros.ros.parameters.parameters import BadParameter
 from rbd_ros.ros.robot.read_model import unlimited_efforts
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks

@@ -14,7 +14,7 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.control import EffortConvention, JointReference, PoseMotion, PoseReference
 from rbd_ros.ros import convert
 from rbd_ros.ros.commands.effort_commands import EffortCommands
-from rbd_ros.ros.control.control_settings import ControlSettings, LAWS
+from rbd_ros.ros.control.law_factory import ControlSettings, LAWS
 from rbd_ros.ros.control.reference_messages import (
     check_reach, Following, Motion, read_pose, read_trajectory, Refused, STOP_TIME)
 from rbd_ros.ros.robot.robot import Robot

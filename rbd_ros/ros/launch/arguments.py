@@ -45,8 +45,8 @@ class Argument(NamedTuple):
                               'and _, separated by /')
         if self.kind != 'switch':
             return text
-        known = {**SWITCH, **{one: one for one in self.more()}, **({} if self.default else
-                                                                    {'': None})}
+        known = {**SWITCH, **{one: one for one in self.more()},
+                 **({} if self.default else {'': None})}
         if text.strip().lower() not in known:
             raise LaunchError(f"{name} must be {' or '.join(('true', 'false', *self.more()))}, "
                               f"got '{text}'")

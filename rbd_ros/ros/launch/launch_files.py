@@ -1,22 +1,28 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files named in launch arguments: the robot and parameters."""
+"""Files of a launch: the robot, parameters, and what RViz needs to show the robot."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 import os
 from pathlib import Path
 import re
 import shlex
 from typing import Any
+import warnings
 
+from rbd_ros import ModelWarning, save_urdf, subtree
 from rbd_ros._internal.text import listed
 from rbd_ros._internal.yaml_files import node_parameters, read_yaml
 from rbd_ros.errors import RbdError
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import read_description
+from rbd_ros.model.files.urdf_document import SINGLE
 from rbd_ros.model.files.xacro_files import SUFFIX
+from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
-from rbd_ros.ros.robot.read_model import load_quietly
+from rbd_ros.ros.robot.read_model import base_joint, load_quietly
 from rbd_ros.ros.runtime.share_directory import share
 
 
@@ -121,3 +127,46 @@ def robot_of(text: str, where: str) -> Model:
     if not robot.links:
         raise LaunchError(f'{where}: the robot has no links')
     return robot
+
+
+# Topic of a description for RViz alone
+SHOWN = 'shown_robot_description'
+FAR = 1e6    # rad or m, and so on: limits that nothing reaches
+
+
+def root_frame(robot: Model) -> str:
+    """Return the link that stands still, or the base of a robot whose base floats."""
+    base = base_joint(robot)
+    return base.child if base else robot.link_names[0]
+
+
+def frames_urdf(robot: Model, folder: Path) -> str:
+    """Return a URDF with the frames of a robot, for robot_state_publisher; it has no shapes."""
+    robot = subtree(robot.unconstrained, root_frame(robot))
+    path = folder / 'frames.urdf'
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ModelWarning)       # drives are left out
+        save_urdf(rebuild(robot, joints=[_with_limits(joint) for joint in robot.joints]), path)
+    return path.read_text(encoding='utf-8')
+
+
+def _with_limits(joint: Joint) -> Joint:
+    """Return a joint with the limits without which other programs refuse a URDF."""
+    if joint.kind in ('revolute', 'prismatic'):
+        joint = replace(joint, lower=(-FAR,), upper=(FAR,))
+    return replace(joint, velocity=(FAR,), effort=(FAR,)) if joint.kind in SINGLE else joint
+
+
+def configuration(folder: Path, prefix: str, *, has_shapes: bool) -> Path:
+    """Return the configuration of RViz; without shapes, ellipsoids of inertia show the robot."""
+    path = share('config', 'dynamics.rviz')
+    text = before = path.read_text(encoding='utf-8')
+    if prefix:      # RViz puts a / after its prefix
+        for name in ('Description Source:', 'Robot Description:'):
+            text = text.replace(name, f"TF Prefix: '{prefix.rstrip('/')}'\n      {name}")
+    if not has_shapes:
+        text = text.replace('ellipsoids: false', 'ellipsoids: true')
+    if text != before:
+        path = folder / 'dynamics.rviz'
+        path.write_text(text, encoding='utf-8')
+    return path

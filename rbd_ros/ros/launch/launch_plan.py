@@ -19,8 +19,8 @@ from rbd_ros.model.plausibility import nothing_to_compute
 from rbd_ros.ros.launch.arguments import (
     Arguments, complete, DYNAMICS as ARGUMENTS, full_name, presets)
 from rbd_ros.ros.launch.launch_files import (
-    check_parameters, description, existing_file, LaunchError, refusing, robot_of, values_for)
-from rbd_ros.ros.launch.rviz_files import configuration, frames_urdf, root_frame, SHOWN
+    check_parameters, configuration, description, existing_file, frames_urdf, LaunchError,
+    refusing, robot_of, root_frame, SHOWN, values_for)
 from rbd_ros.ros.nodes.simulated_control import ROBOT, write
 from rbd_ros.ros.robot.read_model import gravity_in_root
 from rbd_ros.ros.runtime.share_directory import share
@@ -202,7 +202,7 @@ def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
     # Imported lazily: ROS is slow to import.
     from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
     from rbd_ros.ros.nodes.torque_controller import TorqueController
-    from rbd_ros.ros.parameters.parameter_checks import BadParameter
+    from rbd_ros.ros.parameters.parameters import BadParameter
     from rbd_ros.ros.parameters.parameters import check, check_values
     given = {**parameters, 'exit_unless_configured': True}
     executable, name = 'dynamics_node', 'dynamics'

@@ -23,17 +23,14 @@ from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.control.compensation import Compensation, CompensationSettings, Law
 from rbd_ros.ros.messages.topics import COMMANDS
 from rbd_ros.ros.outputs.commanding import Commanding
-from rbd_ros.ros.outputs.diagnostics import Health, Refusal
 from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.outputs.publishing import Publishing
-from rbd_ros.ros.outputs.publishing_settings import PublishingSettings
+from rbd_ros.ros.outputs.terms import PublishingSettings
 from rbd_ros.ros.outputs.withheld import Withheld
-from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import (
-    declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
+    BadParameter, declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
 from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot, read_robot
-from rbd_ros.ros.robot.effort_check import EffortCheck
-from rbd_ros.ros.robot.effort_diagnosis import EffortDiagnosis
+from rbd_ros.ros.robot.effort_diagnosis import EffortCheck, EffortDiagnosis
 from rbd_ros.ros.robot.read_model import check_task_link, require_stated_efforts
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.robot.robot_settings import RobotSettings
@@ -41,9 +38,8 @@ from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.part import Entity, Part
-from rbd_ros.ros.runtime.qos_overrides import QosOverrides
-from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
-from rbd_ros.ros.runtime.report import guarded, Log, Report
+from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services, QosOverrides
+from rbd_ros.ros.runtime.report import guarded, Health, Log, Refusal, Report
 from rbd_ros.ros.runtime.worker import Worker
 from rbd_ros.ros.services.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.services.background_services import BackgroundService, BadRequest, methods

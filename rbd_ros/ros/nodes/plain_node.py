@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 
 from rbd_ros import RbdError
 from rbd_ros._internal.setting import Setting
-from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.parameters.parameters import fixed_values, usage
-from rbd_ros.ros.runtime.qos_overrides import QosOverrides
-from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
+from rbd_ros.ros.parameters.parameters import BadParameter, fixed_values, usage
+from rbd_ros.ros.runtime.rclpy_workarounds import guard_services, QosOverrides
 from rbd_ros.ros.runtime.report import Log, Report
 
 

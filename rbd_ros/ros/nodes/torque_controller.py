@@ -22,12 +22,12 @@ from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.errors import RbdError
 from rbd_ros.ros.control.compensation import compensates_itself, Law
 from rbd_ros.ros.control.control_modes import ControlModes
-from rbd_ros.ros.control.control_settings import ControlSettings, LAWS
+from rbd_ros.ros.control.law_factory import ControlSettings, LAWS
 from rbd_ros.ros.control.reference_receiver import LawSettings
 from rbd_ros.ros.messages.topics import EFFORT_TRAJECTORY
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.outputs.commanding import NO_EVENTS
-from rbd_ros.ros.parameters.parameter_checks import BadParameter
+from rbd_ros.ros.parameters.parameters import BadParameter
 from rbd_ros.ros.runtime.part import Entity
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rcl_interfaces.msg import SetParametersResult

@@ -13,7 +13,7 @@ from rbd_ros.control import EffortConvention
 from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.control.compensation import Law
 from rbd_ros.ros.messages.topics import CommandMessages, COMMANDS
-from rbd_ros.ros.outputs.publishing_settings import PublishingSettings
+from rbd_ros.ros.outputs.terms import PublishingSettings
 from rbd_ros.ros.outputs.withheld import NOT_CONFIRMED, Withheld
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot

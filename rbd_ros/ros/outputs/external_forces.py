@@ -26,8 +26,9 @@ from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
-from rbd_ros.control.contact import (contact_deviation, contact_deviations, detectable_forces,
-                                     LEAST_DEVIATIONS, LONGEST_GAP, MARGIN, SETTLED)
+from rbd_ros.control.contact import (
+    contact_deviation, contact_deviations, detectable_forces, LEAST_DEVIATIONS, LONGEST_GAP,
+    MARGIN, SETTLED)
 from rbd_ros.control.momentum_observer import GAIN
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.kinematics import world_jacobian

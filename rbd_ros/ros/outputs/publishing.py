@@ -16,8 +16,7 @@ from rbd_ros.ros.messages.topics import (
     TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.outputs.commanding import Commanding, LISTENERS_PERIOD, NO_EVENTS
 from rbd_ros.ros.outputs.external_forces import ExternalForces
-from rbd_ros.ros.outputs.publishing_settings import PublishingSettings
-from rbd_ros.ros.outputs.terms import NO_TASK_LINK, Source, SOURCES, Terms
+from rbd_ros.ros.outputs.terms import NO_TASK_LINK, PublishingSettings, Source, SOURCES, Terms
 from rbd_ros.ros.outputs.withheld import Withheld
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot

@@ -8,7 +8,7 @@ from rbd_ros._internal.setting import declared, Group, Setting
 from rbd_ros.control.effort_convention import EffortConvention
 from rbd_ros.model.files import drive_files
 from rbd_ros.model.files.uncertainty_files import MEANINGS
-from rbd_ros.ros.parameters.parameter_checks import BadParameter
+from rbd_ros.ros.parameters.parameters import BadParameter
 
 
 def _without_prefix(values: dict[str, Any]) -> dict[str, Any]:

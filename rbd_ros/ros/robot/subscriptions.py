@@ -18,8 +18,7 @@ from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.part import Part
-from rbd_ros.ros.runtime.qos_overrides import QosOverrides
-from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
+from rbd_ros.ros.runtime.rclpy_workarounds import QosOverrides, WaitingMessages
 from rbd_ros.ros.runtime.report import ERROR, guarded, Lasting, Log, Report, STALE, WARN
 from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
 from rbd_ros.ros.state.sources import prefix_hint

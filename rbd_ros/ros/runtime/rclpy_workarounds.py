@@ -1,21 +1,25 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workarounds for rclpy, with the versions that need them; Jazzy has 7.1, Kilted 9.1."""
+"""What rclpy lacks, with the versions that lack it; Jazzy has 7.1, Kilted 9.1."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
 import logging
 from typing import Any
 
 from rbd_ros._internal.text import printable
 from rbd_ros.ros.runtime.report import Log, Report
-from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.msg import ParameterEvent, SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 import rclpy
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.task import Future
@@ -158,3 +162,27 @@ class WaitingMessages:
             _log.warning('messages are delivered one by one, which is slower: take_message of '
                          'this rclpy is different: %s', error)
             return None
+
+
+class QosOverrides(Node):
+    """A node whose users choose history, depth and reliability of its topics by parameters."""
+
+    def create_publisher(self, kind: Any, topic: str, qos: QoSProfile | int,    # type: ignore
+                         **options: Any) -> Publisher[Any]:
+        """Create a publisher, with the parameters of its quality of service."""
+        # rclpy creates the publisher of events before parameters can be declared.
+        if kind is not ParameterEvent:
+            # rclpy writes overrides to the profile, which others may share.
+            qos = copy(qos)
+            options['qos_overriding_options'] = QoSOverridingOptions.with_default_policies()
+        return super().create_publisher(kind, topic, qos, **options)
+
+    def create_subscription(self, kind: Any, topic: str, callback: Any,     # type: ignore
+                            qos: QoSProfile | int, *, overridable: bool = True,
+                            **options: Any) -> Subscription[Any]:
+        """Create a subscription, with the parameters of its quality of service if overridable."""
+        if overridable:
+            qos = copy(qos)
+            options.setdefault('qos_overriding_options',
+                               QoSOverridingOptions.with_default_policies())
+        return super().create_subscription(kind, topic, callback, qos, **options)

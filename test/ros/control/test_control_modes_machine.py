@@ -27,7 +27,7 @@ from rbd_ros.control import (CartesianImpedance, EffortConvention, Hybrid, Joint
                              JointReference, PoseMotion, PoseReference, SlotineLi)
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.control.control_modes import ControlModes
-from rbd_ros.ros.control.control_settings import ControlSettings
+from rbd_ros.ros.control.law_factory import ControlSettings
 from rbd_ros.ros.control.reference_receiver import LawSettings
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.parameters.parameters import assemble

@@ -13,8 +13,7 @@ import pytest
 import rbd_ros
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances
-from rbd_ros.ros.control.control_settings import ControlSettings
-from rbd_ros.ros.control.law_factory import make_controller
+from rbd_ros.ros.control.law_factory import ControlSettings, make_controller
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
 from rbd_ros.ros.demo.command import MODES, prepare
 from rbd_ros.ros.demo.motions import LEAD

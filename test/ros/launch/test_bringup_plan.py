@@ -16,9 +16,9 @@ from rbd_ros.control.generated_controller import controller_files
 from rbd_ros.control.laws import control_laws
 from rbd_ros.ros.commands.effort_commands import COMPLETE
 from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware
-from rbd_ros.ros.nodes.controller_guard import start as start_guard
 from rbd_ros.ros.launch.launch_files import values_for
 from rbd_ros.ros.launch.launch_plan import LaunchError
+from rbd_ros.ros.nodes.controller_guard import start as start_guard
 from rbd_ros.ros.runtime.share_directory import share
 from rclpy.parameter import Parameter
 import yaml

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
-from rbd_ros.ros.parameters.parameter_checks import BadParameter
+from rbd_ros.ros.parameters.parameters import BadParameter
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 

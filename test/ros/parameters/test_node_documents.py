@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from harness import ros
 import pytest
 from rbd_ros._internal.setting import settings_of
-from rbd_ros.ros.control.control_settings import ControlSettings
+from rbd_ros.ros.control.law_factory import ControlSettings
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot

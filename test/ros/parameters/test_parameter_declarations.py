@@ -14,12 +14,10 @@ from rbd_ros import gravity_torques, load_urdf, mass_matrix, neutral
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.control.controller import Circumstances
 from rbd_ros.control.laws import control_laws
-from rbd_ros.ros.control.control_settings import ControlSettings, LAWS, parameter_name
-from rbd_ros.ros.control.law_factory import make_controller
+from rbd_ros.ros.control.law_factory import ControlSettings, LAWS, make_controller, parameter_name
 from rbd_ros.ros.nodes.torque_controller import TorqueController
-from rbd_ros.ros.parameters.parameter_checks import (
-    BadParameter, check_lengths, checked_value, CONDITIONS)
-from rbd_ros.ros.parameters.parameters import assemble
+from rbd_ros.ros.parameters.parameters import (
+    assemble, BadParameter, check_lengths, checked_value, CONDITIONS)
 from rclpy.parameter import Parameter
 from robots import random_tree
 

@@ -11,7 +11,7 @@ import numpy as np
 from rbd_ros import gravity_torques, with_gravity, Workspace
 from rbd_ros.control import EffortConvention
 from rbd_ros.model import with_springs
-from rbd_ros.ros.robot.effort_check import EffortCheck
+from rbd_ros.ros.robot.effort_diagnosis import EffortCheck
 from robots import random_tree
 
 # s and states of a rest that is long enough, and rad/s of a joint at rest
