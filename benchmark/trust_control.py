@@ -29,6 +29,9 @@ import rbd_ros
 from rbd_ros import control
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model import with_friction
+from rbd_ros.ros.demo.gravity import GravityMode
+from rbd_ros.ros.demo.motions import AMPLITUDE, swing
+from rbd_ros.ros.demo.torque_modes import AdaptiveMode, ImpedanceMode
 from rbd_ros.simulation.mujoco_robot import Load, Measurement, MujocoRobot
 from trust import load, PANDA_URDF, UR10_URDF
 
@@ -41,11 +44,10 @@ LEAD = DELAY + 0.5 * PERIOD
 POSITION_NOISE, VELOCITY_NOISE = 1e-5, 5e-4
 # rad/s, width of the sign change of the compensated dry friction
 FRICTION_SPEED = 1e-3
-# N m/rad and N/m, and the push, N
+# N m/rad and N/m
 STIFFNESS = np.array([50.0, 50.0, 50.0, 1000.0, 1000.0, 1000.0])
-PUSH = 10.0
-# Payload: kg, and m in the frame of the tool
-LOAD_MASS, LOAD_PLACE = 1.0, (0.0, 0.02, 0.05)
+# Place of the payload, m in the frame of the tool
+LOAD_PLACE = (0.0, 0.02, 0.05)
 # Gains of the adaptive law: 1/s and 1/J
 RATE, ADAPTATION = 10.0, 10.0
 # Observer: gain, 1/s, and rad/s, so that noise at rest does not switch its friction
@@ -62,6 +64,8 @@ SPACING, BLOCKED_JOINTS, STEPPED = 0.05, (1, 3), 5.0
 GLITCHES = {'100 rad/s': ('v', 100.0), '10000 rad/s': ('v', 1e4), '1 rad': ('q', 1.0)}
 # s of free motion
 FREE, FREE_IN_SHORT = 600.0, 30.0
+
+PUSH = ImpedanceMode.PUSH
 
 
 class Robot(NamedTuple):
@@ -171,18 +175,10 @@ def when_it_acts(sample: Measurement, reference: Callable[[float], JointReferenc
     return (sample.t + LEAD, sample.q + LEAD * sample.v, sample.v + LEAD * wanted.a, wanted)
 
 
-def sine(robot: Robot, t: float, size: float = 0.3, f: float = 0.5) -> JointReference:
-    """Return a sine motion of all joints that starts at rest."""
-    w = 2.0 * np.pi * f
-    # Faded in over the first period, so that the acceleration is continuous.
-    x = min(t * f, 1.0)
-    rise, rate, turn = (x ** 3 * (10.0 - 15.0 * x + 6.0 * x * x),
-                        30.0 * x * x * (1.0 - x) ** 2 * f,
-                        60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) * f * f)
-    phase = np.arange(robot.model.nv)
-    s, c = size * np.sin(w * t + phase), size * w * np.cos(w * t + phase)
-    return JointReference(robot.model, robot.q + rise * s, rise * c + rate * s,
-                          turn * s + 2.0 * rate * c - rise * w * w * s)
+def sine(robot: Robot, t: float) -> JointReference:
+    """Return the motion of the demo, which starts at rest, and here does not end."""
+    return JointReference(robot.model, *(
+        x[0] for x in swing(np.array([t]), robot.q, AMPLITUDE, np.inf)))
 
 
 class Line(NamedTuple):
@@ -224,7 +220,7 @@ def gravity(robot: Robot) -> Iterator[Line]:
         _, q = run(f'{robot.name}, gravity', robot.physics(robot.q, delay),
                    control.Gravity(robot.model), lambda t: None, 10.0)
         yield Line(f'gravity: drift in 10 s, {1e3 * delay:g} ms late',
-                   np.abs(q - robot.q).max(), 'rad', 1e-3)
+                   np.abs(q - robot.q).max(), 'rad', GravityMode.tolerance)
 
 
 def computed_torque(robot: Robot) -> Iterator[Line]:
@@ -272,7 +268,8 @@ def impedance(robot: Robot) -> Iterator[Line]:
     found = [PUSH / (shift(0.05, axis, PUSH, 6.0) - shift(0.05, axis, 0.0, 6.0))
              for axis in range(3)]
     yield Line('impedance: error of the stiffness, worst axis',
-               100.0 * np.max(np.abs(np.array(found) / STIFFNESS[3:] - 1.0)), '%', 5.0)
+               100.0 * np.max(np.abs(np.array(found) / STIFFNESS[3:] - 1.0)), '%',
+               100.0 * ImpedanceMode.MAX_DEVIATION)
     still = [shift(0.0, axis, PUSH, 4.0) for axis in range(3)]
     yield Line(f'  at rest, ideally {1e3 * PUSH / STIFFNESS[3]:.0f} mm: smallest displacement',
                1e3 * min(still), 'mm')
@@ -282,12 +279,13 @@ def adaptive(robot: Robot) -> Iterator[Line]:
     """Carry an unknown payload."""
     rms = []
     for adaptation in (0.0, ADAPTATION):
-        physics = robot.physics(sine(robot, 0.0).q, load=Load(robot.tool, LOAD_MASS, LOAD_PLACE))
+        physics = robot.physics(sine(robot, 0.0).q, load=Load(
+            robot.tool, AdaptiveMode.PAYLOAD, LOAD_PLACE))
         law = control.SlotineLi(robot.model, RATE, robot.damping, adaptation)
         t, q = run(f'{robot.name}, adaptive', physics, law, lambda t: sine(robot, t), 20.0)
         rms.append(np.sqrt(np.mean(errors(robot, t, q, 2.0) ** 2)))
-    yield Line('adaptive: error reduction after 20 s, 1 kg unknown', rms[0] / rms[1], '', 5.0,
-               at_least=True)
+    yield Line('adaptive: error reduction after 20 s, 1 kg unknown', rms[0] / rms[1], '',
+               AdaptiveMode.MIN_IMPROVEMENT, at_least=True)
     yield Line('  its error', rms[1], 'rad')
 
 

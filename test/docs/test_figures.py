@@ -14,7 +14,9 @@ import pytest
 import rbd_ros
 from rbd_ros import random_configuration
 from rbd_ros.ros.commands import effort_commands
-from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, session
+from rbd_ros.ros.demo import gravity, session
+from rbd_ros.ros.demo.torque_modes import (
+    AdaptiveMode, ComputedTorqueMode, HybridMode, ImpedanceMode)
 from rbd_ros.ros.nodes import simulated_robot
 from rbd_ros.ros.outputs import commanding
 from rbd_ros.ros.runtime import report, worker
@@ -31,11 +33,13 @@ CLAIMS = [
     (DEMO, 'no joint moves by (.+?) rad in (ten) seconds',
      (gravity.MAX_DRIFT, gravity.COMPENSATED)),
     (DEMO, r'error of each joint is less than (\S+) rad, .*? at least (five) times as large',
-     (computed_torque.MAX_ERROR, computed_torque.MIN_IMPROVEMENT)),
-    (DEMO, r'do so with less than (\S+) rad RMS', (hybrid.MAX_ERROR,)),
-    (DEMO, r'measure the commanded stiffness within (\S+) %', (100.0 * impedance.MAX_DEVIATION,)),
+     (ComputedTorqueMode.tolerance, ComputedTorqueMode.MIN_IMPROVEMENT)),
+    (DEMO, r'do so with less than (\S+) rad RMS', (HybridMode.tolerance,)),
+    (DEMO, r'measure the commanded stiffness within (\S+) %', (
+        100.0 * ImpedanceMode.MAX_DEVIATION,)),
     (DEMO, 'after (ten) seconds of adaptation the error is at least (five) times smaller',
-     (adaptive.WITH - adaptive.COMPARED - adaptive.FADES, adaptive.MIN_IMPROVEMENT)),
+     (AdaptiveMode.WITH - AdaptiveMode.COMPARED - AdaptiveMode.FADES,
+      AdaptiveMode.MIN_IMPROVEMENT)),
     (DEMO, r'disturbed by a pause of (\d+) ms is repeated, up to (five) times',
      (1e3 * session.MAX_PAUSE, session.ATTEMPTS)),
     (DEMO, r'`tolerated_delay` \((\d+) ms\)',

@@ -17,16 +17,14 @@ import sys
 
 from rbd_ros import Model
 from rbd_ros.model.files.any_format import read_description
-from rbd_ros.ros.demo.adaptive import AdaptiveMode
-from rbd_ros.ros.demo.computed_torque import ComputedTorqueMode
 from rbd_ros.ros.demo.gravity import GravityMode, LoopMode
-from rbd_ros.ros.demo.hybrid import HybridMode
-from rbd_ros.ros.demo.impedance import ImpedanceMode
 from rbd_ros.ros.demo.mode import Mode
 from rbd_ros.ros.demo.picture import draw
 from rbd_ros.ros.demo.robots import choose_engine, DemoFailed
 from rbd_ros.ros.demo.session import Session
 from rbd_ros.ros.demo.table import live_table, plain_lines
+from rbd_ros.ros.demo.torque_modes import (
+    AdaptiveMode, ComputedTorqueMode, HybridMode, ImpedanceMode)
 from rbd_ros.ros.nodes.simulated_control import with_rotors
 from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.runtime.share_directory import share

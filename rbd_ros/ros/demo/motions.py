@@ -3,6 +3,7 @@
 """Motions of the demo: all joints swing, within the limits of the robot."""
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros import Model
 from rbd_ros.batch import inverse_dynamics
 from rbd_ros.control import JointTrajectory
@@ -36,7 +37,7 @@ class Motion:
             LIMIT_SHARE * np.maximum(np.minimum(model.upper - q, q - model.lower), 0.0))
         size[list(still)] = 0.0
         for _ in range(ATTEMPTS):
-            self._q, self._v, self._a = _swing(self._times, q, size)
+            self._q, self._v, self._a = swing(self._times, q, size, self._times[-1])
             if size.any() and self._allowed():
                 break
             size *= 0.5
@@ -67,11 +68,11 @@ class Motion:
                 for t, q, v, a in zip(self._times + LEAD, self._q, self._v, self._a)])
 
 
-def _swing(t: np.ndarray, q: np.ndarray, size: np.ndarray
-           ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positions, velocities and accelerations at some times, one per row."""
+def swing(t: np.ndarray, q: np.ndarray, size: npt.ArrayLike, end: float
+          ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return positions, velocities and accelerations of a sine that rests at 0 and `end`, s."""
     w, period = 2.0 * np.pi * FREQUENCY, 1.0 / FREQUENCY
-    up, down = _rise(t / period), _rise((t[-1] - t) / period)
+    up, down = _rise(t / period), _rise((end - t) / period)
     # Fade-in and fade-out do not overlap: one factor of each product is 1.
     share = up[0] * down[0]
     rate = (up[1] - down[1]) / period

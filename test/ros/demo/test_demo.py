@@ -11,12 +11,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.demo import (
-    adaptive, computed_torque, gravity, hybrid, impedance, motions, picture, session)
+from rbd_ros.ros.demo import gravity, motions, picture, session
 from rbd_ros.ros.demo.command import main, MODES, prepare
 from rbd_ros.ros.demo.robots import choose_engine, DemoFailed, heavy_position, tip, too_weak
 from rbd_ros.ros.demo.session import Phase, Sample, Session
 from rbd_ros.ros.demo.table import fixed
+from rbd_ros.ros.demo.torque_modes import (
+    AdaptiveMode, ComputedTorqueMode, hanging, HybridMode, ImpedanceMode)
 from rbd_ros.ros.nodes.simulated_control import with_rotors
 from rbd_ros.ros.runtime.share_directory import share
 from robots import example_urdf, load_quietly
@@ -98,7 +99,7 @@ def test_a_fall_is_explained_by_late_torques_or_asked_to_be_reported(robot):
 def test_the_free_joint_starts_where_it_hangs_at_rest(name):
     model = load_quietly(share('urdf', 'demo_arm.urdf') if name == 'demo_arm'
                          else example_urdf(name))
-    q, k = hybrid.hanging(model)
+    q, k = hanging(model)
     assert abs(rbd_ros.gravity_torques(model, q)[k]) < 1e-9
     # It is pulled back from both sides.
     for way in (0.1, -0.1):
@@ -171,9 +172,10 @@ def test_each_mode_runs_with_real_nodes_and_its_exit_code_is_that_of_its_checks(
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     for module, name, seconds in (
             (gravity, 'COMPENSATED', 1.0), (gravity, 'RELEASED', 1.0),
-            (computed_torque, 'MOTION', 4.0), (hybrid, 'MOTION', 4.0), (impedance, 'FREE', 0.6),
-            (impedance, 'PUSHED', 1.0), (adaptive, 'WITHOUT', 4.0), (adaptive, 'WITH', 4.0),
-            (adaptive, 'COMPARED', 1.0)):
+            (ComputedTorqueMode, 'MOTION', 4.0), (HybridMode, 'MOTION', 4.0),
+            (ImpedanceMode, 'FREE', 0.6), (ImpedanceMode, 'PUSHED', 1.0),
+            (AdaptiveMode, 'WITHOUT', 4.0), (AdaptiveMode, 'WITH', 4.0),
+            (AdaptiveMode, 'COMPARED', 1.0)):
         monkeypatch.setattr(module, name, seconds)
     # Criteria may fail on a busy machine; they are tested in simulated time elsewhere.
     monkeypatch.setattr('rbd_ros.ros.demo.session.ATTEMPTS', 1)

@@ -14,11 +14,12 @@ import rbd_ros
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances
 from rbd_ros.ros.control.law_factory import ControlSettings, make_controller
-from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
+from rbd_ros.ros.demo import gravity
 from rbd_ros.ros.demo.command import MODES, prepare
 from rbd_ros.ros.demo.motions import LEAD
 from rbd_ros.ros.demo.robots import DemoFailed
 from rbd_ros.ros.demo.session import Phase, Sample, Session
+from rbd_ros.ros.demo.torque_modes import AdaptiveMode, ComputedTorqueMode, HybridMode
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.parameters.parameters import assemble
 from rbd_ros.ros.runtime.share_directory import share
@@ -137,9 +138,9 @@ def run(name, fault=''):
 def short_phases(monkeypatch):
     """Shorten the phases."""
     for module, name, seconds in ((gravity, 'COMPENSATED', 1.0), (gravity, 'RELEASED', 1.0),
-                                  (computed_torque, 'MOTION', 4.0), (hybrid, 'MOTION', 5.0),
-                                  (adaptive, 'WITHOUT', 5.0), (adaptive, 'WITH', 9.0),
-                                  (adaptive, 'COMPARED', 1.0)):
+                                  (ComputedTorqueMode, 'MOTION', 4.0), (HybridMode, 'MOTION', 5.0),
+                                  (AdaptiveMode, 'WITHOUT', 5.0), (AdaptiveMode, 'WITH', 9.0),
+                                  (AdaptiveMode, 'COMPARED', 1.0)):
         monkeypatch.setattr(module, name, seconds)
 
 
