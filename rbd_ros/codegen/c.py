@@ -16,7 +16,7 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.codegen.evaluation import ATOM, Expression, INFIX, SUM
+from rbd_ros.codegen.evaluation import applied, ATOM, Expression
 from rbd_ros.codegen.graph import Graph
 
 PART = 300          # statements of a part
@@ -51,9 +51,12 @@ class Style(NamedTuple):
         # Subnormal numbers become zero.
         return f'{float(x) if abs(x) >= np.finfo(np.float32).tiny else 0.0!r}f'
 
-    def call(self, name: str) -> str:
+    def call(self, kind: str) -> str:
         """Return the name of a function of the C library, or of the same one in lanes."""
-        return f'{self.prefix}_' * self.lanes + name + 'f' * self.single
+        if kind == 'sign':
+            return f'{self.prefix}_sign'
+        return (f'{self.prefix}_' * self.lanes + {'abs': 'fabs'}.get(kind, kind)
+                + 'f' * self.single)
 
     def alone(self, number: str) -> str:
         """Return a literal as an expression of the type ``real``."""
@@ -111,31 +114,18 @@ class Writer:
         """Return the expression of an operation in terms of earlier statements."""
         kind, arguments = self.graph.operations[k]
         if kind == 'constant':
-            text = self.style.number(arguments[0])
-            return Expression(text, SUM if text[0] == '-' else ATOM, 0)
+            return Expression(self.style.number(arguments[0]), ATOM)
         if kind == 'input':
-            return Expression(f'{self.graph.inputs[arguments[0]].name}[{arguments[1]}]', ATOM, 0)
+            return Expression(f'{self.graph.inputs[arguments[0]].name}[{arguments[1]}]', ATOM)
         if kind in ('cos', 'sin'):
-            return Expression(f'{kind}_[{self.angles.index(arguments[0])}]', ATOM, 0)
+            return Expression(f'{kind}_[{self.angles.index(arguments[0])}]', ATOM)
         operands = [self.expressions[j] for j in arguments]
-        length = 1 + sum(one.length for one in operands)
-        if kind in INFIX:
-            sign, binding = INFIX[kind]
-            # Operands on the right are evaluated first, as they were recorded.
-            text = f'{operands[0].within(binding)} {sign} {operands[1].within(binding + 1)}'
-            return Expression(text, binding, length)
-        if kind == 'neg':
-            return Expression(f'-{operands[0].within(ATOM)}', SUM, length)
-        x = operands[0].text
-        if kind == 'sign' and self.style.lanes:
-            return Expression(f'{self.style.prefix}_sign({x})', ATOM, length)
-        if kind == 'sign':
+        if kind == 'sign' and not self.style.lanes:
             one, zero = self.style.number(1.0), self.style.number(0.0)
             x = operands[0].within(ATOM)
             return Expression(f'(({x} > {zero} ? {one} : {zero}) - ({x} < {zero} ? {one} : '
-                              f'{zero}))', ATOM, length)
-        return Expression(f'{self.style.call("fabs" if kind == "abs" else kind)}({x})', ATOM,
-                          length)
+                              f'{zero}))', ATOM, operands[0].length + 1)
+        return applied(kind, operands, self.style.call)
 
     def is_inlined(self, k: int, found: Expression) -> bool:
         """Return whether an operation is written where its result is used."""
@@ -159,7 +149,7 @@ class Writer:
                             if self.graph.operations[k].kind == 'constant' else found.text)
                     yield -1, f'{" = ".join(self.places[k])} = {text};'
             else:
-                self.expressions[k] = Expression(f't{k}', ATOM, 0)
+                self.expressions[k] = Expression(f't{k}', ATOM)
                 yield k, f'const {self.style.real} t{k} = {found.text};'
                 if k in self.places:
                     yield -1, f'{" = ".join(self.places[k])} = t{k};'

@@ -30,6 +30,24 @@ class Expression(NamedTuple):
         return self.text if self.binding >= binding else f'({self.text})'
 
 
+def applied(kind: str, operands: Sequence[Expression], function: Callable[[str], str]
+            ) -> Expression:
+    """Return an operation on others in C or Python; `function` gives the name of a function."""
+    length = 1 + sum(one.length for one in operands)
+    if kind in INFIX:
+        sign, binding = INFIX[kind]
+        # Operands on the right are evaluated first, as they were recorded.
+        first, second = operands[0].within(binding), operands[1].within(binding + 1)
+        if binding == SUM and second.startswith('-'):
+            # Changing a sign does not round.
+            sign, second = '-' if sign == '+' else '+', second[1:]
+        space = ' ' if binding == SUM else ''
+        return Expression(f'{first}{space}{sign}{space}{second}', binding, length)
+    if kind == 'neg':
+        return Expression(f'-{operands[0].within(ATOM)}', PRODUCT, length)
+    return Expression(f'{function(kind)}({operands[0].text})', ATOM, length)
+
+
 def evaluate(graph: Graph, inputs: Sequence[Sequence[Any]],
              library: Any, constant: Callable[[float], Any]) -> list[np.ndarray]:
     """

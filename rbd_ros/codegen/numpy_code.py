@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from rbd_ros.codegen.evaluation import ATOM, Expression, INFIX, PRODUCT, SUM
+from rbd_ros.codegen.evaluation import applied, ATOM, Expression
 from rbd_ros.codegen.graph import Graph, Operation
 
 # Longest expression that becomes a part of another one, characters.
@@ -95,15 +95,4 @@ def _expression(graph: Graph, operation: Operation,
         return Expression(repr(arguments[0]), ATOM)
     if kind == 'input':
         return Expression(f'{graph.inputs[arguments[0]].name}[..., {arguments[1]}]', ATOM)
-    operands = [expressions[k] for k in arguments]
-    if kind in INFIX:
-        sign, binding = INFIX[kind]
-        first, second = operands[0].within(binding), operands[1].within(binding + 1)
-        if binding == SUM and second.startswith('-'):
-            # Changing a sign does not round.
-            sign, second = '-' if sign == '+' else '+', second[1:]
-        space = ' ' if binding == SUM else ''
-        return Expression(f'{first}{space}{sign}{space}{second}', binding)
-    if kind == 'neg':
-        return Expression(f'-{operands[0].within(ATOM)}', PRODUCT)
-    return Expression(f'np.{kind}({operands[0].text})', ATOM)
+    return applied(kind, [expressions[k] for k in arguments], 'np.{}'.format)
