@@ -34,10 +34,15 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: 'ros' not in item.path.parts)
 
 
-def pytest_collection_finish():
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
     """Search nothing for garbage that is there before the first test: most of all there is."""
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
