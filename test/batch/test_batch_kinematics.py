@@ -4,6 +4,7 @@
 
 from functools import partial
 
+from covering import covering
 import numpy as np
 import pinocchio
 import pytest
@@ -60,7 +61,9 @@ def assert_close(got, expected, tolerance=AGREEMENT):
     assert np.all(np.abs(got - expected) <= tolerance * largest)
 
 
-@pytest.mark.parametrize('count', [0, 1, 2, 7, 8, 9, 19, batch.CHUNK + 37])
+# None, one, a full set of lanes, one more, and more states than one task has.
+@pytest.mark.parametrize('count', covering(
+    [0, 1, 2, 7, 8, 9, 19, batch.CHUNK + 37], 0, 1, 8, 9, batch.CHUNK + 37))
 @pytest.mark.parametrize('kind', sorted(ROBOTS))
 @pytest.mark.parametrize('name', NAMES)
 def test_results_are_those_of_single_calls(name, kind, count):
@@ -106,7 +109,7 @@ def test_results_are_written_where_the_user_wants_them(name, kind):
             function(model, *states, out=states[0])
 
 
-@pytest.mark.parametrize('k', [0, 7, 8, 22, batch.CHUNK + 3])
+@pytest.mark.parametrize('k', covering([0, 7, 8, 22, batch.CHUNK + 3], 7, 8, batch.CHUNK + 3))
 @pytest.mark.parametrize('kind', ['screws', 'floating', 'mimic'])
 @pytest.mark.parametrize('name', NAMES)
 def test_the_state_that_cannot_be_computed_is_named(name, kind, k):

@@ -19,6 +19,7 @@ ROUNDING = 1e-12
 STATES = 11
 # Pinocchio asks for limits.
 LIMITS = {'lower': -1.0, 'upper': 1.0, 'velocity': 1.0, 'effort': 1.0}
+KINDS = ['free', 'spherical', 'revolute', 'prismatic', 'helical']
 LIMITED = ('revolute', 'prismatic')
 
 
@@ -73,7 +74,7 @@ def test_accelerations_are_those_of_pinocchio_for_couplings_across_branches(seed
 
 @pytest.mark.parametrize('seed', range(12))
 def test_many_states_of_robots_with_mimics_are_solved_together(seed, monkeypatch):
-    model = coupled_tree(seed, 12, ['free', 'spherical', 'revolute', 'prismatic', 'helical'])
+    model = coupled_tree(seed, 12, KINDS)
     Q, V, A, Tau = states_of(model, seed)
     rng = np.random.default_rng(seed)
     mask = rng.random(model.nv) < 0.5
@@ -108,7 +109,7 @@ def test_many_states_of_robots_with_mimics_are_solved_together(seed, monkeypatch
 
 
 def test_results_of_many_states_go_to_arrays_of_the_user():
-    model = coupled_tree(3, 12)
+    model = coupled_tree(3, 12, KINDS)
     Q, V, A, Tau = states_of(model, 3)
     expected = rbd_ros.batch.forward_dynamics(model, Q, V, Tau)
     for out in (np.empty(Tau.shape), np.empty(Tau.shape, np.float32), np.empty(Tau.shape[::-1]).T):

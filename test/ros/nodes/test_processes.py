@@ -182,14 +182,17 @@ def test_robots_describe_themselves_wait_with_their_brakes_on_and_then_fall(peer
     assert end(process, signal.SIGTERM) == 0
 
 
-@pytest.mark.parametrize('name, value, reason', [
+@pytest.mark.parametrize('name, value, reason', covering([
     ('simulated_robot', f'urdf:={example_urdf("romeo.urdf")}', "'RHand' moves no inertia"),
     ('simulated_robot', 'rate:=fast', 'rate must be a number'),
     ('simulated_robot', 'urdf:=/nowhere/arm.urdf', '/nowhere/arm.urdf'),
     ('mujoco_robot', 'urdf:=/nowhere/arm.urdf', '/nowhere/arm.urdf'),
     ('mujoco_robot', 'payload_mass:=1.0', 'payload_mass needs payload_link'),
     ('mujoco_robot', 'payload_link:=nose', "no link 'nose'"),
-    ('mujoco_robot', 'seed:=-1', 'seed out of range')])
+    ('mujoco_robot', 'seed:=-1', 'seed out of range')],
+    ('simulated_robot', 'rate:=fast', 'rate must be a number'),
+    ('mujoco_robot', 'urdf:=/nowhere/arm.urdf', '/nowhere/arm.urdf'),
+    ('mujoco_robot', 'payload_mass:=1.0', 'payload_mass needs payload_link')))
 def test_fault_68_robots_say_in_one_line_what_they_cannot_simulate(start, name, value, reason):
     check_refused(start(name, '-p', value), f'{name}: ', reason)
 
