@@ -168,7 +168,7 @@ class QosOverrides(Node):
     """A node whose users choose history, depth and reliability of its topics by parameters."""
 
     def create_publisher(self, kind: Any, topic: str, qos: QoSProfile | int,    # type: ignore
-                         **options: Any) -> Publisher[Any]:
+                         **options: Any) -> Publisher:
         """Create a publisher, with the parameters of its quality of service."""
         # rclpy creates the publisher of events before parameters can be declared.
         if kind is not ParameterEvent:
@@ -179,7 +179,7 @@ class QosOverrides(Node):
 
     def create_subscription(self, kind: Any, topic: str, callback: Any,     # type: ignore
                             qos: QoSProfile | int, *, overridable: bool = True,
-                            **options: Any) -> Subscription[Any]:
+                            **options: Any) -> Subscription:
         """Create a subscription, with the parameters of its quality of service if overridable."""
         if overridable:
             qos = copy(qos)
