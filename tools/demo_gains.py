@@ -13,8 +13,7 @@ from rbd_ros.ros.launch import launch_plan
 from rbd_ros.ros.launch.launch_files import values_for
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.parameters.parameters import check, check_values
-from rbd_ros.ros.robot.read_model import read_model
-from rbd_ros.ros.robot.robot_settings import RobotSettings
+from rbd_ros.ros.robot.read_model import read_model, RobotSettings
 
 DEMO = Path(__file__).parents[1] / 'urdf' / 'demo_arm.urdf'
 LINK = 'tool'

@@ -18,7 +18,7 @@ from rbd_ros.model.arguments import number, whole_number
 from rbd_ros.model.changes.inertial import ENTRIES
 from rbd_ros.model.files.any_format import load_file
 from rbd_ros.model.files.constraint_files import load_constraints
-from rbd_ros.model.files.xacro_files import SUFFIX
+from rbd_ros.model.files.urdf import SUFFIX
 from rbd_ros.model.joints import Joint, NEW_LIMITS
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import neutral, normalize, random_configuration

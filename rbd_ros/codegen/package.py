@@ -11,11 +11,10 @@ import numpy as np
 import rbd_ros
 from rbd_ros.codegen import package_texts as texts
 from rbd_ros.codegen.c import prototype, Style, wrapped, Writer
-from rbd_ros.codegen.c_sines import cosines_and_sines, HEADERS
 from rbd_ros.codegen.closed_loops import CLOSING
 from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph
-from rbd_ros.codegen.package_texts import filled
+from rbd_ros.codegen.package_texts import cosines_and_sines, filled, HEADERS
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.loops.arrays import ACCEPTED, ACCURACY, ITERATIONS, STALLED

@@ -1,12 +1,15 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of the files of a package in C, from the templates in ``templates/``."""
+"""Texts of a package in C, from ``templates/``, and its sines and cosines."""
 
+from collections.abc import Sequence
 from importlib.resources import files
+import math
 import re
 from xml.sax.saxutils import escape
 
 from rbd_ros._internal.text import printable
+from rbd_ros.kernels.lanes.sines import C, MAX_ANGLE, QUARTER, ROUND, S
 
 CLOSE_LOOPS = 'int {prefix}_close_loops({real} *q)'
 CLOSING = """
@@ -38,3 +41,23 @@ def quoted(text: str) -> str:
     escapes = ''.join(c if 32 <= ord(c) < 127 and c not in '"\\?' else
                       ''.join(f'\\{byte:03o}' for byte in c.encode()) for c in text)
     return f'"{escapes}"'
+
+
+HEADERS = ('float.h', 'math.h', 'stdint.h', 'string.h')
+
+
+def polynomial(coefficients: Sequence[float]) -> str:
+    """Return a polynomial in z."""
+    text = repr(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        text = f'{c!r}\n            + z * ({text})'
+    return text
+
+
+def cosines_and_sines(prefix: str, restrict: str, single: bool) -> str:
+    """Return the function that computes cosines and sines of several angles."""
+    first, second, third = map(repr, QUARTER)
+    return filled(
+        'sines_float.c' if single else 'sines.c', prefix=prefix, RESTRICT=restrict,
+        limit=repr(MAX_ANGLE), per_quarter=repr(2.0 / math.pi), ROUND=repr(ROUND), first=first,
+        second=second, third=third, S=polynomial(S), C=polynomial(C))

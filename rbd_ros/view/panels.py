@@ -17,9 +17,8 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.model import Model
-from rbd_ros.view.layers import FORCES, LAYERS, MANIPULABILITY, MASSES, PATH
 from rbd_ros.view.scene import is_shown, NOWHERE, ROBOT, RobotScene
-from rbd_ros.view.state import State
+from rbd_ros.view.state import FORCES, LAYERS, MANIPULABILITY, MASSES, PATH, State
 from rbd_ros.view.tables import heat_map, torque_table
 
 if TYPE_CHECKING:

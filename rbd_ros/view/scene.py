@@ -13,12 +13,11 @@ from rbd_ros.kinematics import forward_kinematics, world_jacobian
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import neutral, random_configuration
 from rbd_ros.view.geometry import Geometry
-from rbd_ros.view.layers import (
-    COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, FORCES, GRAVITY, LAYERS, LINK_COMS,
-    MANIPULABILITY, MASSES, MOMENT_COLOR, NAMES, PATH, rgb, WRENCHES)
 from rbd_ros.view.shapes import (
     effective_masses, Ellipsoid, force_ellipsoid, inertia_solid, JointArcs, manipulability)
-from rbd_ros.view.state import State
+from rbd_ros.view.state import (
+    COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, FORCES, GRAVITY, LAYERS, LINK_COMS,
+    MANIPULABILITY, MASSES, MOMENT_COLOR, NAMES, PATH, rgb, State, WRENCHES)
 from rbd_ros.view.tables import UNKNOWN
 from scipy.spatial.transform import Rotation
 

@@ -8,8 +8,7 @@ from math import isfinite
 
 import numpy as np
 from rbd_ros.model.model import Model
-from rbd_ros.view.layers import CORIOLIS, EXTERNAL_TORQUES, GRAVITY, LAYERS, rgb
-from rbd_ros.view.state import State
+from rbd_ros.view.state import CORIOLIS, EXTERNAL_TORQUES, GRAVITY, LAYERS, rgb, State
 
 # Largest matrices with numbers in the cells, and with joint names along the edges.
 MOST_NUMBERS, MOST_NAMES = 8, 40

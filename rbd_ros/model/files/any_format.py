@@ -10,8 +10,7 @@ from lxml import etree
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.files.mjcf import is_mjcf, load_mjcf
-from rbd_ros.model.files.urdf import load_urdf, load_urdf_string, read_file
-from rbd_ros.model.files.xacro_files import SUFFIX
+from rbd_ros.model.files.urdf import load_urdf, load_urdf_string, read_file, SUFFIX
 from rbd_ros.model.files.xml_elements import decode, parse_xml
 from rbd_ros.model.model import Model, STANDARD_GRAVITY
 

@@ -12,8 +12,7 @@ from rbd_ros.errors import StateError
 from rbd_ros.model.changes.springs import springs
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import moved
-from rbd_ros.motions.excitation.fourier_series import RestBasis
-from rbd_ros.motions.excitation.whole_motion import shrunk, whole_motion
+from rbd_ros.motions.excitation.fourier_series import RestBasis, shrunk, whole_motion
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction, velocity_map
 
 DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')  # Regressor columns of the drives.

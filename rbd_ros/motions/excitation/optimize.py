@@ -23,8 +23,8 @@ from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, number, vector, whole_number
 from rbd_ros.model.model import Model
 from rbd_ros.motions.excitation.criterion import Criterion, Limits
-from rbd_ros.motions.excitation.fourier_series import FourierSeries, RestBasis
-from rbd_ros.motions.excitation.whole_motion import passive_limits, shrunk, whole_motion
+from rbd_ros.motions.excitation.fourier_series import (
+    FourierSeries, passive_limits, RestBasis, shrunk, whole_motion)
 
 # Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
 # time in which the velocity limit is reached, s.

@@ -3,7 +3,6 @@
 """Motions of the demo: all joints swing, within the limits of the robot."""
 
 import numpy as np
-import numpy.typing as npt
 from rbd_ros import Model
 from rbd_ros.batch import inverse_dynamics
 from rbd_ros.control import JointTrajectory
@@ -68,7 +67,7 @@ class Motion:
                 for t, q, v, a in zip(self._times + LEAD, self._q, self._v, self._a)])
 
 
-def swing(t: np.ndarray, q: np.ndarray, size: npt.ArrayLike, end: float
+def swing(t: np.ndarray, q: np.ndarray, size: np.ndarray | float, end: float
           ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return positions, velocities and accelerations of a sine that rests at 0 and `end`, s."""
     w, period = 2.0 * np.pi * FREQUENCY, 1.0 / FREQUENCY

@@ -18,8 +18,8 @@ from rbd_ros._internal.yaml_files import node_parameters, read_yaml
 from rbd_ros.errors import RbdError
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import read_description
+from rbd_ros.model.files.urdf import SUFFIX
 from rbd_ros.model.files.urdf_document import SINGLE
-from rbd_ros.model.files.xacro_files import SUFFIX
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
 from rbd_ros.ros.robot.read_model import base_joint, load_quietly

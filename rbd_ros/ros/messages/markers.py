@@ -15,10 +15,10 @@ from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import quaternion_of_matrix
 from rbd_ros.ros.convert import template, time
-from rbd_ros.view.layers import (
+from rbd_ros.view.shapes import inertia_solid
+from rbd_ros.view.state import (
     COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, GRAVITY, LAYERS, LINK_COMS, MOMENT_COLOR,
     WRENCHES)
-from rbd_ros.view.shapes import inertia_solid
 from rbd_ros.workspace.memory.results import DynamicsTerms
 from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA

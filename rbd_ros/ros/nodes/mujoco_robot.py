@@ -20,7 +20,7 @@ from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.model.description import inertia_matrix
 from rbd_ros.ros import convert
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
-from rbd_ros.ros.robot.robot_settings import RobotSettings
+from rbd_ros.ros.robot.read_model import RobotSettings
 from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
 
 _PARAMETERS = {

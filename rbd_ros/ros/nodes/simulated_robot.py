@@ -26,8 +26,7 @@ from rbd_ros.model.files.any_format import read_description
 from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.ros.nodes.plain_node import PlainNode
-from rbd_ros.ros.robot.read_model import load_quietly
-from rbd_ros.ros.robot.robot_settings import RobotSettings
+from rbd_ros.ros.robot.read_model import load_quietly, RobotSettings
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import MujocoRobot

@@ -18,8 +18,7 @@ from rbd_ros.model.changes.inertial import armature_matrix
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.topics import all_coordinates, Outputs
-from rbd_ros.ros.robot.read_model import base_joint, driven_joints
-from rbd_ros.ros.robot.robot_settings import RobotSettings
+from rbd_ros.ros.robot.read_model import base_joint, driven_joints, RobotSettings
 from rbd_ros.ros.state.closed_joint_states import ClosedJointStates, joint_states
 from rbd_ros.ros.state.odometry import OdometryStates
 from rbd_ros.ros.state.sources import prefix_hint

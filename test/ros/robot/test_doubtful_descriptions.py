@@ -9,8 +9,7 @@ import pytest
 import rbd_ros
 from rbd_ros._internal.setting import declared, Group
 from rbd_ros.ros.nodes.torque_controller import TorqueController
-from rbd_ros.ros.robot.read_model import load_quietly, read_model
-from rbd_ros.ros.robot.robot_settings import RobotSettings
+from rbd_ros.ros.robot.read_model import load_quietly, read_model, RobotSettings
 from rclpy.parameter import Parameter
 from urdf_texts import DOUBTFUL, two_joint_arm
 
