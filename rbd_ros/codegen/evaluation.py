@@ -37,12 +37,9 @@ def applied(kind: str, operands: Sequence[Expression], function: Callable[[str],
     if kind in INFIX:
         sign, binding = INFIX[kind]
         # Operands on the right are evaluated first, as they were recorded.
-        first, second = operands[0].within(binding), operands[1].within(binding + 1)
-        if binding == SUM and second.startswith('-'):
-            # Changing a sign does not round.
-            sign, second = '-' if sign == '+' else '+', second[1:]
-        space = ' ' if binding == SUM else ''
-        return Expression(f'{first}{space}{sign}{space}{second}', binding, length)
+        sign = f' {sign} ' if binding == SUM else sign
+        return Expression(f'{operands[0].within(binding)}{sign}{operands[1].within(binding + 1)}',
+                          binding, length)
     if kind == 'neg':
         return Expression(f'-{operands[0].within(ATOM)}', PRODUCT, length)
     return Expression(f'{function(kind)}({operands[0].text})', ATOM, length)
