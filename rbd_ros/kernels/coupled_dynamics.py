@@ -181,13 +181,13 @@ def derivatives_recursion(robot, traits, equations, q, v, a, tau, rows, path, X,
 
 
 @kernel
-def coupled_forward_dynamics(robot, traits, table, M, b, L, L_lanes, q, v, a, tau):
+def coupled_forward_dynamics(robot, traits, table, M, b, L, L_lanes, a, q, v, tau):
     """Write the accelerations to `a`; none may be prescribed."""
     return coupled_recursion(robot, traits, (table, M, b, L, L_lanes), q, v, a, tau)
 
 
 @kernel
-def coupled_forward_derivatives(robot, traits, table, M, b, L, L_lanes, rows, path, q, v, a, tau,
+def coupled_forward_derivatives(robot, traits, table, M, b, L, L_lanes, rows, path, a, q, v, tau,
                                 X, X_lanes):
     """Do `coupled_forward_dynamics`, and write the derivatives of the accelerations to `X`."""
     return derivatives_recursion(robot, traits, (table, M, b, L, L_lanes), q, v, a, tau, rows,

@@ -10,7 +10,7 @@ here have kernels of their own, or solve for accelerations.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from inspect import signature
 from typing import Any, NoReturn
 
@@ -37,11 +37,6 @@ IN_TREE = {'v': 'self._V', 'a': 'self._A', 'v_r': '*self._references(q, v_r, a_r
 class ClosedMethods(JointMotion):
     """The methods of `rbd_ros.Workspace` for closed loops; each runs that of the open ``tree``."""
 
-    _forward = staticmethod(dynamics.closed_forward_dynamics)
-    _hybrid = staticmethod(dynamics.closed_hybrid_dynamics)
-    _forward_derivatives = staticmethod(loop_derivatives.closed_forward_derivatives)
-    _hybrid_derivatives = staticmethod(loop_derivatives.closed_hybrid_derivatives)
-
     def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
         super().__init__(model, tree, fresh=fresh)
         self._tau, self._a = (self._vectors[k, :model.nv] for k in (arrays.TAU, arrays.OWN_A))
@@ -51,11 +46,17 @@ class ClosedMethods(JointMotion):
         self._tree_terms, D = np.zeros(term_layout(n).shape), np.zeros((n, 3 * n))
         self._tree_derivatives = *self._table, D
         self._differentiation = *self._solver, D, *scratch.torque_derivatives_and_path(self)
+        self._forward = partial(dynamics.closed_forward_dynamics, *self._solver)
+        self._hybrid = partial(dynamics.closed_hybrid_dynamics, *self._solver)
+        self._forward_derivatives = partial(
+            loop_derivatives.closed_forward_derivatives, *self._differentiation)
+        self._hybrid_derivatives = partial(
+            loop_derivatives.closed_hybrid_derivatives, *self._differentiation)
 
     def _derivative_arrays(self) -> tuple[np.ndarray, ...]:
         """Return the buffers of `closed_forward_derivatives_states`."""
         X, lanes, _ = self._kept(scratch.unknown_derivatives)
-        return *self._differentiation, self._a, X, lanes
+        return *self._differentiation, X, lanes
 
     @classmethod
     def add_mapped(cls, name: str, method: Callable[..., Any],

@@ -9,6 +9,7 @@ All others are those of `rbd_ros.Workspace`, whose kernels add up what such join
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,18 +30,21 @@ class CoupledMethods(RobotArrays):
     """The methods of `rbd_ros.Workspace` that solve M a + b = tau for coupled coordinates."""
 
     _carriers = staticmethod(scratch.all_before)
-    # Kernels whose first arguments are the ``_solver``, the robot, its equations and buffers, and
-    # of derivatives the ``_differentiation``, with further buffers.
-    _forward: Callable[..., bool] = staticmethod(coupled_forward_dynamics)
-    _hybrid: Callable[..., bool] = staticmethod(coupled_hybrid_dynamics)
-    _forward_derivatives: Callable[..., bool] = staticmethod(coupled_forward_derivatives)
-    _hybrid_derivatives: Callable[..., bool] = staticmethod(coupled_hybrid_derivatives)
+    # Kernels, with the robot, its equations and buffers. Forward dynamics writes to ``_a``.
+    _forward: Callable[..., bool]
+    _hybrid: Callable[..., bool]
+    _forward_derivatives: Callable[..., bool]
+    _hybrid_derivatives: Callable[..., bool]
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
-        self._solver: tuple[Any, ...] = (self.robot, self._traits,
-                                         *self._kept(scratch.equations_of_motion))
-        self._differentiation = self._solver + scratch.torque_derivatives_and_path(self)
+        equations = self.robot, self._traits, *self._kept(scratch.equations_of_motion)
+        buffers = scratch.torque_derivatives_and_path(self)
+        self._forward = partial(coupled_forward_dynamics, *equations, self._a)
+        self._hybrid = partial(coupled_hybrid_dynamics, *equations)
+        self._forward_derivatives = partial(
+            coupled_forward_derivatives, *equations, *buffers, self._a)
+        self._hybrid_derivatives = partial(coupled_hybrid_derivatives, *equations, *buffers)
 
     def _prescribe(self, prescribed: ArrayLike) -> None:
         table, marks = self._kept(scratch.elimination_table)
@@ -51,7 +55,7 @@ class CoupledMethods(RobotArrays):
         if external_wrenches is not None:
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics(q, v, tau)
-        if not self._forward(*self._solver, q, v, self._a, tau):
+        if not self._forward(q, v, tau):
             self._explain_forward(q, v, tau)
         return self._a
 
@@ -62,7 +66,7 @@ class CoupledMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.hybrid_dynamics(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
-        if not self._hybrid(*self._solver, q, v, a, tau, self._mask(prescribed), *found):
+        if not self._hybrid(q, v, a, tau, self._mask(prescribed), *found):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return found
 
@@ -72,7 +76,7 @@ class CoupledMethods(RobotArrays):
             with self._wrenches(external_wrenches):
                 return self.forward_dynamics_derivatives(q, v, tau)
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
-        if not self._forward_derivatives(*self._differentiation, q, v, self._a, tau, X, lanes):
+        if not self._forward_derivatives(q, v, tau, X, lanes):
             self._explain_forward(q, v, tau)
         return derivatives
 
@@ -85,8 +89,8 @@ class CoupledMethods(RobotArrays):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
         found = np.empty(self._nv), np.empty(self._nv)
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
-        if not self._hybrid_derivatives(*self._differentiation, q, v, a, tau,
-                                        self._mask(prescribed), *found, X, lanes):
+        if not self._hybrid_derivatives(
+                q, v, a, tau, self._mask(prescribed), *found, X, lanes):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return derivatives, *found
 

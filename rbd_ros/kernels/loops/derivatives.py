@@ -28,7 +28,7 @@ from rbd_ros.kernels.derivatives.newton_euler_derivatives import (
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import only_screws
 from rbd_ros.kernels.loops.arrays import (
-    A, BLOCK_OF, BODY_A, BODY_B, FIRST, FORCES, G, KIND, LIMIT, STEP, TORQUES, WRENCHES)
+    A, BLOCK_OF, BODY_A, BODY_B, FIRST, FORCES, G, KIND, LIMIT, OWN_A, STEP, TORQUES, WRENCHES)
 from rbd_ros.kernels.loops.changes import (
     carry, CHANGES_END, clear_carriers, D_, member, solve_change, U_, W_, X_, Y_)
 from rbd_ros.kernels.loops.closed_loops import (
@@ -285,9 +285,10 @@ def closed_inverse_dynamics_derivatives(robot, traits, loops, D, q, v, a, deriva
 
 @kernel
 def closed_forward_derivatives(robot, traits, loops, table, L, L_lanes, D, derivatives, path, q, v,
-                               a, tau, X, X_lanes):
+                               tau, X, X_lanes):
     """Do `closed_forward_dynamics`, and write the derivatives of the accelerations to X."""
     p = parts(loops)
+    a = p.vectors[OWN_A]
     return (solve_forward(robot, traits, p, (table, L, L_lanes), q, v, a, tau)
             and write_acceleration(p, a)
             and write_torque_derivatives(robot, traits, p, D, derivatives)

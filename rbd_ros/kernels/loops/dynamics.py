@@ -20,7 +20,7 @@ from rbd_ros.kernels.composite_bodies import composite_bodies, write_mass_matrix
 from rbd_ros.kernels.coupled_dynamics import complete, F_, store_force
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.loops.arrays import (
-    A, BIAS, G, GAMMA, NOT_SOLVED, TAU, TORQUES, V)
+    A, BIAS, G, GAMMA, NOT_SOLVED, OWN_A, TAU, TORQUES, V)
 from rbd_ros.kernels.loops.changes import write_rate
 from rbd_ros.kernels.loops.closed_loops import (
     dependent_of, find_motion, involved_of, parts, report, write_acceleration)
@@ -196,7 +196,7 @@ def solve_given(robot, traits, p, factor, q, v, a, tau, prescribed, all_a, all_t
 
 @helper
 def solve_forward(robot, traits, p, factor, q, v, a, tau):
-    """Write the accelerations to a, which need not be given."""
+    """Write the accelerations to a."""
     if len(tau) != len(p.own):
         return False
     for k in range(len(p.own)):
@@ -205,9 +205,10 @@ def solve_forward(robot, traits, p, factor, q, v, a, tau):
 
 
 @kernel
-def closed_forward_dynamics(robot, traits, loops, table, L, L_lanes, q, v, a, tau):
-    """Solve M a + b = tau for a."""
-    return solve_forward(robot, traits, parts(loops), (table, L, L_lanes), q, v, a, tau)
+def closed_forward_dynamics(robot, traits, loops, table, L, L_lanes, q, v, tau):
+    """Solve M a + b = tau for a, the row OWN_A of ``vectors``."""
+    p = parts(loops)
+    return solve_forward(robot, traits, p, (table, L, L_lanes), q, v, p.vectors[OWN_A], tau)
 
 
 @kernel

@@ -14,7 +14,7 @@ from rbd_ros.kernels.loops.closed_loops import parts
 from rbd_ros.kernels.loops.derivatives import (
     closed_forward_derivatives, closed_inverse_dynamics_derivatives)
 from rbd_ros.kernels.loops.dynamics import (
-    closed_forward_dynamics, closed_inverse_dynamics, closed_terms)
+    closed_inverse_dynamics, closed_terms, solve_forward)
 from rbd_ros.kernels.states.batch_dynamics import DONE
 
 
@@ -33,9 +33,9 @@ def closed_inverse_states(robot, traits, loops, Q, V, A, Tau):
 @states_kernel
 def closed_forward_states(robot, traits, loops, table, L, L_lanes, Q, V, Tau, A):
     """Write the accelerations of every state."""
+    p, factor = parts(loops), (table, L, L_lanes)
     for k in range(len(Q)):
-        if not closed_forward_dynamics(robot, traits, loops, table, L, L_lanes, Q[k], V[k], A[k],
-                                       Tau[k]):
+        if not solve_forward(robot, traits, p, factor, Q[k], V[k], A[k], Tau[k]):
             return k
     return DONE
 
@@ -61,11 +61,11 @@ def closed_inverse_derivatives_states(robot, traits, loops, D, Q, V, A, Derivati
 
 @states_kernel
 def closed_forward_derivatives_states(robot, traits, loops, table, L, L_lanes, D, derivatives,
-                                      path, a, X, X_lanes, Q, V, Tau, Solved):
+                                      path, X, X_lanes, Q, V, Tau, Solved):
     """Write the derivatives of the accelerations of every state."""
     for k in range(len(Q)):
         if not closed_forward_derivatives(robot, traits, loops, table, L, L_lanes, D, derivatives,
-                                          path, Q[k], V[k], a, Tau[k], X, X_lanes):
+                                          path, Q[k], V[k], Tau[k], X, X_lanes):
             return k
         for i in range(Solved.shape[1]):
             for j in range(Solved.shape[2]):
