@@ -220,6 +220,7 @@ def code_of(model: Model, name: str, options: Key = ()) -> machine_code.Code:
 
 
 def make_ready(model: Model, first: str, *others: str) -> None:
-    """Request machine code of methods without options, and wait for that of the first."""
-    code, *_ = [code_of(model, name) for name in (first, *others)]
-    code.over.wait()
+    """Wait for machine code of a method without options, and then request that of others."""
+    code_of(model, first).over.wait()
+    for name in others:
+        code_of(model, name)
