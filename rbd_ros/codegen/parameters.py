@@ -8,7 +8,7 @@ import numpy as np
 from rbd_ros.codegen.graph import Array
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.tree.layout import GRAVITY, INERTIA, LANES, POSITION
-from rbd_ros.model.body_table import carrying, inertial_constants
+from rbd_ros.model.body_table import AXIAL, carrying, hinges, inertial_constants
 from rbd_ros.model.changes.inertial import moving_bodies, PARAMETERS as INERTIAL
 from rbd_ros.model.model import Model
 
@@ -42,8 +42,11 @@ def replaced(model: Model, constants: np.ndarray, places: np.ndarray,
         put(0, GRAVITY, values['gravity'])
     if 'bodies' in values:
         put(0, GRAVITY, values['bodies'][:3])
+        of_hinges = hinges(tree.robot)
         for row, G in zip(carrying(tree), values['bodies'][3:].reshape(-1, 10)):
             put(row, INERTIA, G)
+            if of_hinges[row]:
+                constants[places[row] + LANES * (INERTIA + np.array(AXIAL))] = 0.0
     for k, link in enumerate(moving_bodies(model)):
         row, joint = tree.link_body[link], model.joints[link - 1]
         if 'pi' in values:

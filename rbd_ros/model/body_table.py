@@ -16,6 +16,8 @@ from rbd_ros.model.se3 import pose
 # Entries of a 4x4 pseudo-inertia in the order of the kernels: Sigma (6), h (3), m.
 PSEUDO_ENTRIES = ..., (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
 
+AXIAL = [2, 8, 9]   # integrals of z^2, z and 1 among them
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -130,10 +132,35 @@ def carrying(tree: Tree) -> np.ndarray:
     return np.unique(np.append(tree.link_body, 0))
 
 
+def hinges(bodies: np.ndarray) -> np.ndarray:
+    """Return whether bodies turn about an axis and do nothing else."""
+    return (bodies[:, columns.KIND] == columns.SCREW) & (bodies[:, columns.TURN] != 0.0) & (
+        bodies[:, columns.SLIDE] == 0.0)
+
+
+def without_rods(bodies: np.ndarray) -> np.ndarray:
+    """
+    Return the table of bodies in which those on hinges have fewer inertial parameters.
+
+    A thin rod on the axis of a hinge moves in the same way if it is fixed to the parent. The rod
+    that is moved there has the mass of the body and its integrals of z and z^2.
+
+    """
+    bodies, up = bodies.copy(), bodies[:, columns.PARENT].astype(int)
+    G = bodies[:, columns.INERTIA:columns.INERTIA + 10]
+    for k in np.flatnonzero(hinges(bodies))[::-1]:
+        T = np.vstack((bodies[k, :12].reshape(4, 3).T, np.eye(4)[3]))[:, 2:]
+        zz, z, m = G[k, AXIAL]
+        G[k, AXIAL] = 0.0
+        G[up[k]] += (T @ np.array([[zz, z], [z, m]]) @ T.T)[PSEUDO_ENTRIES[1:]]
+    return bodies
+
+
 def inertial_constants(tree: Tree) -> np.ndarray:
-    """Return gravity, m/s^2, and the inertias of the bodies that links belong to: Sigma, h, m."""
-    G = tree.robot[carrying(tree), columns.INERTIA:columns.INERTIA + 10]
-    return np.append(tree.robot[0, columns.GRAVITY:columns.GRAVITY + 3], G)
+    """Return gravity, m/s^2, and the inertias of bodies that links belong to, `without_rods`."""
+    bodies = without_rods(tree.robot)
+    return np.append(bodies[0, columns.GRAVITY:columns.GRAVITY + 3],
+                     bodies[carrying(tree), columns.INERTIA:columns.INERTIA + 10])
 
 
 def empty_bodies(tree: Tree, stays: Sequence[bool]) -> Tree:

@@ -14,7 +14,7 @@ from rbd_ros.errors import ModelError
 from rbd_ros.kernels.coupled_dynamics import solve_equations
 from rbd_ros.kernels.loops import arrays
 from rbd_ros.kernels.tree.layout import INERTIA, LANES, ROTATION, torques, work_offset, WRENCH
-from rbd_ros.model.body_table import pack
+from rbd_ros.model.body_table import pack, without_rods
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.quantity import Quantity
@@ -59,7 +59,9 @@ class Symbolic:
 
     def _pack(self, model: Model) -> tuple[Any, ...]:
         """Return the robot as for several states, places of its bodies, and torques behind it."""
-        bodies = model.tree.robot.copy()
+        # Parameters are those of whole bodies.
+        bodies = (model.tree.robot.copy() if {'pi', 'positions'} & self.parameters.keys()
+                  else without_rods(model.tree.robot))
         rotations = bodies[:, ROTATION:ROTATION + 9]
         for exact in (-1.0, 0.0, 1.0):
             rotations[np.abs(rotations - exact) < ROUNDING] = exact
