@@ -222,10 +222,12 @@ def test_rotors_of_passive_joints_count(robot):
 def test_workspace_and_functions_agree_and_keep_their_results(robot):
     model, _, q, v, a, tau = robot
     workspace = rbd_ros.Workspace(model)
-    M = rbd_ros.mass_matrix(model, q)
-    kept, again = M.copy(), rbd_ros.integrate(model, q, v, 0.01)
-    assert not np.array_equal(rbd_ros.mass_matrix(model, again), kept)
-    assert np.array_equal(M, kept)
+    again = rbd_ros.integrate(model, q, v, 0.01)
+    for function in (rbd_ros.mass_matrix, rbd_ros.forward_kinematics):
+        result = function(model, q)
+        kept = result.copy()
+        assert not np.array_equal(function(model, again), kept)
+        assert np.array_equal(result, kept)
     for name, arguments in (('mass_matrix', (q,)), ('inverse_dynamics', (q, v, a)),
                             ('forward_dynamics', (q, v, tau)), ('gravity_torques', (q,))):
         getattr(workspace, name)(again, *(2.0 * x for x in arguments[1:]))
