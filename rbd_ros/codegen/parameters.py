@@ -32,8 +32,8 @@ def parameter_arrays(model: Model, names: Sequence[str]) -> list[Array]:
 
 
 def replaced(model: Model, constants: np.ndarray, places: np.ndarray,
-             values: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the constants of a robot with symbols in place of parameters."""
+             values: Mapping[str, np.ndarray], whole: bool) -> np.ndarray:
+    """Return the constants of a robot with symbols as parameters, of whole bodies or not."""
     constants, tree = constants.astype(object), model.tree
 
     def put(row: int, first: int, columns: np.ndarray) -> None:
@@ -45,7 +45,7 @@ def replaced(model: Model, constants: np.ndarray, places: np.ndarray,
         of_hinges = hinges(tree.robot)
         for row, G in zip(carrying(tree), values['bodies'][3:].reshape(-1, 10)):
             put(row, INERTIA, G)
-            if of_hinges[row]:
+            if of_hinges[row] and not whole:
                 constants[places[row] + LANES * (INERTIA + np.array(AXIAL))] = 0.0
     for k, link in enumerate(moving_bodies(model)):
         row, joint = tree.link_body[link], model.joints[link - 1]

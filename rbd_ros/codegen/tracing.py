@@ -120,7 +120,8 @@ def _graph(model: Model, declared: Quantity, parameters: Sequence[str],
                    for name in names)
     further, tape = parameter_arrays(model, parameters), Tape()
     symbols = [tape.inputs(k, array.shape) for k, array in enumerate((*inputs, *further))]
-    workspace = symbolic_workspace(model, dict(zip(parameters, symbols[len(inputs):])))
+    workspace = symbolic_workspace(model, dict(zip(parameters, symbols[len(inputs):])),
+                                   'factorization' in options)
     found = results_of(declared, workspace, **dict(zip(names, symbols)), **options)
     values: tuple[Any, ...] = tuple(_arrays(found))
     labels = declared.results or {f'part_{k}': declared.name for k in range(len(values))}

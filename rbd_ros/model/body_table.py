@@ -133,9 +133,9 @@ def carrying(tree: Tree) -> np.ndarray:
 
 
 def hinges(bodies: np.ndarray) -> np.ndarray:
-    """Return whether bodies turn about an axis and do nothing else."""
-    return (bodies[:, columns.KIND] == columns.SCREW) & (bodies[:, columns.TURN] != 0.0) & (
-        bodies[:, columns.SLIDE] == 0.0)
+    """Return whether bodies turn about an axis and do nothing else; none beside quaternions."""
+    return np.all(bodies[:, columns.KIND] == columns.SCREW) & (
+        bodies[:, columns.TURN] != 0.0) & (bodies[:, columns.SLIDE] == 0.0)
 
 
 def without_rods(bodies: np.ndarray) -> np.ndarray:
@@ -143,7 +143,8 @@ def without_rods(bodies: np.ndarray) -> np.ndarray:
     Return the table of bodies in which those on hinges have fewer inertial parameters.
 
     A thin rod on the axis of a hinge moves in the same way if it is fixed to the parent. The rod
-    that is moved there has the mass of the body and its integrals of z and z^2.
+    that is moved there has the mass of the body and its integrals of z and z^2. This changes no
+    torques and no matrices, except those of Coriolis terms that are summed over bodies.
 
     """
     bodies, up = bodies.copy(), bodies[:, columns.PARENT].astype(int)
@@ -156,9 +157,9 @@ def without_rods(bodies: np.ndarray) -> np.ndarray:
     return bodies
 
 
-def inertial_constants(tree: Tree) -> np.ndarray:
-    """Return gravity, m/s^2, and the inertias of bodies that links belong to, `without_rods`."""
-    bodies = without_rods(tree.robot)
+def inertial_constants(tree: Tree, whole: bool = False) -> np.ndarray:
+    """Return gravity, m/s^2, and inertias of links' bodies, whole or `without_rods`."""
+    bodies = tree.robot if whole else without_rods(tree.robot)
     return np.append(bodies[0, columns.GRAVITY:columns.GRAVITY + 3],
                      bodies[carrying(tree), columns.INERTIA:columns.INERTIA + 10])
 

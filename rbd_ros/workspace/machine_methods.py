@@ -119,7 +119,8 @@ class Method:
         runner = machine_code.Runner(code.library, made, FLOAT)
         memory, parts = runner.kept()
         result = built(made.structure, iter(parts))
-        constants = inertial_constants(self.methods.workspace.model.unconstrained.tree)
+        constants = inertial_constants(self.methods.workspace.model.unconstrained.tree,
+                                       'factorization' in options)
 
         def others(*vectors: Any, **named: Any) -> Any:
             if named or len(vectors) != len(runner.sizes) - 1:

@@ -24,13 +24,20 @@ from rbd_ros.workspace.workspace import workspace_of
 ROUNDING = 4e-16
 
 
-def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray]) -> Any:
-    """Return a workspace whose methods take and return symbols; some may replace parameters."""
+def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
+                       whole: bool = False) -> Any:
+    """
+    Return a workspace whose methods take and return symbols; some may replace parameters.
+
+    If bodies are not `whole`, they are `without_rods`.
+
+    """
+    whole |= not {'pi', 'positions'}.isdisjoint(parameters)
     kind = type(workspace_of(model))
     different = (SymbolicLoops if model.loops is not None else
                  Symbolic if model.coordinates.is_identity else SymbolicCoupled)
     made = type(kind.__name__, (different, interpreted_class(*kind.__mro__)),
-                {'parameters': parameters, 'failures': []})
+                {'parameters': parameters, 'whole': whole, 'failures': []})
     return made(model)
 
 
@@ -55,19 +62,18 @@ class Symbolic:
     _scratch: dict[Callable[..., Any], Any]
     robot: tuple[np.ndarray, np.ndarray]
     parameters: Mapping[str, np.ndarray]
+    whole: bool
     failures: list[float]       # -1 for each kernel that reports an error at any state
 
     def _pack(self, model: Model) -> tuple[Any, ...]:
         """Return the robot as for several states, places of its bodies, and torques behind it."""
-        # Parameters are those of whole bodies.
-        bodies = (model.tree.robot.copy() if {'pi', 'positions'} & self.parameters.keys()
-                  else without_rods(model.tree.robot))
+        bodies = model.tree.robot.copy() if self.whole else without_rods(model.tree.robot)
         rotations = bodies[:, ROTATION:ROTATION + 9]
         for exact in (-1.0, 0.0, 1.0):
             rotations[np.abs(rotations - exact) < ROUNDING] = exact
         constants, places = pack(bodies)
         if self.parameters:
-            constants = replaced(model, constants, places, self.parameters)
+            constants = replaced(model, constants, places, self.parameters, self.whole)
         robot = constants, buffer(len(constants))
         return robot, places, robot[1][slice(*interpreted(torques)(robot))]
 
@@ -135,7 +141,7 @@ class SymbolicLoops(SymbolicCoupled):
                                  for name in arrays.WRITTEN})
 
     def _workspace_of_tree(self, model: Model) -> Any:
-        tree = symbolic_workspace(model.unconstrained, self.parameters)
+        tree = symbolic_workspace(model.unconstrained, self.parameters, self.whole)
         self.failures = tree.failures
         return tree
 

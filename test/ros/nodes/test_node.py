@@ -44,7 +44,7 @@ def state(model, seed=0):
     'ur10_robot.urdf', 'panda.urdf', 'talos_reduced.urdf', 'talos_full_v2.urdf', 'tiago.urdf',
     'anymal_b_simple_description/robots/anymal.urdf'])
 def test_every_published_number_agrees_with_pinocchio_whatever_the_order(name, monkeypatch):
-    # However long a cold cache takes, no pause between states is a gap, after which commands blend.
+    # However long a cold cache takes, no pause between states is a gap: commands do not blend.
     monkeypatch.setattr(effort_commands, 'MIN_GAP', 60.0)
     path = example_urdf(name)
     model = load_quietly(path)
