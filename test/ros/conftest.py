@@ -5,6 +5,7 @@
 from harness import Harness, ros
 import pytest
 from rbd_ros.kernels.jit import compiled
+import rclpy
 from robots import example_urdf, load_quietly, random_state
 
 
@@ -20,6 +21,15 @@ def domain():
     """Keep a module's nodes among themselves."""
     with ros():
         yield
+
+
+@pytest.fixture
+def peer():
+    """Give the test a ROS domain of its own, and a node in it."""
+    with ros():
+        node = rclpy.create_node('peer')
+        yield node
+        node.destroy_node()
 
 
 @pytest.fixture(scope='module')

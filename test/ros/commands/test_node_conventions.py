@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What efforts mean, loads and mounting as parameters, on the node in this process."""
 
+from functools import partial
 from pathlib import Path
 
 from geometry_msgs.msg import Vector3, Vector3Stamped
@@ -29,16 +30,9 @@ CONSTANTS = {'elbow_joint': 12.5, 'wrist_1_joint': -9.0}
 
 
 @pytest.fixture
-def harness():
-    """Return a function that makes a node which has the description of a UR10."""
-    made = []
-
-    def make(description=ARM, **parameters):
-        made.append(Harness(description, **{'state_timeout': 60.0, **parameters}))
-        return made[-1]
-    yield make
-    for one in made:
-        one.close()
+def harness(harness):
+    """Return a function that makes a node to which states may be late."""
+    return partial(harness, state_timeout=60.0)
 
 
 def convention(**values):

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drives from parameters, and their friction in the commands, on the node in this process."""
 
+from functools import partial
 from time import monotonic
 
-from harness import Harness, keep_sending, PATIENCE
+from harness import keep_sending, PATIENCE
 import numpy as np
 import pytest
 import rbd_ros
@@ -37,16 +38,9 @@ def arm():
 
 
 @pytest.fixture
-def harness():
-    """Return a function that starts a node; it is taken down after the test."""
-    started = []
-
-    def start(description, **parameters):
-        started.append(Harness(description, **{'state_timeout': 60.0, **parameters}))
-        return started[-1]
-    yield start
-    for one in started:
-        one.close()
+def harness(harness):
+    """Return a function that starts a node to which states may be late."""
+    return partial(harness, state_timeout=60.0)
 
 
 def drives(**coefficients):

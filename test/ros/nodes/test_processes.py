@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 from covering import covering
 from diagnostic_msgs.msg import DiagnosticArray
-from harness import at, joint_state, LATCHED, PATIENCE, ros
+from harness import at, joint_state, LATCHED, PATIENCE
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 import numba
@@ -31,14 +31,7 @@ psutil = Optional('psutil')
 # s: a node may have to compile its kernels first
 START_UP = 120.0
 
-
-@pytest.fixture(autouse=True)
-def peer():
-    """Give the test a ROS domain of its own, and a node in it."""
-    with ros():
-        node = rclpy.create_node('peer')
-        yield node
-        node.destroy_node()
+pytestmark = pytest.mark.usefixtures('peer')
 
 
 @pytest.fixture

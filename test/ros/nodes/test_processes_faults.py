@@ -11,12 +11,11 @@ import sys
 from time import monotonic, sleep
 
 from covering import covering
-from harness import at, joint_state, LATCHED, ros
+from harness import at, joint_state, LATCHED
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
-import rclpy
 from robots import example_urdf, load_quietly, random_state
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -40,15 +39,6 @@ while True:
     states.publish(joint_state({names!r}, {q!r}, {v!r}))
     time.sleep(0.01)
 """
-
-
-@pytest.fixture
-def peer():
-    """Give the test a ROS domain of its own, and a node in it."""
-    with ros():
-        node = rclpy.create_node('peer')
-        yield node
-        node.destroy_node()
 
 
 @pytest.fixture

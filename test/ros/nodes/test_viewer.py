@@ -14,7 +14,7 @@ from browser import chromium, complaints, table, wait_for
 from command_line import ARM, ROOT
 from forged_pages import refused, status
 from geometry_msgs.msg import WrenchStamped
-from harness import at, joint_state, LATCHED, PATIENCE, ros
+from harness import at, joint_state, LATCHED, PATIENCE
 from nav_msgs.msg import Odometry
 import numpy as np
 import pytest
@@ -22,7 +22,6 @@ from rbd_msgs.msg import DynamicsStamped
 from rbd_ros.ros.nodes.viewed_robot import (
     BASE, DEVIATION, DYNAMICS, MAX_AGE, TORQUES, ViewedRobot, WRENCH)
 from rbd_ros.ros.nodes.viewer import ViewerNode
-import rclpy
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
 from scipy.spatial.transform import Rotation
@@ -34,15 +33,6 @@ ROUNDING = 1e-12
 PRINTED = 5.001e-4
 ARM_JOINTS = ('shoulder_pan', 'shoulder_lift', 'upper_arm_roll', 'elbow', 'forearm_roll',
               'wrist_pitch', 'flange_roll')
-
-
-@pytest.fixture
-def peer():
-    """Give the test a ROS domain of its own, and a node in it."""
-    with ros():
-        node = rclpy.create_node('peer')
-        yield node
-        node.destroy_node()
 
 
 @pytest.fixture

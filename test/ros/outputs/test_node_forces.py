@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """External torques, wrenches and contact, on the node in this process."""
 
+from functools import partial
+
 from harness import at, Harness
 import numpy as np
 import pinocchio as pin
@@ -30,17 +32,9 @@ SILENT = 0.3
 
 
 @pytest.fixture
-def harness():
+def harness(harness):
     """Return a function that makes a node; stamps run faster than its clock."""
-    made = []
-
-    def make(**parameters):
-        made.append(Harness(ARM, state_timeout=60.0, check_stamps=False,
-                            **{'task_link': TOOL, **parameters}))
-        return made[-1]
-    yield make
-    for one in made:
-        one.close()
+    return partial(harness, ARM, state_timeout=60.0, check_stamps=False, task_link=TOOL)
 
 
 class Motion:

@@ -26,16 +26,9 @@ pytestmark = pytest.mark.usefixtures('domain')
 
 
 @pytest.fixture
-def harness():
-    """Return a function that starts a node; it is taken down after the test."""
-    started = []
-
-    def start(name, **parameters):
-        started.append(Harness(TEXTS[name], **{'state_timeout': 60.0, **parameters}))
-        return started[-1]
-    yield start
-    for one in started:
-        one.close()
+def harness(harness):
+    """Return a function that starts a node with a robot, by name."""
+    return lambda name, **parameters: harness(TEXTS[name], **{'state_timeout': 60.0, **parameters})
 
 
 def moving(name, seed=0):

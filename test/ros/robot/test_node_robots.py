@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floating bases, loads, gravity, locked joints and friction, on the node in this process."""
 
+from functools import partial
 from time import monotonic
 import warnings
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
-from harness import at, Harness, odometry
+from harness import at, odometry
 from loop_robots import document, without_constraints
 import numpy as np
 import pinocchio
@@ -56,16 +57,9 @@ def arm():
 
 
 @pytest.fixture
-def harness():
-    """Return a function that starts a node; it is taken down after the test."""
-    started = []
-
-    def start(description, **parameters):
-        started.append(Harness(description, **{'state_timeout': 60.0, **parameters}))
-        return started[-1]
-    yield start
-    for one in started:
-        one.close()
+def harness(harness):
+    """Return a function that starts a node to which states may be late."""
+    return partial(harness, state_timeout=60.0)
 
 
 def floating_state(model, seed):
