@@ -6,14 +6,14 @@ from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'centroidal': [
-        'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot', 'com_jacobian_dot',
-        'energy', 'Energy', 'kinetic_energy', 'potential_energy'],
+        'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot', 'com_jacobian_dot'],
     'contact_speeds': [
         'BODY_REGIONS', 'BodyRegion', 'effective_mass', 'speed_limit', 'SpeedLimit'],
     'contacts': ['check_contacts', 'constrained_dynamics', 'constrained_inverse_dynamics'],
     'directional_derivatives': [
         'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
         'inverse_dynamics_derivative'],
+    'energies': ['energy', 'Energy', 'kinetic_energy', 'potential_energy'],
     'rbd_ros.simulation.integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
     'jacobians': [
         'analytic_jacobian', 'jacobian_ddot', 'jacobian_derivatives', 'jacobian_dot_derivatives',

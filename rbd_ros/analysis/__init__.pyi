@@ -4,8 +4,7 @@
 
 from rbd_ros.analysis.centroidal import (centroidal_momentum_matrix as centroidal_momentum_matrix,
     centroidal_momentum_matrix_dot as centroidal_momentum_matrix_dot,
-    com_jacobian_dot as com_jacobian_dot, energy as energy, Energy as Energy,
-    kinetic_energy as kinetic_energy, potential_energy as potential_energy)
+    com_jacobian_dot as com_jacobian_dot)
 from rbd_ros.analysis.contact_speeds import (BODY_REGIONS as BODY_REGIONS,
     BodyRegion as BodyRegion, effective_mass as effective_mass, speed_limit as speed_limit,
     SpeedLimit as SpeedLimit)
@@ -16,6 +15,8 @@ from rbd_ros.analysis.directional_derivatives import (
     forward_dynamics_derivative as forward_dynamics_derivative,
     hybrid_dynamics_derivative as hybrid_dynamics_derivative,
     inverse_dynamics_derivative as inverse_dynamics_derivative)
+from rbd_ros.analysis.energies import (energy as energy, Energy as Energy,
+    kinetic_energy as kinetic_energy, potential_energy as potential_energy)
 from rbd_ros.analysis.jacobians import (analytic_jacobian as analytic_jacobian,
     jacobian_ddot as jacobian_ddot, jacobian_derivatives as jacobian_derivatives,
     jacobian_dot_derivatives as jacobian_dot_derivatives, jacobian_dot_v as jacobian_dot_v,

@@ -10,7 +10,8 @@ import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.common.parser import NEGATIVE, progress, UsageError
+from rbd_ros.cli.common.parser import NEGATIVE, UsageError
+from rbd_ros.cli.common.progress import progress
 from rbd_ros.identification.diagnosis.diagnose import diagnose, Finding
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS
 from rbd_ros.identification.pipeline import read_for_robot

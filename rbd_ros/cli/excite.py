@@ -11,7 +11,8 @@ import numpy as np
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint)
-from rbd_ros.cli.common.parser import NEGATIVE, progress
+from rbd_ros.cli.common.parser import NEGATIVE
+from rbd_ros.cli.common.progress import progress
 from rbd_ros.cli.common.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.model.model import Model
 from rbd_ros.motions.excitation.fourier_series import even_times, whole_motion

@@ -10,7 +10,8 @@ import warnings
 
 import rbd_ros
 from rbd_ros._internal.text import printable
-from rbd_ros.cli.common.parser import heartbeat, Parser, UsageError
+from rbd_ros.cli.common.parser import Parser, UsageError
+from rbd_ros.cli.common.progress import heartbeat
 from rbd_ros.errors import RbdError
 
 # Purpose and examples, which tests run, of each command: a module of this package with

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.analysis.centroidal import energy
+from rbd_ros.analysis.energies import energy
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
 from rbd_ros.model.changes.friction import direction, friction
@@ -19,9 +19,9 @@ from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import integrate, normalize, on_closure
+from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.integrators import (
-    configuration_rate, explicit_euler, Rates, resting_impulses, runge_kutta_4,
-    semi_implicit_euler)
+    configuration_rate, explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction, velocity_map
 

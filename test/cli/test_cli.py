@@ -18,7 +18,7 @@ import pytest
 import rbd_ros
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros.cli import main as command
-from rbd_ros.cli.common.parser import heartbeat, progress, SILENCE
+from rbd_ros.cli.common.progress import heartbeat, progress, SILENCE
 from rbd_ros.cli.main import COMMANDS, main
 from robots import example_urdf, load_quietly
 
@@ -294,7 +294,7 @@ class Clock:
     (Terminal(), [])])
 def test_no_command_is_silent_for_more_than_five_seconds(monkeypatch, stream, counting):
     monkeypatch.setattr('sys.stderr', stream)
-    monkeypatch.setattr('rbd_ros.cli.common.parser.SILENCE', SILENCE)
+    monkeypatch.setattr('rbd_ros.cli.common.progress.SILENCE', SILENCE)
     with heartbeat('x', Clock()) as clock:
         assert clock.tick() <= 5.0
         with progress('counting') as update:

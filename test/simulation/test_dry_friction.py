@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.model import with_friction
-from rbd_ros.simulation.integrators import resting_impulses
+from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.simulator import Simulator
 from robots import example_urdf, load_quietly
 

@@ -17,7 +17,7 @@ from rbd_ros.model.arguments import mask
 from rbd_ros.model.changes.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.motions.references import JointReference
-from rbd_ros.simulation.integrators import resting_impulses
+from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.simulator import DIRECTIONS
 from rbd_ros.workspace.passive_joints import passive_friction
 

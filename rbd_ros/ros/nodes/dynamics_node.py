@@ -40,11 +40,11 @@ from rbd_ros.ros.runtime.part import Entity, Part
 from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services, QosOverrides
 from rbd_ros.ros.runtime.report import guarded, Health, Log, Refusal, Report
 from rbd_ros.ros.runtime.worker import Worker
-from rbd_ros.ros.services.analysis_services import (
-    AnalysisServices, AnalysisSettings, TrajectoryService, TrajectorySettings)
+from rbd_ros.ros.services.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.services.background_services import BackgroundService, BadRequest, methods
 from rbd_ros.ros.services.dynamics_services import CHANGES, Services, ServiceSettings
 from rbd_ros.ros.services.payload_identification import CollectingService, PayloadIdentification
+from rbd_ros.ros.services.trajectory_service import TrajectoryService, TrajectorySettings
 from rbd_ros.workspace.warmup import warm_up
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
