@@ -3,6 +3,7 @@
 """The control law of a mode: its parameters, its tolerances, and a check of its damping."""
 
 from collections.abc import Sequence
+from time import sleep
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -92,6 +93,7 @@ class ControlSettings(NamedTuple):
 # Tolerance of eigenvalues, and relative precision of the largest gain that is found.
 ROUNDING, PRECISION = 1e-6, 1e-5
 STEP = 1e-3    # rad/s or m/s: step of derivatives with respect to velocities
+PAUSE = 0.003  # s, between two joints
 
 
 def make_controller(settings: ControlSettings, given: Circumstances) -> Controller:
@@ -159,7 +161,8 @@ def damping_warning(law: Controller, settings: ControlSettings, q: np.ndarray, r
     Torques -D v of states without age, held for T, change velocities to (1 - T M^-1 D) v, which
     grow if this matrix has an eigenvalue below -1; of a single joint with the inertia m and the
     damping d, if d T / m > 2. The age of each joint lowers its share of this; see `damping_limit`.
-    The law must be new, and without friction compensation; `reference` is one for it.
+    The law must be new, and without friction compensation; `reference` is one for it. It pauses
+    between joints: another thread that answers states would be slowed down all the time.
 
     """
     model, mode = law.model, settings.mode
@@ -170,8 +173,11 @@ def damping_warning(law: Controller, settings: ControlSettings, q: np.ndarray, r
         return ''
     numbers = settings.gains[mode][gain]
     M = mass_matrix(model, q)
-    D = np.transpose([law.update(0.0, q, -one, reference) - law.update(0.0, q, one, reference)
-                      for one in STEP * np.eye(model.nv)]) / (2.0 * STEP)
+    D = np.empty((model.nv, model.nv))
+    for k, one in enumerate(STEP * np.eye(model.nv)):
+        D[:, k] = (law.update(0.0, q, -one, reference)
+                   - law.update(0.0, q, one, reference)) / (2.0 * STEP)
+        sleep(PAUSE)
     rest = (M * settings.per_velocity(model, settings.gains[mode][second]) if second
             else np.zeros_like(M))
 

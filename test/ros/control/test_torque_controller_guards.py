@@ -325,6 +325,16 @@ def test_fault_72_damping_that_diverges_at_the_rate_of_the_states_is_said_with_t
         assert is_unstable(loop) == diverges
 
 
+def test_the_check_of_damping_leaves_time_for_states_between_joints(start, monkeypatch):
+    pauses = []
+    monkeypatch.setattr('rbd_ros.ros.control.law_factory.sleep', pauses.append)
+    loop = start(mode='pd_gravity', period=5e-3)
+    loop.run(0.1)
+    said_of_damping(loop)
+    checks, rest = divmod(len(pauses), loop.node.robot.model.nv)
+    assert checks >= 1 and rest == 0 and min(pauses) >= 1e-3
+
+
 def is_unstable(loop, late=0):
     """Return whether velocities of some states before grow, by Pinocchio, of the law alone."""
     model, modes = pinocchio.buildModelFromUrdf(str(URDF)), loop.node.modes

@@ -309,12 +309,15 @@ def test_without_rclpys_events_executor_a_node_says_so_and_uses_the_single_threa
     assert "this rclpy has no 'events'" in errors and '7.1.4' in errors
 
 
-def test_nothing_is_imported_before_signals_are_heard():
-    script = ('import sys; from rbd_ros.ros.runtime import entry_points; '
-              'print([x for x in ("numba", "numpy", "rclpy", "lxml") if x in sys.modules])')
+@pytest.mark.parametrize('given, used', [({}, '1'), ({'OPENBLAS_NUM_THREADS': '2'}, '2')])
+def test_nothing_is_imported_before_signals_are_heard_and_blas_has_one_thread(given, used):
+    script = ('import os, sys; from rbd_ros.ros.runtime import entry_points; '
+              'print([x for x in ("numba", "numpy", "rclpy", "lxml") if x in sys.modules], '
+              'os.environ["OPENBLAS_NUM_THREADS"])')
+    others = {name: x for name, x in os.environ.items() if name != 'OPENBLAS_NUM_THREADS'}
     run = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True,
-                         check=True)
-    assert run.stdout == '[]\n'
+                         check=True, env={**others, **given})
+    assert run.stdout == f'[] {used}\n'
 
 
 @pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot', 'mujoco_robot'])
