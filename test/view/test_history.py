@@ -138,6 +138,9 @@ def test_names_with_efforts_are_at_their_joints(ur10):
         joint = next(j for j in model.joints if j.name == model.velocity_names[k])
         np.testing.assert_allclose(label.position, oracle.pose(state.q, joint.child)[:3, 3],
                                    atol=SINGLE)
+        # Origins of neighbours may coincide: their names are on different sides.
+        before = viewer.server.scene.get_handle_by_name(f'/names/{k - 1}') if k else None
+        assert before is None or {label.anchor, before.anchor} == {'bottom-right', 'top-left'}
 
 
 def test_everything_moves_with_the_base_and_gravity_stays_down(ur10):
