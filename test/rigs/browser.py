@@ -25,7 +25,7 @@ OPTIONS = ('--headless=new', '--no-sandbox', '--disable-gpu', '--use-angle=swift
 # The picture: s, kg.
 FRAME, LIFTED, END = 0.05, 40.0, 60.0
 LINK, LOAD = 'panda_hand', 2.0
-NEARER = 0.7
+NEARER = 0.6
 INSTALL = 'Chromium is missing: sudo apt install chromium chromium-driver'
 
 
@@ -135,7 +135,7 @@ def main(folder):
     model = rbd_ros.load_urdf(path)
     geometry = load_geometry(model, path.read_bytes(), path.parent)
     with Viewer(model, geometry, port=0, effort='measured') as viewer, chromium(
-            size=(1300, 840)) as page:
+            size=(1500, 840)) as page:
         camera = viewer.server.initial_camera
         camera.position = tuple(NEARER * np.subtract(camera.position, camera.look_at)
                                 + camera.look_at)
