@@ -92,7 +92,7 @@ docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, in build/docs
 docs-links: $(STAMPS)/package $(STAMPS)/docs ## whether links to other sites work; needs a network
 	$(BIN)/python -m sphinx -q -b linkcheck doc build/docs-links
 
-bench: $(STAMPS)/kernels $(STAMPS)/bench ## benchmark/RESULTS.md, in 15 minutes; QUICK=1: prints the speed of kernels; PARTS='node start'
+bench: $(STAMPS)/kernels $(STAMPS)/bench ## benchmark/RESULTS.md, in 20 minutes; QUICK=1: prints the speed of kernels; PARTS='node start'
 	$(BIN)/python benchmark/run.py $(if $(QUICK),--quick) $(PARTS)
 
 trust: $(STAMPS)/package $(STAMPS)/test ## recordings of real robots, a part held out; DATA=folder

@@ -41,6 +41,8 @@ autodoc_typehints = 'none'
 # Docstrings are in the style of numpydoc; attributes are listed as parameters are.
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+# Parameters that are documented together stay together.
+napoleon_use_param = False
 napoleon_use_rtype = False
 # The name of an attribute may be that of several things; it need not be a link.
 suppress_warnings = ['ref.python']

@@ -126,6 +126,8 @@ def write_reference():
         _write(f'internal/{name}', internal_page(name, members))
     lines = ['# Library reference', '', 'Names that programs may use:', '',
              '```{toctree}', ':maxdepth: 1', '', *PUBLIC, '```', '',
+             '`rbd_ros.jax` and `rbd_ros.torch` have the same functions: '
+             '[derivatives in JAX and PyTorch](../../how_to/autodiff.md).', '',
              'All modules, for those who work on them, by folder of `rbd_ros/`:', '',
              '```{toctree}', ':maxdepth: 1', '', *(f'internal/{name}' for name in folders), '```']
     (GENERATED / 'api' / 'index.md').write_text('\n'.join(lines) + '\n', encoding='utf-8')

@@ -3,8 +3,9 @@
 """
 A ROS client: ask the dynamics node for the efforts that hold the robot where it is.
 
-Fields of a request may be omitted: measured or zero values replace them. First start a node and a
-robot, for example by `make demo`.
+Fields of a request may be omitted: measured or zero values replace them. First start a robot and a
+node: `ros2 launch rbd_ros dynamics.launch.py`, or `.venv/bin/simulated_robot &` and
+`.venv/bin/dynamics_node`.
 
 """
 

@@ -7,7 +7,7 @@ The library needs no ROS: ``model = rbd_ros.load_urdf(path)``, then ``rbd_ros.ma
 q)`` and its siblings, or a ``Workspace(model)`` in a control loop. What is needed less often is in
 ``rbd_ros.model``, ``analysis``, ``identification``, ``control``, ``simulation``, ``codegen`` and
 ``textbook``; the same functions for many states and other frameworks are in ``rbd_ros.batch``,
-``casadi``, ``jax`` and ``torch``.
+``casadi``, ``jax`` and ``torch``. Programs import the last two explicitly.
 
 """
 
@@ -51,6 +51,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'model.files.mjcf': ['load_mjcf'],
     'model.files.urdf': ['load_urdf', 'load_urdf_string'],
     'model.files.urdf_writer': ['save_urdf'],
+    'simulation': [],
     'simulation.simulator': ['simulate'],
     'textbook': [],
     'workspace': ['Workspace']})

@@ -41,6 +41,7 @@ from rbd_ros.model.joints import Joint as Joint, Mimic as Mimic
 from rbd_ros.model.model import Model as Model
 from rbd_ros.model.positions.configurations import (difference as difference,
     integrate as integrate, neutral as neutral, random_configuration as random_configuration)
+from rbd_ros import simulation as simulation
 from rbd_ros.simulation.simulator import simulate as simulate
 from rbd_ros import textbook as textbook
 from rbd_ros.workspace import Workspace as Workspace
