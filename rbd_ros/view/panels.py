@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
+from html import escape
 from math import isnan
 from typing import Any, TYPE_CHECKING
 
@@ -32,7 +33,10 @@ OLD = 0.5       # s, age of a state from which the page warns of it
 BAND = 1.645    # standard deviations: 90 % of the residuals of a good model
 WIDTH, PLOT_HEIGHT = 370, 260    # pixels: a quarter of a usual screen
 # Colours of the curves, as in reports.
-MEASURED, MODEL, RESIDUAL, LIMIT = '#999', '#0055aa', '#a51d1d', '#c00'
+MEASURED, MODEL, RESIDUAL, BAND_FILL, LIMIT = '#999', '#0055aa', '#a51d1d', '#a51d1d33', '#c00'
+# The plot has room for limits once a curve reaches this share of them.
+NEAR_LIMIT = 0.5
+STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)    # ends of the plot's range
 UNITS = {MANIPULABILITY: 'm/s', FORCES: 'N', MASSES: 'kg'}
 
 
@@ -43,7 +47,7 @@ class Panels:
         self._model, self._scene, self._effort = model, scene, effort
         self._past: deque[tuple[float, State]] = deque()
         self._image_due = -np.inf
-        self._most = np.nan
+        self._bounds = (0.0, 0.0)
         panel = gui.add_panel()
         with panel.add_tab('Torques'):
             self._age = gui.add_html('')
@@ -52,8 +56,8 @@ class Panels:
             self._table = gui.add_html('')
             self._joint = gui.add_dropdown('Plot', model.velocity_names or ('no joint',))
             self._add_plot(gui)
-            gui.add_html(f'<div class="rbd">The last {SPAN:.0f} s. Dotted: 90 % of the residuals '
-                         'of an identified robot. Dashed: limits.</div>')
+            gui.add_html(f'<div class="rbd">{key(self._effort)}, in the last {SPAN:.0f} s. Shaded: '
+                         '90 % of the residuals of an identified robot. Dashed: limits.</div>')
         with panel.add_tab('Matrices'):
             self._matrices = gui.add_html('')
         with panel.add_tab('Show'):
@@ -62,7 +66,7 @@ class Panels:
         panel.set_width(WIDTH)
 
     def _add_plot(self, gui: GuiApi) -> None:
-        band, limit = {'stroke': RESIDUAL, 'dash': [2, 3]}, {'stroke': LIMIT, 'dash': [6, 4]}
+        band, limit = {'stroke': BAND_FILL}, {'stroke': LIMIT, 'dash': [6, 4]}
         series: list[Any] = [{'label': 's'},
                              {'label': self._effort, 'stroke': MEASURED, 'width': 3},
                              {'label': 'model', 'stroke': MODEL},
@@ -71,7 +75,9 @@ class Panels:
                              {'label': 'limit', **limit}, {'label': '-limit', **limit}]
         empty = tuple(np.zeros(1) for _ in series)
         self._plot = gui.add_uplot(empty, tuple(series), scales={'x': SECONDS},
-                                   height=PLOT_HEIGHT, padding=(12, 24, 0, 0))
+                                   bands=({'series': (4, 5), 'fill': BAND_FILL},),
+                                   legend={'show': False}, height=PLOT_HEIGHT,
+                                   padding=(12, 24, 0, 0))
 
     def _add_switches(self, gui: GuiApi) -> None:
         scene = self._scene
@@ -139,20 +145,29 @@ class Panels:
             return
         k = self._model.velocity_names.index(self._joint.value)
         time = np.array([t - self._past[-1][0] for t, _ in self._past])
-        limit = self._model.effort_limit[k]
-        limits = np.full(len(time), limit if np.isfinite(limit) else np.nan)
         states = [state for _, state in self._past]
         effort, model = (np.array([values[k] for values in series]) for series in (
             [state.effort for state in states], [state.model for state in states]))
         band = np.array([BAND * state.deviation[k] if state.deviation is not None else np.nan
                          for state in states])
-        curves = np.column_stack((effort, model, effort - model, band, -band, limits, -limits))
+        curves = np.column_stack((effort, model, effort - model, band, -band))
+        limit = self._model.effort_limit[k]
+        limits = np.full((len(time), 2), [limit, -limit] if np.isfinite(limit) else np.nan)
         # uPlot finds no range by itself if values are unknown.
-        most = plot_range(np.nanmax(np.abs(curves), initial=0.0))
-        if most != self._most:
-            self._most = most
-            self._plot.scales = {'x': SECONDS, 'y': {'range': (-most, most)}}
-        self._plot.data = (time, *curves.T)
+        low, high = (float(np.nanmax(sign * curves, initial=0.0)) for sign in (-1.0, 1.0))
+        if max(low, high) > NEAR_LIMIT * limit:
+            low = high = limit
+        bounds = -plot_range(low), plot_range(high)
+        if bounds != self._bounds:
+            self._bounds = bounds
+            self._plot.scales = {'x': SECONDS, 'y': {'range': bounds}}
+        self._plot.data = (time, *curves.T, *limits.T)
+
+
+def key(effort: str) -> str:
+    """Return the names of the curves in their colours, in HTML; `effort` names the first."""
+    return ', '.join(f'<b style="color: {color}">{escape(name)}</b>' for name, color in (
+        (effort, MEASURED), ('model', MODEL), (f'residual ({effort} - model)', RESIDUAL)))
 
 
 def age_line(age: float, paused: bool, back: float) -> str:
@@ -168,9 +183,8 @@ def age_line(age: float, paused: bool, back: float) -> str:
 
 
 def plot_range(largest: float) -> float:
-    """Return the smallest 1, 2 or 5 times a power of 10 that exceeds a number by a tenth."""
+    """Return the smallest of `STEPS` times a power of 10 that exceeds a number by a tenth."""
     if not largest > 0.0:
         return 1.0
     step = 10.0 ** np.floor(np.log10(1.1 * largest))
-    return float(next(step * share for share in (1.0, 2.0, 5.0, 10.0)
-                      if step * share >= 1.1 * largest))
+    return float(next(step * share for share in STEPS if step * share >= 1.1 * largest))

@@ -191,9 +191,11 @@ def test_efforts_near_either_limit_are_marked_in_the_table():
             assert text.count('class="near"') == marked
 
 
-def test_limits_are_marked_for_torques_of_both_signs_in_the_plot():
+@pytest.mark.parametrize('share, shown', [(0.6, True), (-0.6, True), (0.4, False)])
+def test_the_plot_has_room_for_limits_that_an_effort_comes_near(share, shown):
     model = load_quietly(example_urdf('ur10_robot.urdf'))
     state = computed_state(model, np.zeros(6), np.zeros(6), {})
+    state = replace(state, effort=share * model.effort_limit)
     with Viewer(model, Geometry({}, ()), port=0) as viewer:
         plot = viewer.panels._plot
         for time in (0.0, 0.1):
@@ -204,7 +206,10 @@ def test_limits_are_marked_for_torques_of_both_signs_in_the_plot():
                   if 'limit' in series['label']]
         np.testing.assert_array_equal(limits, np.outer([330.0, -330.0], np.ones(2)))
         low, high = plot.scales['y']['range']
-        assert low < -330.0 and high > 330.0
+        assert (low < -330.0 and high > 330.0) == shown
+        # Curves are in the range, and fill more than half of it.
+        assert low < min(share * 330.0, 0.0) and max(share * 330.0, 0.0) < high
+        assert shown or high - low < 2.0 * abs(share) * 330.0
 
 
 def test_limits_are_marked_for_torques_of_both_signs_on_pages_of_recordings(monkeypatch):
