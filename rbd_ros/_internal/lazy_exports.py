@@ -28,8 +28,10 @@ def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
     def get(name: str) -> Any:
         if name not in module_of:
             top = getattr(sys.modules['rbd_ros'], '__all__', ())
+            # Python suggests similar names of the object.
             raise AttributeError(f"module '{package}' has no attribute '{name}'"
-                                 + f'; use rbd_ros.{name}' * (name in top))
+                                 + f'; use rbd_ros.{name}' * (name in top), name=name,
+                                 obj=sys.modules[package])
         module = module_of[name]
         value = import_module(module if module.startswith('rbd_ros.') else f'{package}.{module}')
         if name != module:

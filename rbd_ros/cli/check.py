@@ -89,8 +89,9 @@ def describe(model: Model) -> Iterator[str]:
         yield '  ' * depth[link.name] + f'{lead}{link.name}, {link.mass:.6g}'
     yield ''
     if model.warnings:
-        yield f'Warnings ({len(model.warnings)}):'
-        yield from (f'  {note}' for note in grouped(model.warnings))
+        notes = grouped(model.warnings)
+        yield f'Warnings ({len(notes)}):'
+        yield from (f'  {note}' for note in notes)
     else:
         yield 'No warnings.'
 

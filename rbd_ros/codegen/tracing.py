@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from rbd_ros._internal.text import did_you_mean
 from rbd_ros.codegen.closed_loops import CLOSING
 from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph, Tape
@@ -101,8 +102,9 @@ def _traced(model: Model, function: str, parameters: Sequence[str], options: Map
     closing = {} if model.loops is None else CLOSING
     declared = closing.get(function) or FUNCTIONS.get(function)
     if declared is None:
-        raise ModelError(f"there is no code for a function '{function}' of robot '{model.name}': "
-                         'choose from ' + ', '.join([*closing, *FUNCTIONS]))
+        known = [*closing, *FUNCTIONS]
+        raise ModelError(f"there is no code for a function '{function}' of robot '{model.name}'"
+                         + did_you_mean(str(function), known, ': choose from ' + ', '.join(known)))
     return _graph(model, declared, parameters, options, margins)[0]
 
 

@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.arrays import real_array
-from rbd_ros._internal.text import amount, listed, shown
+from rbd_ros._internal.text import amount, did_you_mean, listed, shown
 from rbd_ros.errors import ModelError, ModelWarning, StateError
 from rbd_ros.kernels.tree.columns import INERTIA
 from rbd_ros.model.body_table import assemble, Tree, with_shared_coordinates
@@ -196,8 +196,9 @@ class Model:
         try:
             return self._link_index[name]
         except (KeyError, TypeError):
-            raise ModelError(f"robot '{self.name}' has no link '{name}'; its links are "
-                             + listed(self.link_names)) from None
+            raise ModelError(f"robot '{self.name}' has no link '{name}'" + did_you_mean(
+                str(name), self.link_names, '; its links are ' + listed(self.link_names))
+                ) from None
 
     def __repr__(self) -> str:
         count = len(self.constraints)

@@ -56,8 +56,9 @@ class Panels:
             self._table = gui.add_html('')
             self._joint = gui.add_dropdown('Plot', model.velocity_names or ('no joint',))
             self._add_plot(gui)
-            gui.add_html(f'<div class="rbd">{key(self._effort)}, in the last {SPAN:.0f} s. Shaded: '
-                         '90 % of the residuals of an identified robot. Dashed: limits.</div>')
+            gui.add_html(f'<div class="rbd">{key(self._effort)}, in the last {SPAN:.0f} s. '
+                         'Shaded: 90 % of the residuals of an identified robot. Dashed: limits.'
+                         '</div>')
         with panel.add_tab('Matrices'):
             self._matrices = gui.add_html('')
         with panel.add_tab('Show'):

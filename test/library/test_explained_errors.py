@@ -12,7 +12,10 @@ from inspect import getmembers, isfunction, signature
 
 import numpy as np
 import pytest
-from rbd_ros import analysis, ModelBuilder, ModelError, SingularError, StateError, Workspace
+import rbd_ros
+from rbd_ros import (
+    analysis, codegen, ModelBuilder, ModelError, SingularError, StateError, with_locked_joints,
+    Workspace)
 
 BODY = {'mass': 1.0, 'com': (0.5, 0.1, 0.2), 'inertia': (0.1, 0.2, 0.25)}
 HINGE, HALF = {'axis': (0, 0, 1)}, np.pi / 2.0
@@ -196,3 +199,19 @@ def test_the_tables_hold_every_method_that_explains_its_errors():
 def test_plain_functions_refuse_robots_and_links_that_are_not_there():
     with pytest.raises(ModelError, match="has no link 'nowhere'"):
         Workspace(ROBOTS['tree']).body_jacobian(REGULAR['tree'], 'nowhere')
+
+
+@pytest.mark.parametrize('call, meant', [
+    (lambda arm: Workspace(arm).body_jacobian(REGULAR['tree'], 'hnad'), 'hand'),
+    (lambda arm: with_locked_joints(arm, {f'{arm.joints[0].name}x': 0.0}), None),
+    (lambda arm: codegen.trace(arm, 'mass_matrx'), 'mass_matrix')])
+def test_errors_about_names_suggest_similar_ones(call, meant):
+    arm = ROBOTS['tree']
+    with pytest.raises(ModelError, match=f"did you mean '{meant or arm.joints[0].name}'"):
+        call(arm)
+
+
+def test_python_can_suggest_names_of_modules():
+    with pytest.raises(AttributeError) as raised:
+        print(rbd_ros.mass_matrx)
+    assert raised.value.name == 'mass_matrx' and 'mass_matrix' in dir(raised.value.obj)

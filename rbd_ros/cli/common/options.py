@@ -13,7 +13,7 @@ import sys
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
-from rbd_ros._internal.text import listed, printable
+from rbd_ros._internal.text import did_you_mean, listed, printable
 from rbd_ros.cli.common.parser import UsageError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.changes.modifications import with_locked_joints
@@ -258,5 +258,6 @@ def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
 
 def _index(label: str, name: str, names: tuple[str, ...]) -> int:
     if name not in names:
-        raise UsageError(f"{label}: the robot has no coordinate '{name}'; it has {listed(names)}")
+        raise UsageError(f"{label}: the robot has no coordinate '{name}'"
+                         + did_you_mean(name, names, '; it has ' + listed(names)))
     return names.index(name)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from rbd_ros._internal.text import listed
+from rbd_ros._internal.text import did_you_mean, listed
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.constraints import rebuild
@@ -219,5 +219,5 @@ def require_joints(model: Model, names: Collection[str], kind: type = Collection
     known = [joint.name for joint in model.joints]
     for name in names:
         if name not in known:
-            raise ModelError(f"robot '{model.name}' has no joint '{name}'; its joints are "
-                             + listed(known))
+            raise ModelError(f"robot '{model.name}' has no joint '{name}'" + did_you_mean(
+                str(name), known, '; its joints are ' + listed(known)))

@@ -3,7 +3,7 @@
 """Finds contents of a URDF that are not used, and reads the rotor inertias of Drake."""
 
 from lxml import etree
-from rbd_ros._internal.text import counted, listed, printable
+from rbd_ros._internal.text import counted, did_you_mean, listed, printable
 from rbd_ros.model.files.urdf_document import INERTIA, SINGLE, VERSIONS
 from rbd_ros.model.files.xml_elements import DECORATION, Element, tag_of, xacro_leftovers
 from rbd_ros.model.joints import NEW_LIMITS
@@ -60,8 +60,8 @@ def ignored_contents(root: etree._Element) -> list[str]:
                     add(f'<{tag}> is not used: it closes a loop; use a <constraint> instead',
                         element)
                 elif tag not in children and not tag.startswith('xacro:'):
-                    add(f'<{printable(tag, 80)}> in <{element.tag}> is not used: it is not known',
-                        element)
+                    add(f'<{printable(tag, 80)}> in <{element.tag}> is not used: it is not known'
+                        + did_you_mean(tag, children, ''), element)
 
     visit(root)
     for joint in root.iterchildren('joint'):
