@@ -84,7 +84,7 @@ def main() -> None:
     print(typed, flush=True)
     without = subprocess.run(['python3', '-c', 'import rclpy, numpy; import numba'], check=False,
                              env=environment, cwd=folder, capture_output=True, text=True)
-    expect(without.stderr.endswith("No module named 'numba'\n"), 'Ubuntu has no numba')
+    expect(without.stderr.endswith("No module named 'numba'\n"), 'numba is missing, as on Ubuntu')
     done = subprocess.run(['bash', '-e', '-c', typed + CHECK], cwd=folder, env=environment,
                           check=False, stdout=subprocess.PIPE, text=True)
     print(done.stdout)

@@ -1,9 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What differs in workspaces of robots whose joints share coordinates: methods that solve for a.
+Methods of `rbd_ros.Workspace` that solve for accelerations, for robots with mimic joints.
 
-All others are those of `rbd_ros.Workspace`, whose kernels add up what such joints contribute.
+All other methods are the same for them: kernels add up what joints with one coordinate contribute.
 
 """
 

@@ -32,7 +32,7 @@ VECTORS = tuple(name for name in USUAL if name != 'link')
 
 
 class Facts(NamedTuple):
-    """What a declaration says."""
+    """The facts of a quantity that its declaration states."""
 
     name: str
     # Of `Workspace`, for trees; None: only a function of a robot, which takes many states, too.
@@ -52,7 +52,7 @@ class Facts(NamedTuple):
     # `rbd_ros.workspace.derivative_rules`. None: they differentiate the operations.
     derivatives: Rule | str | None = None
     untraced: str = ''              # why it cannot run on symbols, if it cannot
-    by_link: bool = False           # whether rows belong to links, of which those three take one
+    by_link: bool = False           # whether rows belong to links; those three take one link
     in_code: str = ''               # name in generated code; default: the same
     function: Any = None            # of a robot, if there is one
 
@@ -68,12 +68,12 @@ class Quantity(Facts):
 
     @property
     def inputs(self) -> list[str]:
-        """Return those that are vectors."""
+        """Return the arguments that are vectors."""
         return [name for name in self.arguments if name in VECTORS]
 
     @property
     def options(self) -> list[str]:
-        """Return those that are none."""
+        """Return the arguments that are not vectors."""
         return [name for name in self.arguments if name not in VECTORS]
 
     def call(self, workspace: Any, *arguments: Any, **options: Any) -> tuple[Any, ...]:
