@@ -13,13 +13,10 @@ from rbd_ros._internal.mujoco_package import import_mujoco
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, RbdError, StateError, UrdfError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, refuse_loops, whole_number
-from rbd_ros.model.changes.inertial import moving_bodies
-from rbd_ros.model.description import Link
 from rbd_ros.model.files.mjcf import element_names, is_mjcf, load_mjcf
 from rbd_ros.model.files.urdf_writer import (
-    append, append_named, document, set_child, with_angles, write_joint, write_link)
+    append, document, set_child, with_angles, write_joint)
 from rbd_ros.model.files.xml_elements import decode, parse
-from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import normalize
 from rbd_ros.model.positions.steps import quaternion_of_matrix
@@ -30,7 +27,7 @@ from rbd_ros.simulation.simulator import Measurement
 # steps, is how fast the joint comes to rest, or a gap closes.
 IMPEDANCE, TIME_CONSTANT = 0.9999, 2.0
 AXIS_LENGTH = 0.1    # m, distance of the two points that hold a revolute constraint
-PAYLOAD = 'rbd_ros_load'    # name of the link and of the fixed joint that are added for a payload
+PAYLOAD = 'rbd_ros_load'    # name of the body that is added for a payload
 
 
 class Load(NamedTuple):
@@ -109,14 +106,9 @@ class MujocoRobot:
         self._all_v_of = self._robot.jnt_dofadr[joints]
         self._v_of = self._all_v_of if model.loops is None else self._all_v_of[model.loops.own]
         self._set_drives()
-        # MuJoCo's body of each moving link, and the link's pose in it.
-        bodies = element_names(self._robot, 'body')
-        if is_mjcf(urdf):
-            self._links = {name: (k, np.eye(4)) for k, name in enumerate(bodies)
-                           if self._robot.body_weldid[k]}
-        else:
-            self._links = {model.link_names[part]: (bodies.index(model.link_names[k]), T)
-                           for k, parts in moving_bodies(model).items() for part, T in parts}
+        # MuJoCo's body of each moving link.
+        self._links = {name: k for k, name in enumerate(element_names(self._robot, 'body'))
+                       if self._robot.body_weldid[k]}
         self._wrenches: dict[str, np.ndarray] = {}
         # Step at which each pending command takes effect, and the command.
         self._commands: deque[tuple[int, np.ndarray]] = deque()
@@ -215,81 +207,57 @@ class MujocoRobot:
 
     def _apply_wrench(self, link: str, wrench: np.ndarray) -> None:
         """Add the joint torques of a wrench on a link to the applied torques."""
-        body, T = self._links[link]
-        point = self._data.xpos[body] + self._data.xmat[body].reshape(3, 3) @ T[:3, 3]
-        self._mujoco.mj_applyFT(self._robot, self._data, wrench[3:], wrench[:3], point, body,
-                                self._data.qfrc_applied)
+        body = self._links[link]
+        self._mujoco.mj_applyFT(self._robot, self._data, wrench[3:], wrench[:3],
+                                self._data.xpos[body], body, self._data.qfrc_applied)
 
     def _compile(self, urdf: str, load: Load | None) -> Any:
-        mjcf = is_mjcf(urdf)
-        text = urdf if mjcf else mujoco_urdf(urdf, self.model, load)
+        """Return MuJoCo's model of a URDF or MJCF, without contacts and actuators."""
+        model, mjcf, flags = self.model, is_mjcf(urdf), self._mujoco.mjtDisableBit
+        if mjcf and load_mjcf(urdf).velocity_names != model.velocity_names:
+            raise ModelError('the MJCF is not that of the model, or joints are locked: it has '
+                             'other joints')
+        text = urdf if mjcf else mujoco_urdf(urdf, model)
         try:
-            robot = self._compile_mjcf(text, load) if mjcf else self._compile_urdf(text)
+            spec = self._mujoco.MjSpec.from_string(text)
+            if load is not None:
+                _add_load(spec, model, load)
+            if not mjcf:
+                spec.compiler.fusestatic = False    # each link is a body
+                self._close_loops(spec)
+            robot = spec.compile()
         except RbdError:
             raise
         except ValueError as error:
-            raise ModelError(f"MuJoCo refuses robot '{self.model.name}': {error}") from None
-        robot.opt.timestep, robot.opt.gravity[:] = self.step, self.model.gravity
+            raise ModelError(f"MuJoCo refuses robot '{model.name}': {error}") from None
+        if not mjcf:
+            robot.eq_solimp[:, :2] = IMPEDANCE
+            robot.eq_solref[:] = TIME_CONSTANT * self.step, 1.0
+        robot.opt.disableflags |= flags.mjDSBL_CONTACT | flags.mjDSBL_ACTUATION
+        # Rotors are part of the model's armature and damping.
+        robot.actuator_armature[:] = robot.actuator_damping[:] = robot.body_gravcomp[:] = 0.0
+        robot.opt.timestep, robot.opt.gravity[:] = self.step, model.gravity
         robot.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         return robot
 
-    def _compile_urdf(self, text: str) -> Any:
-        """Return MuJoCo's model of a URDF, in which equality constraints close the loops."""
-        if self.model.loops is None:
-            return self._mujoco.MjModel.from_xml_string(text)
-        spec, kinds = self._mujoco.MjSpec.from_string(text), self._mujoco.mjtEq
+    def _close_loops(self, spec: Any) -> None:
+        """Add equality constraints that close the loops of a robot."""
+        kinds = self._mujoco.mjtEq
         for one in self.model.constraints:
             if one.kind == 'distance':
                 raise ModelError(f"constraint '{one.name}' keeps a distance: it cannot be "
                                  'simulated in MuJoCo here')
-            kind = kinds.mjEQ_WELD if one.kind == 'weld' else kinds.mjEQ_CONNECT
             # A revolute constraint holds two points of its axis.
             heights = (0.0, AXIS_LENGTH) if one.kind == 'revolute' else (0.0,)
-            for k, point in enumerate((0.0, 0.0, z, 1.0) for z in heights):
-                sites = [self._add_site(spec, f'{one.name}/{end}/{k}', link, placement, point)
-                         for end, link, placement in (
-                             ('a', one.link_a, one.placement_a),
-                             ('b', one.link_b, one.placement_b))]
-                spec.add_equality(type=kind, objtype=self._mujoco.mjtObj.mjOBJ_SITE,
-                                  name1=sites[0], name2=sites[1])
-        robot = spec.compile()
-        robot.eq_solimp[:, :2] = IMPEDANCE
-        robot.eq_solref[:] = TIME_CONSTANT * self.step, 1.0
-        return robot
-
-    def _add_site(self, spec: Any, name: str, link: str, placement: np.ndarray,
-                  point: npt.ArrayLike) -> str:
-        """Add the frame of a constraint, moved to a point of it, to the body of a link."""
-        model, k = self._tree, self._tree.link_index(link)
-        body, T = spec.worldbody, model.tree.link_pose[k]
-        for moving, parts in moving_bodies(model).items():
-            for part, pose in parts:
-                if part == k:
-                    body, T = spec.body(model.link_names[moving]), pose
-        T = T @ placement
-        body.add_site(name=name, pos=(T @ point)[:3],
-                      quat=np.roll(quaternion_of_matrix(T[:3, :3]), 1))
-        return name
-
-    def _compile_mjcf(self, text: str, load: Load | None) -> Any:
-        """Return MuJoCo's model of MJCF without contacts and actuators, with a payload."""
-        model, flags = self.model, self._mujoco.mjtDisableBit
-        if load_mjcf(text).velocity_names != model.velocity_names:
-            raise ModelError('the MJCF is not that of the model, or joints are locked: it has '
-                             'other joints')
-        spec = self._mujoco.MjSpec.from_string(text)
-        if load is not None:
-            body = spec.body(load.link)
-            if body is None:
-                raise ModelError(f"the MJCF has no body '{load.link}'")
-            link = checked_load(load)
-            body.add_body(name=PAYLOAD, mass=link.mass, ipos=link.com, explicitinertial=True,
-                          fullinertia=link.inertia[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
-        robot = spec.compile()
-        robot.opt.disableflags |= flags.mjDSBL_CONTACT | flags.mjDSBL_ACTUATION
-        # Rotors are part of the model's armature and damping.
-        robot.actuator_armature[:] = robot.actuator_damping[:] = robot.body_gravcomp[:] = 0.0
-        return robot
+            for k, height in enumerate(heights):
+                names = [f'{one.name}/{end}/{k}' for end in 'ab']
+                for name, link, T in zip(names, (one.link_a, one.link_b),
+                                         (one.placement_a, one.placement_b)):
+                    spec.body(link).add_site(name=name, pos=T[:3, 3] + height * T[:3, 2],
+                                             quat=np.roll(quaternion_of_matrix(T[:3, :3]), 1))
+                spec.add_equality(
+                    type=kinds.mjEQ_WELD if one.kind == 'weld' else kinds.mjEQ_CONNECT,
+                    objtype=self._mujoco.mjtObj.mjOBJ_SITE, name1=names[0], name2=names[1])
 
     def _set_drives(self) -> None:
         robot, model, there = self._robot, self._tree, self._all_v_of
@@ -303,15 +271,20 @@ class MujocoRobot:
         self._mujoco.mj_setConst(robot, self._data)
 
 
-def checked_load(load: Load) -> Link:
-    """Return a payload as a link; raise StateError if a number is not finite."""
+def _add_load(spec: Any, model: Model, load: Load) -> None:
+    """Add a payload as a body; raise StateError if a number is not finite."""
+    mass = number("the load's mass", load.mass, 0.0)
     com, inertia = (finite_array(f"the load's {label}", x, shape) for label, x, shape in (
         ('com', load.com, (3,)), ('inertia', load.inertia, (3, 3))))
-    return Link(PAYLOAD, number("the load's mass", load.mass, 0.0), com, inertia)
+    body = spec.body(load.link)
+    if body is None:
+        raise ModelError(f"MuJoCo's robot '{model.name}' has no link '{load.link}'")
+    body.add_body(name=PAYLOAD, mass=mass, ipos=com, explicitinertial=True,
+                  fullinertia=inertia[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
 
 
-def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
-    """Return a URDF for MuJoCo: without shapes, with a payload, joints fixed as in the model."""
+def mujoco_urdf(urdf: str, model: Model) -> str:
+    """Return a URDF for MuJoCo: without shapes, joints fixed as in the model."""
     try:
         root = parse(decode(urdf))
     except UrdfError as error:
@@ -328,11 +301,6 @@ def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
     for joint in model.joints:
         if joint.kind == 'fixed' and joint.name in elements:
             write_joint(elements[joint.name], joint)
-    if load is not None:
-        model.link_index(load.link)
-        write_link(append_named(root, 'link', PAYLOAD), checked_load(load))
-        write_joint(append_named(root, 'joint', PAYLOAD),
-                    Joint(PAYLOAD, 'fixed', load.link, PAYLOAD))
     set_child(append(root, 'mujoco'), 'compiler',
               {'balanceinertia': 'true', 'fusestatic': 'true', 'discardvisual': 'true'})
     return document(root)

@@ -108,7 +108,7 @@ def test_robots_of_mjcf_that_mujoco_cannot_move_are_refused():
     model = load_mjcf(ARM)
     with pytest.raises(rbd_ros.ModelError, match='locked'):
         MujocoRobot(ARM, rbd_ros.with_locked_joints(model, {'c': 0.1}))
-    with pytest.raises(rbd_ros.ModelError, match="no body 'nowhere'"):
+    with pytest.raises(rbd_ros.ModelError, match="no link 'nowhere'"):
         MujocoRobot(ARM, model, load=Load('nowhere', *LOAD))
     with pytest.raises(rbd_ros.ModelError, match="'world' is part of the root"):
         MujocoRobot(ARM, model).push('world', np.zeros(6))
