@@ -17,6 +17,7 @@ afterwards, since averaging rarely increases them.
 
 import numpy as np
 from rbd_ros.motions.path_limits import Limits, Path
+from rbd_ros.motions.polynomials import bernstein, rates, samples, value
 
 SECOND = 0.25  # r: second averaging time, as a share of the first.
 # Intervals between points: by averaging time, least and most.
@@ -25,11 +26,6 @@ PER_AVERAGE, LEAST_INTERVALS, MOST_INTERVALS = 12, 100, 4000
 CHECKS = np.linspace(0.0, 1.0, 5)
 # Averaging times that are tried, as shares of the duration, and relative accuracy of the best.
 SHORTEST, LONGEST, ACCURACY = 1e-3, 1.0, 0.03
-# Contributions of q, v and a at the start and at the end of an interval of unit length to the
-# coefficients of 1, x ... x^5 of the share x of the interval.
-QUINTIC = np.array([[1.0, 0.0, 0.0, -10.0, 15.0, -6.0], [0.0, 1.0, 0.0, -6.0, 8.0, -3.0],
-                    [0.0, 0.0, 0.5, -1.5, 1.5, -0.5], [0.0, 0.0, 0.0, 10.0, -15.0, 6.0],
-                    [0.0, 0.0, 0.0, -4.0, 7.0, -3.0], [0.0, 0.0, 0.0, 0.5, -1.0, 0.5]])
 
 
 class SmoothMotion:
@@ -47,19 +43,9 @@ class SmoothMotion:
         self.q = path.spline(self.s)
         self.v = slope * rate[:, None]
         self.a = slope * change[:, None] + bend * rate[:, None] ** 2
-        h = self.time[1]
-        ends = np.stack([x[k:k + intervals] for k in (0, 1)
-                         for x in (self.q, h * self.v, h * h * self.a)])
-        # Of the polynomials of positions, velocities, accelerations and jerks, lowest power first.
-        coefficients = [np.tensordot(QUINTIC.T, ends, 1)]
-        for _ in range(3):
-            last = coefficients[-1][1:]
-            coefficients.append(last * np.arange(1, len(last) + 1)[:, None, None] / h)
-        self._coefficients = coefficients
-        # Positions, velocities, accelerations and jerks, (intervals, checks, nv).
-        self.inside = [np.stack([_value(one, x) for x in CHECKS], axis=1) for one in coefficients]
-        for one in self.inside[1:3]:
-            one[-1, -1] = 0.0
+        # Of positions, velocities, accelerations and jerks; their values (intervals, checks, nv).
+        self._curves = rates(self.time[1], bernstein(self.time[1], self.q, self.v, self.a), 3)
+        self.inside = [samples(one, CHECKS) for one in self._curves]
 
     def least_scale(self, limits: Limits) -> float:
         """Return the factor for the durations that velocities, accelerations and jerks need."""
@@ -70,34 +56,26 @@ class SmoothMotion:
         peak = v - np.divide(a ** 2, 2.0 * j, out=np.zeros_like(v), where=near)
         used = [1.0, np.max(np.abs(peak) / limits.velocity)]
         reverses = (np.min(v, axis=1) < 0.0) & (np.max(v, axis=1) > 0.0)
-        _, speed, rate, jerk = self._coefficients
+        _, speed, rate, jerk = self._curves
         begin, end = np.zeros(jerk.shape[1:]), np.ones(jerk.shape[1:])
         middle, first, second = _extreme_shares(jerk)
         # Accelerations are extreme at an end, or where the jerk is zero.
         for x in (begin, end, first, second):
-            a = _value(rate, x)
-            used.append(np.sqrt(np.max(np.abs(a) / limits.rates(_value(speed, x), a, reverses))))
-        used += [np.cbrt(np.max(np.abs(_value(jerk, x)) / limits.jerk))
+            a = value(rate, x)
+            used.append(np.sqrt(np.max(np.abs(a) / limits.rates(value(speed, x), a, reverses))))
+        used += [np.cbrt(np.max(np.abs(value(jerk, x)) / limits.jerk))
                  for x in (begin, end, middle)]
         return float(max(used))
 
 
 def _extreme_shares(jerk: np.ndarray) -> list[np.ndarray]:
     """Return the shares of intervals, from 0 to 1, where a jerk is extreme, and where it is 0."""
-    constant, linear, square = jerk
+    constant, linear, square = jerk[0], 2.0 * (jerk[1] - jerk[0]), np.diff(jerk, 2, axis=0)[0]
     with np.errstate(divide='ignore', invalid='ignore'):
         root = np.sqrt(np.maximum(linear ** 2 - 4.0 * square * constant, 0.0))
         half = -0.5 * (linear + np.copysign(root, linear))
         return [np.clip(np.nan_to_num(x), 0.0, 1.0)
                 for x in (-0.5 * linear / square, half / square, constant / half)]
-
-
-def _value(coefficients: np.ndarray, x: float | np.ndarray) -> np.ndarray:
-    """Return the values of polynomials, lowest power first, by Horner's rule."""
-    value = coefficients[-1]
-    for one in coefficients[-2::-1]:
-        value = value * x + one
-    return value
 
 
 class Averages:

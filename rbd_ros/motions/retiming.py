@@ -18,6 +18,7 @@ from rbd_ros.model.arguments import check_model, number, rows, vector
 from rbd_ros.model.model import Model
 from rbd_ros.motions.jerk_limits import smooth_motion
 from rbd_ros.motions.path_limits import Limits, NodeLimits, Path, SAME_PLACE
+from rbd_ros.motions.polynomials import bernstein, rates, samples
 from rbd_ros.motions.trajectory_efforts import effort_of_pace, least_time_scale, TOLERANCE
 
 # Solutions: until limits are exceeded by at most CLOSE, as a share, at CHECKS of each interval of
@@ -260,18 +261,9 @@ class _Motion:
         self._spans = h = (2.0 * np.diff(path.s) / (speed[:-1] + speed[1:]))[:, None]
         self.duration = float(np.sum(h))
         self._v = v = path.slope * speed[:, None]
-        step = np.diff(path.points, axis=0) / h
-        # Accelerations, linear in time, at both ends of each interval
-        self._begin = (6.0 * step - 4.0 * v[:-1] - 2.0 * v[1:]) / h
-        self._end = (-6.0 * step + 2.0 * v[:-1] + 4.0 * v[1:]) / h
-        shares = CHECKS[:, None]
-        h, v, a = h[:, None], v[:-1, None], self._begin[:, None]
-        grows = self._end[:, None] - a
-        inside = (path.points[:-1, None] + h * shares * v
-                  + (h * shares) ** 2 * (0.5 * a + shares * grows / 6.0))
-        self._speeds = v + h * shares * (a + 0.5 * shares * grows)
-        self._speeds[:, -1] = self._v[1:]
-        self._rates = a + shares * grows
+        curves = rates(h, bernstein(h, path.points, v), 2)
+        self._begin, self._end = curves[2]      # accelerations at both ends of each interval
+        inside, self._speeds, self._rates = (samples(one, CHECKS) for one in curves)
         self._efforts = efforts(path.configurations(inside.reshape(-1, v.shape[-1])), *(
             one.reshape(-1, v.shape[-1]) for one in (self._speeds, self._rates)))
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from rbd_ros.model.positions.configurations import normalize
 from rbd_ros.model.positions.steps import turning, without_turns
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
 from rbd_ros.motions.motion_guard import stated_speeds
+from rbd_ros.motions.polynomials import bernstein, samples
 from rbd_ros.motions.references import checked_pose, JointReference, PoseReference
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import passive_friction, velocity_map
@@ -240,8 +240,8 @@ class JointTrajectory:
         """Return the efforts of inverse dynamics and of friction at shares of some pieces."""
         model, size = self._model, (*shares.shape, self._model.nv)
         # Both ends of each piece, since accelerations may jump between pieces.
-        q, v, a = (np.einsum('psk,kpj->psj', bernstein_basis(len(curve.c) - 1, shares),
-                             curve.c[:, pieces]).reshape(-1, model.nv) for curve in self._curves)
+        q, v, a = (samples(curve.c[:, pieces], shares).reshape(-1, model.nv)
+                   for curve in self._curves)
         if model.loops is not None:
             first = self._points[np.repeat(pieces, shares.shape[1])]
             q = np.array([moved_closed(model, *state) for state in zip(
@@ -283,25 +283,6 @@ def on_lines(t: float, times: np.ndarray, x: np.ndarray) -> np.ndarray:
         return x[min(k, len(times) - 1)]
     share = (t - times[k - 1]) / (times[k] - times[k - 1])
     return x[k - 1] + share * (x[k] - x[k - 1])
-
-
-def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
-              a: np.ndarray | None = None) -> np.ndarray:
-    """Return the Bernstein coefficients (4 or 6, points - 1, n) of polynomials between points."""
-    # `h` (points - 1, 1) are durations, s. Farin, "Curves and Surfaces for CAGD", 5th edition,
-    # 5.3, 7.5.
-    if a is None:
-        return np.stack((q[:-1], q[:-1] + h * v[:-1] / 3.0, q[1:] - h * v[1:] / 3.0, q[1:]))
-    return np.stack((
-        q[:-1], q[:-1] + h * v[:-1] / 5.0, q[:-1] + 0.4 * h * v[:-1] + h ** 2 * a[:-1] / 20.0,
-        q[1:] - 0.4 * h * v[1:] + h ** 2 * a[1:] / 20.0, q[1:] - h * v[1:] / 5.0, q[1:]))
-
-
-def bernstein_basis(degree: int, x: np.ndarray) -> np.ndarray:
-    """Return the Bernstein polynomials of a degree at each x in [0, 1], on a new first axis."""
-    k = np.arange(degree + 1)
-    x = x[..., None]
-    return np.array([comb(degree, j) for j in k]) * x ** k * (1.0 - x) ** (degree - k)
 
 
 class PoseMotion:
