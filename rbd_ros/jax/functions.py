@@ -16,9 +16,8 @@ from rbd_ros.differentiable import (
     link_of, value, velocity)
 from rbd_ros.errors import StateError
 from rbd_ros.jax.calls import call, contracted
-from rbd_ros.jax.changes import Changes
 from rbd_ros.jax.handler import block_width
-from rbd_ros.jax.products import Products
+from rbd_ros.jax.primitives import Changes, Products
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
