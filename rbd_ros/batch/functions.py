@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any, Protocol
 
-from rbd_ros.batch.prescribed import solve_prescribed
-from rbd_ros.batch.tasks import Given, solve
+from rbd_ros.batch.tasks import Given, solve, solve_prescribed
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES

@@ -9,6 +9,7 @@ with methods of `Workspace`, whose errors name the cause.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.kernels.states import closed_loops
 from rbd_ros.kernels.states.batch_dynamics import DONE
-from rbd_ros.model.arguments import rows, Wrenches
+from rbd_ros.model.arguments import masks, rows, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory.lanes import Scratch, scratch_table, Task
 from rbd_ros.workspace.workspace import workspace_of
@@ -172,6 +173,10 @@ class Problem(NamedTuple):
     def named_states(self) -> dict[str, np.ndarray]:
         return dict(zip(self.task.labels, self.states))
 
+    def with_mask(self, prescribed: np.ndarray) -> 'Problem':
+        """Return the problem in which some accelerations are given in all states."""
+        return self._replace(given=Given((), {'prescribed': prescribed}, prescribed))
+
 
 def run_kernel(kernel: Callable[..., Any], *arguments: Any) -> Any:
     """Run a kernel on arguments that are known to be right, after compiling it if necessary."""
@@ -224,3 +229,34 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
         except TypeError:
             pass
     return problem_of(model, task, values, external_wrenches, given).solve(out, threads, progress)
+
+
+def solve_prescribed(
+        model: Model, task: Task, values: Sequence[npt.ArrayLike], prescribed: npt.ArrayLike,
+        out: object, threads: int | None, progress: Progress | None, *,
+        external_wrenches: Wrenches | None) -> Sequence[np.ndarray]:
+    """Do `solve` where some accelerations are prescribed: one mask for all states, or for each."""
+    task = task.of_robot(model)
+    problem = problem_of(model, task, values, external_wrenches)
+    count = len(problem.states[0])
+    prescribed = masks(model, 'prescribed', prescribed, count)
+    if prescribed.ndim == 1:
+        return problem.with_mask(prescribed).solve(out, threads, progress)
+    arrays, _ = results_of(model, task.outputs, problem.named_states(), count, out)
+    done = 0
+    different, kind = np.unique(prescribed, axis=0, return_inverse=True)
+    for k, mask in enumerate(different):
+        numbers = np.flatnonzero(kind.reshape(-1) == k)
+        part = problem.with_mask(mask)._replace(
+            states=[x[numbers] for x in problem.states], numbers=numbers,
+            wrenches=problem.wrenches.take(numbers))
+        shifted = None if progress is None else partial(_shifted, progress, done, count)
+        for array, x in zip(arrays, part.solve(None, threads, shifted)):
+            array[numbers] = x
+        done += len(numbers)
+    return arrays
+
+
+def _shifted(progress: Progress, before: int, count: int, done: int, _: int) -> None:
+    """Report progress with some of the states, of which ``before`` others are done."""
+    progress(before + done, count)
