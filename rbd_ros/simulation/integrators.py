@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number
-from rbd_ros.model.joints import KINDS, quaternion_matrix
+from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import integrate, on_closure
-from rbd_ros.model.positions.steps import multiply, step_between
+from rbd_ros.model.positions.steps import step_between
 from rbd_ros.model.se3 import ad
 from rbd_ros.workspace.passive_joints import velocity_map
 
@@ -102,19 +102,3 @@ def _closed_rate(model: Model, q_0: np.ndarray, q: np.ndarray, v: np.ndarray) ->
     assert model.loops is not None
     return coordinate_rate(tree, step_between(tree, q_0, q), velocity_map(model, q) @ v)[
         model.loops.own]
-
-
-def configuration_rate(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return dq/dt; that of a quaternion (x, y, z, w) is half its product with (omega, 0)."""
-    if model.loops is not None:
-        model, v = model.unconstrained, velocity_map(model, q) @ v
-    rate = np.zeros(model.nq)
-    for joint, i, k in model.moving_joints:
-        if KINDS[joint.kind].is_screws:
-            rate[i] = v[k]
-            continue
-        quaternion = q[i.start:i.start + 4]
-        rate[i.start:i.start + 4] = 0.5 * multiply(quaternion, np.append(v[k][:3], 0.0))
-        if joint.kind == 'free':
-            rate[i.start + 4:i.stop] = quaternion_matrix(quaternion) @ v[k][3:]
-    return rate

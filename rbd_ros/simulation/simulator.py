@@ -21,7 +21,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import integrate, normalize, on_closure
 from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.integrators import (
-    configuration_rate, explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)
+    explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction, velocity_map
 
@@ -231,13 +231,17 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
 
 def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
            x0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    from scipy.integrate import solve_ivp    # imported lazily: SciPy is slow to import
+    # Imported lazily: SciPy is slow to import.
+    from rbd_ros.differentiable import configuration_rate
+    from scipy.integrate import solve_ivp
 
     def derivative(time: float, y: np.ndarray) -> np.ndarray:
         q, x = y[:model.nq], y[model.nq:]
         if model.loops is not None:
             q = normalize(model, q)     # the errors of the integration open loops
-        return np.concatenate((configuration_rate(model, q, x[:model.nv]), rates(time, q, x)))
+        v = x[:model.nv] if model.loops is None else velocity_map(model, q) @ x[:model.nv]
+        return np.concatenate((configuration_rate(model.unconstrained, np, q, v),
+                               rates(time, q, x)))
     solution = solve_ivp(derivative, (t[0], t[-1]), np.concatenate((q0, x0)), 'DOP853', t,
                          rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE)
     if not solution.success:

@@ -19,7 +19,6 @@ from rbd_ros.analysis.jacobians import analytic_jacobian, check_state, link_com_
 from rbd_ros.analysis.matrix_derivatives import mass_matrix_derivatives
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import refuse_loops
-from rbd_ros.model.changes.inertial import armature_matrix
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import inertia_matrix
@@ -59,7 +58,7 @@ def com_frame_mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     refuse_loops(model, 'rbd_ros.textbook')
     q, = check_state(model, q)
-    M = armature_matrix(model)
+    M = np.diag(model.armature)
     for link in model.links:
         J = link_com_jacobian(model, q, link.name)
         M = M + J.T @ inertia_matrix(link.mass, np.zeros(3), link.inertia) @ J

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.analysis.jacobians import check_state
 from rbd_ros.model.arguments import finite_vector, Wrenches, wrenches
-from rbd_ros.model.changes.inertial import armature_matrix, inertia_matrices
+from rbd_ros.model.changes.inertial import inertia_matrices
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import tree_coordinates
 from rbd_ros.model.se3 import Ad, ad, inverse
@@ -129,7 +129,7 @@ def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a
         if k:
             F_out[6 * k - 6:6 * k] -= wrench
     F = L.T @ (G @ V_rate - _stacked_ad(V).T @ G @ V + F_out)                    # L (9.79)
-    tau = A.T @ F + armature_matrix(model) @ a                                   # L (9.80)
+    tau = A.T @ F + model.armature * a                                           # L (9.80)
     return StackedDynamics(V.reshape(-1, 6), V_rate.reshape(-1, 6), F.reshape(-1, 6), tau)
 
 
@@ -139,7 +139,7 @@ def stacked_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> StackedTe
     Gamma, L, A, A_rate, G, base = stacked_matrices(model, q, v)
     to_torques = A.T @ L.T
     ad_V, ad_Av = _stacked_ad(L @ A @ v), _stacked_ad(A @ v)
-    M = to_torques @ G @ L @ A + armature_matrix(model)                          # L (9.82)
+    M = to_torques @ G @ L @ A + np.diag(model.armature)                         # L (9.82)
     C = to_torques @ (G @ L @ A_rate
                       - (G @ L @ ad_Av @ Gamma + ad_V.T @ G) @ L @ A)            # L (9.83)
     g = to_torques @ G @ L @ base @ np.concatenate((np.zeros(3), -model.gravity))    # L (9.84)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
-from rbd_ros.model.changes.inertial import armature_matrix, inertia_matrices
+from rbd_ros.model.changes.inertial import inertia_matrices
 from rbd_ros.model.joints import Joint, joint_pose, joint_subspace, joint_subspace_rate
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import tree_coordinates
@@ -75,7 +75,7 @@ def body_jacobian_rates(model: Model, q: npt.ArrayLike,
 
 def mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """Return M = sum J^T G J, armature included [V (1.12), G (6a), L (9.61)]."""
-    return armature_matrix(model) + sum(
+    return np.diag(model.armature) + sum(
         J.T @ G @ J for J, G in zip(body_jacobians(model, q), inertia_matrices(model)))
 
 

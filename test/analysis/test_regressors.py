@@ -15,7 +15,6 @@ from rbd_ros.model.changes.inertial import (
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS, Mimic
 from rbd_ros.model.positions.configurations import integrate, random_configuration
-from rbd_ros.textbook.sums_over_links import armature_matrix
 from robots import example_urdf, load_quietly, Oracle, random_tree, relative_error
 
 # Both sides are exact: rounding, a hundred times below on the worst tree.
@@ -51,7 +50,7 @@ def robot(request):
 def check_torques(model, seed):
     """Compare the regressors with the equations of motion."""
     q, v, v_r, a = random_motion(model, seed)
-    pi, D = rbd_ros.model.inertial_parameters(model), armature_matrix(model)
+    pi, D = rbd_ros.model.inertial_parameters(model), np.diag(model.armature)
     assert len(rbd_ros.model.inertial_parameter_names(model)) == len(pi)
     Y = rbd_ros.torque_regressor(model, q, v, a)
     assert relative_error(Y @ pi + D @ a, rbd_ros.inverse_dynamics(model, q, v, a)) < EXACT
@@ -77,7 +76,7 @@ def test_regressors_times_parameters_are_the_torques_of_real_robots(robot):
 def test_momentum_and_energy_regressors_match_mass_matrix_and_com(seed):
     model = random_robot(seed)
     q, v, *_ = random_motion(model, seed)
-    pi, D, M = (rbd_ros.model.inertial_parameters(model), armature_matrix(model),
+    pi, D, M = (rbd_ros.model.inertial_parameters(model), np.diag(model.armature),
                 rbd_ros.mass_matrix(model, q))
     assert relative_error(analysis.momentum_regressor(model, q, v) @ pi, (M - D) @ v) < EXACT
     kinetic, potential = analysis.energy_regressor(model, q, v) @ pi

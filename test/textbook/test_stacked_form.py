@@ -83,7 +83,7 @@ def test_stacked_inverse_dynamics_is_the_recursion(make, arguments):
     assert error(result.V_rate, (J @ a + J_rate @ v + lift)[1:]) < ROUNDING
     # Each joint's torque is its wrench along its motion.
     A = textbook.stacked_matrices(model, q).A
-    armature = sums_over_links.armature_matrix(model) @ a
+    armature = model.armature * a
     assert error(A.T @ result.F.ravel() + armature, tau) < ROUNDING
 
 

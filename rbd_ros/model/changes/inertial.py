@@ -78,11 +78,6 @@ def inertia_matrices(model: Model) -> np.ndarray:
                      for link in model.links]).reshape(-1, 6, 6)
 
 
-def armature_matrix(model: Model) -> np.ndarray:
-    """Return the rotor inertias as a diagonal matrix (nv, nv)."""
-    return np.diag(model.armature)
-
-
 def moving_bodies(model: Model) -> dict[int, list[tuple[int, np.ndarray]]]:
     """Return the links of each body, by the link of its joint (first), with poses in its frame."""
     bodies, place = {}, {}

@@ -14,7 +14,6 @@ from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.text import listed
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters
-from rbd_ros.model.changes.inertial import armature_matrix
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.topics import all_coordinates, Outputs
@@ -82,7 +81,7 @@ class Robot:
     def inertial_parameters(self) -> tuple[tuple[str, ...], array, np.ndarray]:
         """Return names and values of the inertial parameters, and armatures, for regressors."""
         return (inertial_parameter_names(self.model), array('d', inertial_parameters(self.model)),
-                np.diag(armature_matrix(self.model)))
+                self.model.armature)
 
     def forget(self) -> None:
         """Discard all states."""
