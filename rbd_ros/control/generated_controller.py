@@ -30,7 +30,6 @@ from rbd_ros.model.changes.modifications import with_payload
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import random_configuration
 from rbd_ros.model.positions.steps import turning
-from rbd_ros.motions.motion_guard import stated_speeds
 from rbd_ros.motions.references import JointReference
 from rbd_ros.workspace.memory.results import COM, COM_JACOBIAN, TORQUES
 import yaml
@@ -190,8 +189,8 @@ def tables(package: Package, tool: str) -> dict[str, Any]:
         'robot': texts.in_comment(texts.escaped(model.name)), 'tool': texts.quoted(tool),
         **{name: wrapped(vector(limits), '    ') for name, limits in (
             ('lower', model.lower), ('upper', model.upper),
-            ('fastest', stated_speeds(model.velocity_limit)),
-            ('strongest', stated_speeds(model.effort_limit)))},
+            ('fastest', model.velocity_limit),
+            ('strongest', np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)))},
         'turns': wrapped(', '.join('true' if one else 'false' for one in turning(model)), '    '),
         'modes': ', '.join(map(str.upper, MODES)), 'conventions': ', '.join(
             map(str.upper, CONVENTIONS)), **parameters(),

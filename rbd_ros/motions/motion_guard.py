@@ -23,11 +23,6 @@ LEAST_MOBILITY = 1e-9   # 1/(kg m^2) or 1/kg: joints that move less easily are n
 LEAST_INERTIA = 1e-14   # added to the diagonal of M, as a share of its trace
 
 
-def stated_speeds(limit: np.ndarray) -> np.ndarray:
-    """Return limits of velocity or its rates; infinite where the description has none, or 0."""
-    return np.where(limit > 0.0, limit, np.inf)
-
-
 def braking_rate(age: float, coupling: float = 1.0) -> float:
     """Return the rate k of `MotionGuard`, 1/s, for an age A, s, and a coupling L."""
     return min(RATE, MARGIN / (coupling * age)) if age > 0.0 else RATE
@@ -98,7 +93,7 @@ class MotionGuard:
         self._width = np.where(has_zone, width, 1.0)
         self._lower = np.where(has_zone, tree.lower, -np.inf)
         self._upper = np.where(has_zone, tree.upper, np.inf)
-        self._fastest = (velocity * stated_speeds(tree.velocity_limit) if velocity
+        self._fastest = (velocity * tree.velocity_limit if velocity
                          else np.full(tree.nv, np.inf))
         self._strongest = model.effort_limit
         self.stopping = self.braking = np.zeros(model.nv, bool)

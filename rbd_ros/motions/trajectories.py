@@ -16,7 +16,6 @@ from rbd_ros.model.positions.closure import moved_closed
 from rbd_ros.model.positions.configurations import normalize
 from rbd_ros.model.positions.steps import turning, without_turns
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
-from rbd_ros.motions.motion_guard import stated_speeds
 from rbd_ros.motions.polynomials import bernstein, samples
 from rbd_ros.motions.references import checked_pose, JointReference, PoseReference
 from rbd_ros.workspace import Workspace
@@ -142,9 +141,8 @@ class JointTrajectory:
         first = self._ends[0] if model.loops is None else self._ends[0][model.loops.own]
         self._check_extrema(q, np.minimum(model.lower, first), np.maximum(model.upper, first),
                             'reaches', '')
-        fastest, jerk, faster, slower = map(stated_speeds, (
-            model.velocity_limit, model.jerk_limit, model.acceleration_limit,
-            model.deceleration_limit))
+        fastest, jerk = model.velocity_limit, model.jerk_limit
+        faster, slower = model.acceleration_limit, model.deceleration_limit
         self._check_extrema(v, -fastest, fastest, 'moves at', '/s')
         self._check_extrema(a, -slower, faster, 'accelerates at', '/s^2', (-faster, slower))
         if len(q.c) == QUINTIC and np.any(np.isfinite(jerk)):
@@ -159,7 +157,7 @@ class JointTrajectory:
         model, (position, velocity, _) = self._model, self._curves
         tree, own = model.unconstrained, np.isin(model.unconstrained.velocity_names,
                                                  model.velocity_names)
-        first, fastest = self._ends[0], stated_speeds(tree.velocity_limit)
+        first, fastest = self._ends[0], tree.velocity_limit
         lower, upper = np.minimum(tree.lower, first), np.maximum(tree.upper, first)
         count = min(max(TOTAL_STATES // (len(self.times) - 1), MIN_STATES), MAX_STATES)
         for t in np.unique(np.linspace(self.times[:-1], self.times[1:], count)):

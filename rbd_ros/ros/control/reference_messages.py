@@ -16,7 +16,6 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import moved_closed
 from rbd_ros.model.positions.steps import turning, without_turns
 from rbd_ros.model.se3 import pose, rotation_vector
-from rbd_ros.motions.motion_guard import stated_speeds
 from rbd_ros.ros import convert
 from rbd_ros.workspace import Workspace
 # Loaded at once, so that the first motion is not delayed.
@@ -274,7 +273,7 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
     else:
         ways = np.diff(np.vstack((start[columns], q)), axis=0)
         spans = np.diff(times, prepend=0.0)
-    fastest = stated_speeds(model.velocity_limit)[columns]
+    fastest = model.velocity_limit[columns]
     refuse(np.abs(ways) > spans[:, None] * fastest,
            'exceeds its velocity limit on a segment that begins or ends')
     if 'velocities' in given:

@@ -26,7 +26,6 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import without_turns
-from rbd_ros.motions.motion_guard import stated_speeds
 
 # rad/s and m/s: velocity limits of joints whose description has no limit, or zero.
 DEFAULT_VELOCITY_LIMITS = 20.0, 5.0
@@ -60,7 +59,7 @@ class SampleJudge:
 
     def __init__(self, model: Model, names: Sequence[str], v_of: np.ndarray,
                  turns: Sequence[bool]) -> None:
-        limit = stated_speeds(model.velocity_limit)
+        limit = model.velocity_limit
         limit = np.where(np.isfinite(limit), limit,
                          np.where(model.angular, *DEFAULT_VELOCITY_LIMITS))
         self._limit, self._names, self._turns = limit[v_of], names, np.array(turns, bool)
