@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors of this package. Every message names the cause and a remedy."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+
 
 class RbdError(Exception):
     """Base of all errors that rbd_ros raises on purpose."""
@@ -34,3 +38,14 @@ class SingularError(RbdError, ArithmeticError):
 
 class ModelWarning(UserWarning):
     """A robot description looks wrong, but its dynamics can be computed."""
+
+
+@contextmanager
+def named(path: str | PathLike[str]) -> Iterator[None]:
+    """Context manager: begin errors with the name of the file that describes a robot."""
+    try:
+        yield
+    except UrdfError as error:
+        raise UrdfError(f'{path}: {error}') from None
+    except (ModelError, StateError) as error:
+        raise ModelError(f'{path}: {error}') from None

@@ -10,7 +10,7 @@ from typing import Any
 
 from rbd_ros._internal.text import did_you_mean, listed, printable
 from rbd_ros._internal.yaml_files import read_yaml
-from rbd_ros.errors import ModelError, StateError
+from rbd_ros.errors import ModelError, named
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.files.uncertainty_files import yaml_names, yaml_numbers
@@ -43,24 +43,20 @@ def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
     """
     check_model(model)
     found, independent, limit = read_constraints(path)
-    try:
+    with named(path):
         if found is None and not model.constraints:
             raise ModelError(f"it has no constraints, nor has robot '{model.name}'")
         return with_constraints(model, model.constraints if found is None else
                                 [Constraint(**one) for one in found], independent,
                                 condition_limit=limit)
-    except (ModelError, StateError) as error:
-        raise ModelError(f'{path}: {error}') from None
 
 
 def read_constraints(path: str | PathLike[str]) -> Contents:
     """Return arguments of `Constraint` for each one of a file, and those of `with_constraints`."""
     # None stands for what the file does not have.
     document = read_yaml(path, ModelError)
-    try:
+    with named(path):
         return _constraints(document)
-    except ModelError as error:
-        raise ModelError(f'{path}: {error}') from None
 
 
 def _constraints(document: Any) -> Contents:

@@ -12,7 +12,7 @@ import numpy as np
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros._internal.text import did_you_mean, first_twice, listed, printable
 from rbd_ros._internal.yaml_files import node_parameters, read_yaml
-from rbd_ros.errors import ModelError, ModelWarning
+from rbd_ros.errors import ModelError, ModelWarning, named
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.changes.drives import with_drives
 from rbd_ros.model.files.uncertainty_files import (
@@ -90,19 +90,16 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
     """
     check_model(model)
     drives, _ = _groups(path)
-    try:
+    with named(path):
         driven = with_named_drives(model, drives.pop('joints', ()), drives)
-    except ModelError as error:
-        raise ModelError(f'{path}: {error}') from None
     return load_uncertainty(driven, path)
 
 
 def load_uncertainty(model: Model, path: str | PathLike[str]) -> Model:
     """Return the robot with the uncertainty of a parameter file, if it belongs to it."""
-    try:
-        result = with_named_uncertainty(model, _groups(path)[1])
-    except ModelError as error:
-        raise ModelError(f'{path}: {error}') from None
+    groups = _groups(path)
+    with named(path):
+        result = with_named_uncertainty(model, groups[1])
     if result.warnings != model.warnings:
         warnings.warn(f'{path}: {result.warnings[-1]}', ModelWarning, stacklevel=3)
     return result

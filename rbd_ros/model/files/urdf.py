@@ -12,7 +12,7 @@ from pathlib import Path
 from lxml import etree
 import numpy.typing as npt
 from rbd_ros._internal.text import did_you_mean, listed, printable
-from rbd_ros.errors import ModelError, UrdfError
+from rbd_ros.errors import ModelError, named, UrdfError
 from rbd_ros.model.arguments import shown, whole_number
 from rbd_ros.model.changes.modifications import payload_name, with_floating_base
 from rbd_ros.model.constraints import with_constraints
@@ -117,11 +117,9 @@ def load_urdf(path: str | PathLike[str] | parser.URDF, *, floating_base: bool = 
         return model_of_document(document_of(path), floating_base=floating_base, gravity=gravity,
                                  strict=strict, max_joints=max_joints)
     text = read_file(path, xacro_arguments)
-    try:
+    with named(path):
         return load_urdf_string(text, floating_base=floating_base, gravity=gravity, strict=strict,
                                 max_joints=max_joints)
-    except UrdfError as error:
-        raise UrdfError(f'{path}: {error}') from None
 
 
 def read_file(path: str | PathLike[str], xacro_arguments: Iterable[str] = ()) -> str | bytes:
@@ -134,10 +132,8 @@ def read_file(path: str | PathLike[str], xacro_arguments: Iterable[str] = ()) ->
     except (TypeError, ValueError) as error:
         raise UrdfError(f'{shown(path)} is not the path of a file: {error}') from None
     if Path(path).suffix == SUFFIX:
-        try:
+        with named(path):
             return expand_xacro(path, xacro_arguments)
-        except UrdfError as error:
-            raise UrdfError(f'{path}: {error}') from None
     if xacro_arguments:
         raise UrdfError(f'{path}: its name does not end in {SUFFIX}, so it takes no arguments of '
                         f'xacro, got {listed(xacro_arguments)}')

@@ -8,11 +8,10 @@ which turn with it.
 
 """
 
-from math import sqrt
-
 import numpy as np
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import Model
+from rbd_ros.model.se3 import rotation_vector
 
 CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])  # Signs that invert a unit quaternion.
 SMALL_ANGLE = 1e-2  # Below this angle, rad, series are more accurate than quotients.
@@ -151,13 +150,8 @@ def quaternion_of_turn(rotation: np.ndarray) -> np.ndarray:
 
 
 def quaternion_of_matrix(R: np.ndarray) -> np.ndarray:
-    """Return the quaternion (x, y, z, w) of a rotation matrix, w >= 0 [Shepperd (1978)]."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
-    squares = 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz, 1.0 + xx + yy + zz
-    row = squares.index(max(squares))
-    products = ((squares[0], xy + yx, xz + zx, zy - yz), (xy + yx, squares[1], yz + zy, xz - zx),
-                (xz + zx, yz + zy, squares[2], yx - xy), (zy - yz, xz - zx, yx - xy, squares[3]))
-    quaternion = np.array(products[row]) * (0.5 / sqrt(squares[row]))
+    """Return the quaternion (x, y, z, w) of a rotation matrix, w >= 0."""
+    quaternion = quaternion_of_turn(rotation_vector(R))
     return -quaternion if quaternion[3] < 0.0 else quaternion
 
 
