@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.dynamics import friction_torques
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, rows, shown
-from rbd_ros.model.changes.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import moved_closed
 from rbd_ros.model.positions.configurations import normalize
@@ -19,7 +19,7 @@ from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
 from rbd_ros.motions.polynomials import bernstein, samples
 from rbd_ros.motions.references import checked_pose, JointReference, PoseReference
 from rbd_ros.workspace import Workspace
-from rbd_ros.workspace.passive_joints import passive_friction, velocity_map
+from rbd_ros.workspace.passive_joints import velocity_map
 
 FADE_TIME = 0.5     # s: time in which the twist of the previous motion fades
 LIMIT_SLACK = 1e-6  # tolerance of limits for rounding, as a share of the limit, or of 1 rad or m
@@ -246,8 +246,7 @@ class JointTrajectory:
                 first, q - first[:, model.loops.own])])
         workspace = Workspace(model)
         rigid = np.array([workspace.inverse_dynamics(*state).copy() for state in zip(q, v, a)])
-        rubbing = friction(model, v, np.sign(v), v) + passive_friction(model, q, v)
-        return rigid.reshape(size), rubbing.reshape(size)
+        return rigid.reshape(size), friction_torques(model, v, q=q).reshape(size)
 
     def _refuse(self, wrong: np.ndarray, tau: np.ndarray, times: np.ndarray) -> None:
         """Raise if any effort is wrong; the last axis is that of the joints."""

@@ -208,8 +208,7 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
             tau = tau - all_springs(model, normalize(model, q))
         if friction_speed is not None:
             tau = tau - friction(model, v, direction(v, friction_speed), v)
-            if model.loops is not None:
-                tau = tau - passive_friction(model, q, v, friction_speed)
+            tau = tau - passive_friction(model, q, v, friction_speed)
         return np.append(workspace.forward_dynamics(q, v, tau), v @ tau)
     x0 = np.append(v0, 0.0)
     if method == 'solve_ivp':

@@ -81,7 +81,7 @@ def test_soft_stops_return_less_than_they_took(name, period, delay):
     # One joint enters its zone; only its stop and gravity compensation act.
     model, start, *_ = robot(name)
     model = replace(rbd_ros.with_gravity(model, np.zeros(3)), damping=np.zeros(model.nv),
-                    friction=np.zeros(model.nv), velocity_limit=np.zeros(model.nv),
+                    friction=np.zeros(model.nv), velocity_limit=np.full(model.nv, np.inf),
                     upper=start + np.array([0.15] + [9.0] * (model.nv - 1)),
                     lower=start - 9.0)
     guard, q, v = MotionGuard(model), start.copy(), np.zeros(model.nv)

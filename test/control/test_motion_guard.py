@@ -111,8 +111,8 @@ def test_a_motion_up_to_the_limit_is_not_hindered():
 
 @pytest.mark.parametrize('options', [{'zone': 0.0, 'velocity': 0.0}, {}])
 def test_without_limits_or_with_zeros_nothing_is_guarded(options):
-    model = MODEL if options else replace(MODEL, lower=np.full(4, -np.inf),
-                                          upper=np.full(4, np.inf), velocity_limit=np.zeros(4))
+    none = np.full(4, np.inf)
+    model = MODEL if options else replace(MODEL, lower=-none, upper=none, velocity_limit=none)
     tau = np.full(4, 30.0)
     assert MotionGuard(model, **options).limit(tau, np.full(4, 5.0), np.full(4, 9.0)) is tau
 

@@ -169,7 +169,8 @@ def test_a_motion_of_a_pose_takes_over_a_twist_and_loses_it():
 
 def free_arm(**changes):
     """Return the arm without limits, apart from those that are given."""
-    unlimited = {'lower': -np.inf, 'upper': np.inf, 'velocity_limit': 0.0, 'effort_limit': np.inf}
+    unlimited = {'lower': -np.inf, **dict.fromkeys(
+        ('upper', 'velocity_limit', 'effort_limit'), np.inf)}
     return replace(ARM, **{name: np.full(ARM.nv, x) for name, x in unlimited.items()} | changes)
 
 

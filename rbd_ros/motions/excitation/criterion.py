@@ -9,7 +9,6 @@ import numpy as np
 from rbd_ros import batch
 from rbd_ros.analysis.regressors import friction_regressor
 from rbd_ros.errors import StateError
-from rbd_ros.model.changes.springs import springs
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import moved
 from rbd_ros.motions.excitation.fourier_series import RestBasis, shrunk, whole_motion
@@ -140,8 +139,6 @@ class Criterion:
         """Return the efforts, with friction and springs, relative to their limits."""
         model = self._model
         tau = batch.inverse_dynamics(model, q, v, a) + model.damping * v + model.effort_offset
-        if model.loops is None:
-            return (tau + springs(model, q)) / self._effort
         return (tau + all_springs(model, q)
                 + passive_friction(model, q, v, self._smooth)) / self._effort
 
