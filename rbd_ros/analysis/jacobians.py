@@ -15,9 +15,7 @@ from numpy.typing import ArrayLike
 from rbd_ros.kernels import link_jacobians
 from rbd_ros.kernels.states import batch_kinematics
 from rbd_ros.kinematics import JACOBIANS
-from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.configurations import checked
 from rbd_ros.model.se3 import skew
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.lanes import lanes_of, shape, States
@@ -29,12 +27,6 @@ from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.workspace import workspace_of
 
 JACOBIAN_AND_RATE = 'J, J_dot : ndarray, shape (6, nv)'
-
-
-def check_state(model: Model, q: ArrayLike, **velocities: ArrayLike) -> list[np.ndarray]:
-    """Return copies of q and of velocities given by name, checked; q with unit quaternions."""
-    return [checked(model, q),
-            *(finite_vector(model, label, x) for label, x in velocities.items())]
 
 
 class JacobianMethods(RobotArrays):

@@ -16,8 +16,8 @@ from rbd_ros.cli.common.progress import progress
 from rbd_ros.cli.common.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.model.model import Model
 from rbd_ros.motions.excitation.fourier_series import even_times, whole_motion
-from rbd_ros.motions.excitation.optimize import (
-    efforts, Excitation, excitation_limits, excite, Limits)
+from rbd_ros.motions.excitation.optimize import Excitation, excitation_limits, excite, Limits
+from rbd_ros.motions.trajectory_efforts import effort_of_pace
 
 MAX_CONDITION_NUMBER = 100.0  # Above this condition number some parameters are hardly excited.
 
@@ -92,7 +92,7 @@ def _report(model: Model, found: Excitation, times: np.ndarray) -> Iterator[str]
     q, v, a = found.motion.at(times)
     whole = whole_motion(model, q)
     assert whole is not None
-    tau = efforts(model, whole, v, a)
+    tau = effort_of_pace(model, whole, v, a)(1.0)
     peaks = [np.max(np.abs(x), axis=0) for x in (v, a, tau)]
     yield (f'{found.motion.period:g} s, {len(times)} points; condition number of the base '
            f'regressor: {found.condition_number:.3g}; of the random initial motion: '

@@ -78,8 +78,9 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
                              least_time_scale(model.effort_limit, least, efforts))
 
 
-def effort_of_pace(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray, *, friction: bool,
-                   springs: bool) -> Callable[[float], np.ndarray]:
+def effort_of_pace(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray, *,
+                   friction: bool = True, springs: bool = True
+                   ) -> Callable[[float], np.ndarray]:
     """Return the efforts (states, nv) of states as a function of the pace: 1 / time scale."""
     still = np.zeros_like(v)
     gravity = batch.inverse_dynamics(model, q, still, still)

@@ -21,9 +21,8 @@ from rbd_ros.model.changes.inertial import inertia_matrices, inertia_of_paramete
 from rbd_ros.model.joints import (
     joint_pose, joint_subspace, joint_subspace_rate, joint_subspace_rate_change)
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.configurations import tree_coordinates
 from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.textbook.sums_over_links import mass_matrix
+from rbd_ros.textbook.sums_over_links import mass_matrix, tree_coordinates
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.body_changes import check_direction, inertias_by_link, placements_by_joint
 from rbd_ros.workspace.variation import Variation

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.model.joints import joint_subspace_rate, joint_subspace_rate_change
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.configurations import tree_coordinates
 from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.textbook.sums_over_links import each_joint
+from rbd_ros.textbook.sums_over_links import each_joint, tree_coordinates
 
 
 def body_jacobian_second_rates(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,

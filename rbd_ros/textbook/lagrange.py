@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.analysis.jacobians import analytic_jacobian, check_state, link_com_jacobian
+from rbd_ros.analysis.jacobians import analytic_jacobian, link_com_jacobian
 from rbd_ros.analysis.matrix_derivatives import mass_matrix_derivatives
 from rbd_ros.errors import ModelError
-from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import inertia_matrix
+from rbd_ros.textbook.sums_over_links import check_state
 
 
 def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
@@ -31,7 +31,6 @@ def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
     ``Gamma[i, j, k]`` = 1/2 (d_k M_ij + d_j M_ik - d_i M_jk), shape (nv, nv, nv).
 
     """
-    refuse_loops(model, 'rbd_ros.textbook')
     q, = check_state(model, q)
     for joint, _, _ in model.moving_joints:
         if not KINDS[joint.kind].is_screws:
@@ -56,7 +55,6 @@ def com_frame_mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     V (2.19) is taken in the axes of the link instead of its principal axes.
 
     """
-    refuse_loops(model, 'rbd_ros.textbook')
     q, = check_state(model, q)
     M = np.diag(model.armature)
     for link in model.links:
@@ -67,7 +65,6 @@ def com_frame_mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
 
 def com_frame_gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """Return g, (nv,), as a sum of weights times analytic Jacobians [V (1.17), (2.23), (2.24)]."""
-    refuse_loops(model, 'rbd_ros.textbook')
     q, = check_state(model, q)
     return -sum(analytic_jacobian(model, q, link.name).T @ (link.mass * model.gravity)
                 for link in model.links)

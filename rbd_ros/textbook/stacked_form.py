@@ -17,14 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.analysis.jacobians import check_state
 from rbd_ros.model.arguments import finite_vector, Wrenches, wrenches
 from rbd_ros.model.changes.inertial import inertia_matrices
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.configurations import tree_coordinates
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.screw_chains import six
-from rbd_ros.textbook.sums_over_links import each_joint
+from rbd_ros.textbook.sums_over_links import check_state, each_joint, tree_coordinates
 
 
 class StackedMatrices(NamedTuple):

@@ -15,12 +15,30 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_vector, refuse_loops
 from rbd_ros.model.changes.inertial import inertia_matrices
 from rbd_ros.model.joints import Joint, joint_pose, joint_subspace, joint_subspace_rate
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.configurations import tree_coordinates
+from rbd_ros.model.positions.configurations import checked
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.workspace.memory.results import Factorization
+
+
+def check_state(model: Model, q: npt.ArrayLike, **velocities: npt.ArrayLike) -> list[np.ndarray]:
+    """Return copies of q and of velocities given by name, checked; q with unit quaternions."""
+    refuse_loops(model, 'rbd_ros.textbook')
+    return [checked(model, q),
+            *(finite_vector(model, label, x) for label, x in velocities.items())]
+
+
+def tree_coordinates(model: Model, q: npt.ArrayLike,
+                     *velocities: npt.ArrayLike) -> tuple[np.ndarray, ...]:
+    """Return q and any number of velocities or accelerations of all joints, mimics included."""
+    refuse_loops(model, 'rbd_ros.textbook')
+    q, velocities = np.asarray(q, float), [np.asarray(x, float) for x in velocities]
+    if model.coordinates.is_identity:
+        return (q, *velocities)
+    return (model.coordinates.position(q), *map(model.coordinates.velocity, velocities))
 
 
 def each_joint(model: Model, q: np.ndarray, v: np.ndarray) -> Iterator[

@@ -9,7 +9,7 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
-from rbd_ros.model.arguments import check_model, finite_vector, number, refuse_loops, shown
+from rbd_ros.model.arguments import check_model, finite_vector, number, shown
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import (
     close_samples, closed, independent_step, moved_closed, nearly_closed, random_closed)
@@ -30,16 +30,6 @@ def neutral(model: Model) -> np.ndarray:
     """
     check_model(model)
     return neutral_of_tree(model) if model.loops is None else model.loops.neutral.copy()
-
-
-def tree_coordinates(model: Model, q: npt.ArrayLike,
-                     *velocities: npt.ArrayLike) -> tuple[np.ndarray, ...]:
-    """Return q and any number of velocities or accelerations of all joints, mimics included."""
-    refuse_loops(model, 'rbd_ros.textbook')
-    q, velocities = np.asarray(q, float), [np.asarray(x, float) for x in velocities]
-    if model.coordinates.is_identity:
-        return (q, *velocities)
-    return (model.coordinates.position(q), *map(model.coordinates.velocity, velocities))
 
 
 def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:

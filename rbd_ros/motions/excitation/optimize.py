@@ -16,15 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros import batch
 from rbd_ros._internal.text import listed
-from rbd_ros.dynamics import friction_torques, spring_torques
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, number, vector, whole_number
 from rbd_ros.model.model import Model
 from rbd_ros.motions.excitation.criterion import Criterion, Limits
 from rbd_ros.motions.excitation.fourier_series import (
     FourierSeries, passive_limits, RestBasis, shrunk, whole_motion)
+from rbd_ros.motions.trajectory_efforts import effort_of_pace
 
 # Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
 # time in which the velocity limit is reached, s.
@@ -233,15 +232,9 @@ def _within_limits(model: Model, limits: Limits, basis: RestBasis, x: np.ndarray
                 and np.all(np.abs(v) <= limits.velocity)
                 and np.all(np.abs(a) <= limits.acceleration)
                 and whole is not None and limits.contain(whole)
-                and np.all(np.abs(efforts(model, whole, v, a)) <= limits.effort)):
+                and np.all(np.abs(effort_of_pace(model, whole, v, a)(1.0)) <= limits.effort)):
             return x
         x = np.concatenate((x[:1], REDUCTION * x[1:]))
-
-
-def efforts(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the torques (states, nv) of the motors, with friction and springs, N m or N."""
-    return (batch.inverse_dynamics(model, q, v, a) + friction_torques(model, v, q=q)
-            + spring_torques(model, q))
 
 
 def minimize(function: Callable[[np.ndarray], tuple[float, np.ndarray]], x: np.ndarray,
