@@ -7,10 +7,12 @@ import pytest
 import rbd_ros
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
+from rbd_ros.model.positions.steps import quaternion_of_matrix
 from rbd_ros.model.se3 import Ad, ad, exp, hat, inertia_matrix, inverse, log, pose, skew, vee
 from rbd_ros.textbook.sums_over_links import coriolis_factor, momentum_bracket
 from robots import random_inertia, random_pose
 from scipy.linalg import expm
+from scipy.spatial.transform import Rotation
 
 # Rounding, of numbers of the size one.
 ROUNDING = 1e-12
@@ -222,3 +224,12 @@ def test_momentum_in_space_changes_by_the_wrench(rng):
     spatial = differentiate(lambda t: Ad(T_0 @ exp(t * V + 0.5 * t * t * V_rate))
                             @ (V + t * V_rate))
     assert same(spatial, Ad(T_0) @ V_rate, DIFFERENCES)
+
+
+@pytest.mark.parametrize('angle', [0.0, 1e-9, 0.1, 2.0, 3.0, np.pi - 1e-9, np.pi, 4.0])
+def test_quaternion_of_a_matrix_is_that_rotation_and_w_is_not_negative(rng, angle):
+    axis = rng.normal(size=3)
+    R = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
+    quaternion = quaternion_of_matrix(R)
+    assert quaternion[3] >= 0.0
+    assert same(Rotation.from_quat(quaternion).as_matrix(), R)
