@@ -14,6 +14,7 @@ from rbd_ros.analysis.energies import energy
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
 from rbd_ros.model.changes.friction import direction, friction
+from rbd_ros.model.changes.springs import springs
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
@@ -22,8 +23,7 @@ from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.integrators import (
     explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)
 from rbd_ros.workspace import Workspace
-from rbd_ros.workspace.passive_joints import (
-    all_springs, passive_friction, springs, velocity_map)
+from rbd_ros.workspace.passive_joints import all_springs, passive_friction, velocity_map
 
 # Signs of the velocity of joints at rest, moving forward and moving backward.
 DIRECTIONS = np.array([[0.0], [1.0], [-1.0]])

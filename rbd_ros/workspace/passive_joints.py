@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Springs; friction, springs and rotors of joints that depend on others in closed loops.
+Friction, springs and rotors of joints that depend on others because loops are closed.
 
 The coefficients of a robot are those of its independent velocities v; those of all joints are in
 ``model.unconstrained``. With V = G v, torques tau_i of the dependent joints are G^T tau_i here.
@@ -15,9 +15,8 @@ from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from rbd_ros.model.changes.friction import direction, friction
-from rbd_ros.model.joints import KINDS
+from rbd_ros.model.changes.springs import springs
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.steps import CONJUGATE, quaternion_of_turn, step_between, turned
 from rbd_ros.workspace.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -78,31 +77,6 @@ def passive_rotors(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) ->
     tau = model.unconstrained.armature * workspace._A
     tau[model.loops.own] = 0.0
     return workspace._torques(tau)
-
-
-def springs(model: Model, q: np.ndarray) -> np.ndarray:
-    """
-    Return the torques (..., nv) that hold the springs at valid configurations (..., nq).
-
-    tau_s = stiffness (q - reference). For ball joints the difference is the rotation vector of
-    R_reference^T R, in the axes of the child; the position of a free joint follows in the same
-    axes, R^T (p - p_reference). [MuJoCo: mj_passive.]
-
-    """
-    if not model.stiffness.any():
-        return np.zeros((*q.shape[:-1], model.nv))
-    reference = np.zeros(model.nq)
-    for joint, i, k in model.moving_joints:
-        at = model.spring_reference[k]
-        reference[i] = at if KINDS[joint.kind].is_screws else [
-            *quaternion_of_turn(at[:3]), *at[3:]]
-    stretch = step_between(model, np.broadcast_to(reference, q.shape), q)
-    for joint, i, k in model.moving_joints:
-        if joint.kind == 'free':
-            shift = q[..., i.start + 4:i.stop] - reference[i.start + 4:i.stop]
-            stretch[..., k.start + 3:k.stop] = turned(
-                q[..., i.start:i.start + 4] * CONJUGATE, shift)
-    return model.stiffness * stretch
 
 
 def all_springs(model: Model, q: np.ndarray) -> np.ndarray:
