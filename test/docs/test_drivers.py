@@ -8,7 +8,6 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
-import pytest
 from rbd_ros.control import EffortConvention
 from rbd_ros.control.effort_convention import convention_mismatch
 import yaml
@@ -54,11 +53,6 @@ def test_the_table_of_drivers_has_every_preset_and_a_section_for_each_driver():
             assert '/'.join(('', *filter(None, (given.get('namespace'), found)))) == states
             topic = re.search(r'^`(/\S+)`', commands)
             assert given.get('commands') == (topic[1] if topic else None), anchor
-
-
-@pytest.mark.parametrize('section', [name for name in SECTIONS if name != 'Without a driver'])
-def test_every_section_says_what_was_not_tried(section):
-    assert '**Not tried**' in ' '.join(SECTIONS[section].split())
 
 
 def test_currents_are_noticed_with_one_preset_for_ur_and_not_with_the_other():

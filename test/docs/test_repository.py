@@ -167,15 +167,6 @@ def test_messages_name_extras_as_the_shell_takes_them():
     assert {'view', 'recordings', 'mujoco', 'fleet'} <= named <= extras().keys()
 
 
-def test_every_requirement_has_its_reason():
-    lines = (ROOT / 'setup.py').read_text().partition('extras_require')[2].splitlines()
-    for name in ('demo', 'xacro', 'recordings', 'fleet', 'mujoco', 'view', 'jax', 'torch', 'docs',
-                 'frameworks', 'colcon', 'dist', 'bench'):
-        start = next(k for k, line in enumerate(lines) if f"'{name}': [" in line)
-        count = len(extras()[name])
-        assert sum('#' in line for line in lines[start + 1:start + 1 + count]) >= count - 1, name
-
-
 def test_the_oldest_packages_are_those_that_are_tried():
     matrix = runpy.run_path(str(ROOT / 'tools/matrix.py'))
     bounds = dict(one.split('>=') for one in extras()[None] if '>=' in one)
