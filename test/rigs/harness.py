@@ -16,8 +16,8 @@ from nav_msgs.msg import Odometry
 import numpy as np
 from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
+from rbd_ros.ros.runtime.rclpy_workarounds import make_executor
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -141,7 +141,7 @@ class Harness:
         self.name, self.peer = f'/{self.node.get_name()}', Node('peer')
         every = TOPICS | (CONTROLLER_TOPICS if kind is not DynamicsNode else {})
         topics = {name: every[name] for name in topics or every}
-        self.executor = SingleThreadedExecutor()
+        self.executor = make_executor(events=True)
         self.executor.add_node(self.node)
         self.executor.add_node(self.peer)
         self.heard = {topic: [] for topic in (*topics, '/diagnostics')}
