@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+from covering import seeds
 import numpy as np
 import pytest
 import rbd_ros
@@ -21,7 +22,7 @@ from robots import example_urdf, load_quietly, random_tree, relative_error
 EXACT = 1e-9
 # And against differences: central, with Richardson's extrapolation, so that 1e-4 is a good step.
 STEP, DIFFERENCES = 1e-4, 1e-8
-TREES = 50
+TREES = seeds(50)
 
 
 def random_tree_with_rotors(seed):
@@ -105,7 +106,7 @@ def check_against_differences(model, seed):
         assert relative_error(one, other) < DIFFERENCES
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_derivatives_by_everything_match_differences_on_trees_of_all_kinds(seed):
     check_against_differences(random_tree_with_rotors(seed), seed)
 
@@ -133,7 +134,7 @@ def test_derivatives_by_everything_match_differences_where_joints_mimic(seed):
     check_against_differences(model, seed)
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_hybrid_derivative_is_that_of_the_dense_equations(seed):
     # M a + b = tau, differentiated [K (33)], against the recursion.
     model = random_tree_with_rotors(seed)
@@ -153,7 +154,7 @@ def test_hybrid_derivative_is_that_of_the_dense_equations(seed):
     assert relative_error(dtau, np.where(p, variation.dtau, M @ expected + change)) < allowed
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_hybrid_derivative_reduces_to_inverse_and_to_forward(seed):
     model = random_tree_with_rotors(seed)
     q, v, a, _, wrenches, variation = random_problem(model, seed)
@@ -173,7 +174,7 @@ def test_hybrid_derivative_reduces_to_inverse_and_to_forward(seed):
     assert np.array_equal(got, dtau)
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_inverse_derivative_by_a_v_and_tau_is_that_of_the_matrices(seed):
     model = random_tree_with_rotors(seed)
     q, v, a, tau, _, variation = random_problem(model, seed)

@@ -127,7 +127,7 @@ def test_jacobian_dot_derivatives_are_differences(make, arguments):
     assert error(chain, rbd_ros.jacobian_dot(model, q, v, link)) < ROUNDING
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_jacobian_derivatives_are_brackets_of_columns(seed):
     # d_h J^j = -ad_{J^h} J^j if j strictly precedes h, else 0.
     model, q, v, _ = tree(seed)
@@ -148,7 +148,7 @@ def test_jacobian_derivatives_are_brackets_of_columns(seed):
                 assert np.allclose(dJ_rate[k, h, :, j], expected, rtol=0.0, atol=1e-10)
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_jacobians_have_no_curvature(seed):
     # d_i J_j - d_j J_i = [J_j, J_i], where v = dq/dt.
     model, q, _, _ = tree(seed, SCREWS)

@@ -121,7 +121,7 @@ def test_torque_derivative_by_velocity_is_that_of_c_times_v(make, arguments):
         assert error(C + (by_velocity @ v).T, velocity_derivatives(model, q, v)) < ROUNDING
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_torque_derivative_by_velocity_is_2c_where_v_is_dq_dt(seed):
     model, q, v, _ = tree(seed, SCREWS)
     C = rbd_ros.coriolis_matrix(model, q, v)
@@ -134,7 +134,7 @@ def test_torque_derivative_by_velocity_is_not_2c_for_a_ball_joint():
     assert error(2 * C, velocity_derivatives(model, q, v)) > 1e-2
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_gravity_torques_derivatives_are_symmetric_where_v_is_dq_dt(seed):
     model, q, _, _ = tree(seed, SCREWS)
     dg = analysis.gravity_torques_derivatives(model, q)
@@ -251,7 +251,7 @@ def body_with(link, change):
     return Link(link.name, mass, com, about - mass * (com @ com * np.eye(3) - np.outer(com, com)))
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_parameter_derivatives_are_differences(seed):
     model, q, v, _ = tree(seed)
     body = len(moving_links(model)) // 2
@@ -279,7 +279,7 @@ def test_parameter_derivatives_are_differences(seed):
                            atol=DIFFERENCES * (1.0 + np.max(np.abs(a))))
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_parameter_derivatives_are_garofalos_columns(seed):
     # (13) as printed but for the lost dot, with A(V) of (8)-(12), for his factorization.
     model, q, v, _ = tree(seed)

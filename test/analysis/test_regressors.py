@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+from covering import seeds
 import numpy as np
 import pinocchio
 import pytest
@@ -21,7 +22,7 @@ from robots import example_urdf, load_quietly, Oracle, random_tree, relative_err
 EXACT = 1e-9
 # Central differences with the step 1e-6.
 STEP, DIFFERENCES = 1e-6, 1e-6
-TREES = 50
+TREES = seeds(50)
 
 
 def random_robot(seed):
@@ -63,7 +64,7 @@ def check_torques(model, seed):
             rbd_ros.torque_regressor(model, q, v, a)) < EXACT
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_regressors_times_parameters_are_the_torques_on_trees_of_all_kinds(seed):
     check_torques(random_robot(seed), seed)
 
@@ -72,7 +73,7 @@ def test_regressors_times_parameters_are_the_torques_of_real_robots(robot):
     check_torques(robot, 1)
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_momentum_and_energy_regressors_match_mass_matrix_and_com(seed):
     model = random_robot(seed)
     q, v, *_ = random_motion(model, seed)
@@ -92,7 +93,7 @@ def test_momentum_and_energy_regressors_match_mass_matrix_and_com(seed):
     assert abs(potential + model.gravity @ (whole - root)) < EXACT * np.linalg.norm(whole) * 10
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_rate_of_energy_columns_is_the_power_of_torque_columns(seed):
     # v^T Y = d/dt (K + U), for every parameter alone.
     model = random_robot(seed)
@@ -106,7 +107,7 @@ def test_rate_of_energy_columns_is_the_power_of_torque_columns(seed):
     assert relative_error(v @ rbd_ros.torque_regressor(model, q, v, a), rate) < DIFFERENCES
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_columns_are_directional_derivatives_by_inertia(seed):
     model = random_robot(seed)
     q, v, _, a = random_motion(model, seed)
@@ -157,7 +158,7 @@ def check_parameters_are_the_robot(model, seed):
     assert relative_error(change, rbd_ros.torque_regressor(model, q, v, a) @ (other - pi)) < EXACT
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_parameters_describe_the_robot(seed):
     check_parameters_are_the_robot(random_robot(seed), seed)
 
@@ -182,7 +183,7 @@ def test_parameters_are_those_of_the_link_and_its_load():
                        [1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize('seed', range(20))
+@pytest.mark.parametrize('seed', seeds(20))
 def test_a_light_inertia_far_from_the_origin_stays_symmetric(seed):
     # 1e-8 kg m^2 of 10: a link refuses an inertia of which rounding has left no symmetric matrix.
     rng = np.random.default_rng(seed)

@@ -5,6 +5,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
+from covering import seeds
 import numpy as np
 import pytest
 import rbd_ros
@@ -147,7 +148,7 @@ def test_null_space_motions_leave_the_link_at_rest():
         assert abs(least @ M @ (v - least)) < EXACT * (v @ M @ v)
 
 
-@pytest.mark.parametrize('seed', range(STATES))
+@pytest.mark.parametrize('seed', seeds(STATES))
 def test_equation_of_motion_holds_on_trees_of_all_kinds(seed):
     model = random_tree(seed, 9, kinds=list(KINDS))
     q, v, tau = random_state(model, seed)
@@ -217,7 +218,7 @@ def check_definition(model, q, v, link, frame, limit):
 
 @pytest.mark.parametrize('frame', FRAMES)
 @pytest.mark.parametrize('limit', [3.0, 200.0])
-@pytest.mark.parametrize('seed', range(30))
+@pytest.mark.parametrize('seed', seeds(30))
 def test_kernel_has_the_definition_on_trees_of_all_kinds(seed, limit, frame):
     model = random_tree(seed, 6, kinds=list(KINDS))
     q, v, _ = random_state(model, seed)

@@ -3,6 +3,7 @@
 """Cartesian impedance: its stiffness, its energy, its singular poses."""
 
 from control_robots import bare_arm, LINK, POSE, run
+from covering import seeds
 import numpy as np
 import pytest
 import rbd_ros
@@ -30,7 +31,7 @@ def twisted(T, V, h):
     return result
 
 
-@pytest.mark.parametrize('seed', range(20))
+@pytest.mark.parametrize('seed', seeds(20))
 def test_rate_of_the_pose_error(seed):
     rng = np.random.default_rng(seed)
     T, goal, (V, V_r) = random_pose(rng), random_pose(rng), rng.normal(size=(2, 6))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All derivatives of inverse, forward and hybrid dynamics at once, and rates of the matrices."""
 
+from covering import seeds
 import numpy as np
 import pinocchio
 import pytest
@@ -19,7 +20,6 @@ AGREEMENT = 1e-9
 STEP, DIFFERENCES = 3e-5, 1e-7
 
 MOVING = [kind for kind in KINDS if kind != 'fixed']
-TREES = range(50)
 ROBOTS = ['panda.urdf', 'ur5_robot.urdf', 'talos_reduced.urdf']
 
 
@@ -63,7 +63,8 @@ def assert_equal_to_differences(got, expected):
         assert relative_error(one, other) < DIFFERENCES
 
 
-CASES = [pytest.param(tree_and_state, seed, id=f'tree{seed}') for seed in TREES] + [
+CASES = [pytest.param(tree_and_state, *one.values, id=f'tree{one.values[0]}', marks=one.marks)
+         for one in seeds(50)] + [
     pytest.param(robot_and_state, name, id=name) for name in ROBOTS]
 
 

@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+from covering import seeds
 import numpy as np
 import pytest
 import rbd_ros
@@ -55,7 +56,7 @@ def states_of(model, seed, count=STATES):
             *rng.normal(size=(3, count, model.nv)))
 
 
-@pytest.mark.parametrize('seed', range(20))
+@pytest.mark.parametrize('seed', seeds(20))
 def test_accelerations_are_those_of_pinocchio_for_couplings_across_branches(seed, tmp_path):
     model = coupled_tree(seed, 12)
     path = tmp_path / 'robot.urdf'

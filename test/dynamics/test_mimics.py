@@ -3,6 +3,7 @@
 """Joints that mimic others: sums in the kernels against products with G, as it is written."""
 
 from dataclasses import replace
+from covering import seeds
 from inspect import isfunction, signature
 
 import numpy as np
@@ -202,7 +203,7 @@ def dense_derivatives(D_q, D_v, M, prescribed):
     return *parts, by_input
 
 
-@pytest.mark.parametrize('seed', range(30))
+@pytest.mark.parametrize('seed', seeds(30))
 def test_hybrid_derivatives_of_trees_are_those_of_dense_algebra(seed):
     model = random_tree(seed, 8, kinds=[kind for kind in KINDS if kind != 'fixed'])
     rng = np.random.default_rng(seed)

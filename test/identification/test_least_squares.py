@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of robots that are found again from torques."""
 
+from covering import seeds
 import measured
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from robots import example_urdf, load_quietly, random_tree, relative_error
 EXACT = 1e-9
 # Torques without noise, from a fit that takes them to have a noise of 1e-6.
 RECOVERED = 1e-5
-TREES = 50
+TREES = seeds(50)
 RIGID = {'friction': (), 'rotors': False}
 USUAL = ('viscous', 'coulomb', 'offset')
 
@@ -55,7 +56,7 @@ def expected_torques(model, q, v, a):
     return rbd_ros.inverse_dynamics(model, q, v, a) + rbd_ros.friction_torques(model, v)
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_torques_without_noise_give_back_the_base_parameters(seed):
     guess = random_robot(seed)
     true = changed(guess, seed)

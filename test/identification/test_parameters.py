@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which parameters there are, how torques follow from them, and which of them torques can show."""
 
+from covering import seeds
 import measured
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from robots import example_urdf, load_quietly, random_tree, relative_error
 
 # Both sides are exact: rounding, a hundred times below on the worst tree.
 EXACT = 1e-9
-TREES = 50
+TREES = seeds(50)
 EVERYTHING = ('viscous', 'viscous_asymmetry', 'coulomb', 'coulomb_asymmetry', 'stribeck', 'offset')
 LOAD = (0.8, np.array([0.03, -0.02, 0.08]),
         np.array([[0.004, 0.0005, 0.0], [0.0005, 0.0035, -0.0004], [0.0, -0.0004, 0.003]]))
@@ -115,7 +116,7 @@ def check_base_parameters(model, base, seed, friction=(), rotors=False):
     assert np.array_equal(base.combination[:, base.independent], np.eye(rank))
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_base_parameters_carry_the_whole_regressor_of_trees_of_all_kinds(seed):
     model = random_robot(seed)
     check_base_parameters(model, identification.base_parameters(model), 100 + seed)

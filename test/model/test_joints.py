@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+from covering import seeds
 import numpy as np
 import pinocchio
 import pytest
@@ -26,7 +27,7 @@ STEP, DIFFERENCES = 1e-6, 2e-7
 
 MOVING = [kind for kind in KINDS if kind != 'fixed']
 SCREWS = [kind for kind in MOVING if KINDS[kind].is_screws]
-TREES = 100
+TREES = seeds(100)
 
 
 def random_joint(kind, seed):
@@ -86,7 +87,7 @@ def test_planar_joint_slides_in_its_plane_and_turns_about_its_normal():
     assert np.allclose(T, pose([[0, -1, 0], [1, 0, 0], [0, 0, 1]], [1.0, 2.0, 0.0]))
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_all_algorithms_agree_with_the_closed_forms_on_trees_of_all_kinds(seed):
     model = random_tree(seed, 5 + seed % 7, kinds=list(KINDS))
     rng = np.random.default_rng(seed)
@@ -132,7 +133,7 @@ def test_all_algorithms_agree_with_the_closed_forms_on_trees_of_all_kinds(seed):
 
 
 @pytest.mark.parametrize('factorization', ['christoffel', 'body'])
-@pytest.mark.parametrize('seed', range(20))
+@pytest.mark.parametrize('seed', seeds(20))
 def test_mdot_minus_2c_is_skew_for_all_kinds(seed, factorization):
     model = random_tree(seed, 6, kinds=MOVING)
     rng = np.random.default_rng(seed)
@@ -250,7 +251,7 @@ def to_pinocchio(model, pin):
     return q_order, v_order
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_all_kinds_agree_with_pinocchio_where_it_is_right(seed):
     # Its q-dependent S (SphericalZYX, Composite) is wrong in C: here such joints are chains.
     model = random_tree(1000 + seed, 4 + seed % 8, kinds=list(KINDS))

@@ -11,3 +11,8 @@ def covering(cases, *few):
     assert few and all(one in cases for one in few)
     return [pytest.param(*(one if isinstance(one, tuple) else (one,)),
                          marks=[] if one in few else [pytest.mark.long]) for one in cases]
+
+
+def seeds(count, few=12):
+    """Return seeds of random cases for `parametrize`, all but the first few marked `long`."""
+    return covering(range(count), *range(few))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coulomb friction and stops in the simulator: what holds stays, what slides loses energy."""
 
+from covering import seeds
 import numpy as np
 import pytest
 import rbd_ros
@@ -28,7 +29,7 @@ def arm_with_friction(scale):
                          damping=0.1 * size, damping_asymmetry=-0.05 * size)
 
 
-@pytest.mark.parametrize('seed', range(20))
+@pytest.mark.parametrize('seed', seeds(20))
 def test_resting_impulses_leave_no_joint_that_could_rest_better(seed):
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 30)

@@ -5,6 +5,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
+from covering import seeds
 import numpy as np
 import pytest
 import rbd_ros
@@ -105,7 +106,7 @@ def test_solve_ivp_keeps_the_energy():
         assert np.max(np.abs(motion.energy_drift)) < SOLVED * scale
 
 
-@pytest.mark.parametrize('seed', range(50))
+@pytest.mark.parametrize('seed', seeds(50))
 def test_energy_changes_by_the_power_of_the_torques_for_all_kinds(seed):
     model = random_tree(seed, 6, kinds=list(KINDS))
     rng = np.random.default_rng(seed)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots, states and central differences for the tests of derivatives."""
 
+from covering import seeds
 import numpy as np
 import pytest
 from rbd_ros.model.joints import KINDS
@@ -14,7 +15,7 @@ STEP = 1e-5
 # Smaller values, in SI units, may be rounding errors of zero.
 SMALL = 1e-3
 
-TREES = 50
+TREES = seeds(50)
 REAL = ('panda.urdf', 'ur5_robot.urdf', 'talos_reduced.urdf')
 ALL_KINDS = list(KINDS)
 SCREWS = [kind for kind in KINDS if KINDS[kind].is_screws]
@@ -36,7 +37,8 @@ def real_robot(name):
 
 def trees_and_robots(function):
     """Parametrize a test over random trees of all kinds of joints and real robots."""
-    cases = [pytest.param(tree, (seed,), id=f'tree{seed}') for seed in range(TREES)]
+    cases = [pytest.param(tree, one.values, id=f'tree{one.values[0]}', marks=one.marks)
+             for one in TREES]
     cases += [pytest.param(real_robot, (name,), id=name) for name in REAL]
     return pytest.mark.parametrize('make, arguments', cases)(function)
 

@@ -55,7 +55,7 @@ def test_sums_in_com_frames_are_m_and_g(make, arguments):
     assert error(g, differences) < DIFFERENCES
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_equations_of_lagrange(seed):
     # tau = d/dt (dK/dv) - dK/dq + dP/dq, where v = dq/dt.
     model, q, v, a = tree(seed, SCREWS)
@@ -65,7 +65,7 @@ def test_equations_of_lagrange(seed):
     assert error(momentum_rate - slope, rbd_ros.inverse_dynamics(model, q, v, a)) < DIFFERENCES
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_kinetic_energy_is_that_of_all_links(seed):
     model, q, v, _ = tree(seed)
     energy = 0.0

@@ -42,7 +42,7 @@ def random_chain(seed, lengths=None):
     return chain, *rng.normal(size=(3, n)), rng.normal(size=6), kinds
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_chain_and_its_model_agree(seed):
     chain, theta, rates, accelerations, wrench, kinds = random_chain(seed)
     model = chain.model()
@@ -69,7 +69,7 @@ def test_chain_and_its_model_agree(seed):
                                                external_wrenches=wrenches)) < allowed
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_tip_wrench_adds_the_transposed_jacobian_times_it(seed):
     # L (9.81).
     chain, theta, rates, accelerations, wrench, _ = random_chain(seed)
@@ -81,7 +81,7 @@ def test_tip_wrench_adds_the_transposed_jacobian_times_it(seed):
     assert error(tau, expected) < ROUNDING
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_screws_of_any_length_are_exact(seed):
     chain, theta, rates, accelerations, wrench, _ = random_chain(
         seed, lambda rng, n: rng.uniform(0.2, 3.0, n))
@@ -171,7 +171,7 @@ def component_form(chain, theta, rates, accelerations):
     return tau[::-1]
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_component_form_of_the_notes_is_the_recursion(seed):
     chain, theta, rates, accelerations, _, _ = random_chain(seed)
     # Frames at centres of mass, which the notes assume.

@@ -87,7 +87,7 @@ def test_stacked_inverse_dynamics_is_the_recursion(make, arguments):
     assert error(A.T @ result.F.ravel() + armature, tau) < ROUNDING
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_a_moving_base_is_a_free_joint_that_is_prescribed(seed):
     model, q, v, a = tree(seed)
     rng = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def test_a_moving_base_is_a_free_joint_that_is_prescribed(seed):
     assert error(still.tau, tau) > 1e-3
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_printed_sign_of_ad_is_wrong(seed):
     # (9.83) has + ad_{A v} Gamma; this is what it would give.
     model, q, v, _ = tree(seed)
@@ -187,7 +187,7 @@ def test_branches_with_two_joints_on_every_path_have_equal_factorizations():
     assert error(rbd_ros.coriolis_matrix(model, q, v, factorization='body'), C) < ROUNDING
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_v_mdot_minus_2c_v_is_zero_for_all_three_coriolis_matrices(seed):
     model, q, v, a = tree(seed)
     M_rate = analysis.matrices_dot(model, q, v, a).M_dot
@@ -226,7 +226,7 @@ def in_com_frames(model):
     return rebuild(model, links=links + stumps, joints=joints), shift
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_changing_to_com_frames_changes_no_torque_and_no_matrix(seed):
     model, q, v, a = tree(seed)
     other, shift = in_com_frames(model)
@@ -295,7 +295,7 @@ def quaternion_and_position(T):
     return np.array([*np.linalg.eigh(K)[1][:, -1], *T[:3, 3]])
 
 
-@pytest.mark.parametrize('seed', range(TREES))
+@pytest.mark.parametrize('seed', TREES)
 def test_power_of_torques_and_wrenches_changes_the_energy(seed):
     model, q, v, a = tree(seed)
     rng = np.random.default_rng(seed)

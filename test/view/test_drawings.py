@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+from covering import seeds
 import numpy as np
 from optional import Optional
 import pytest
@@ -80,7 +81,7 @@ def test_fixed_and_mimicking_joints_have_no_arcs():
 # -- Ellipsoids. ----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('share', [BOX, ELLIPSOID])
-@pytest.mark.parametrize('seed', range(30))
+@pytest.mark.parametrize('seed', seeds(30))
 def test_inertia_solids_have_the_inertia(share, seed):
     a, b, c = sides = np.array([0.2, 0.5, 0.9])
     # A box: m / 12 (b^2 + c^2); an ellipsoid of these diameters: m / 20 (b^2 + c^2).
