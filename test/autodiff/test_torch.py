@@ -7,12 +7,13 @@ from differentiable_robots import (
     arguments_of, DIFFERENCES, GRAVITY, LENGTH, MASS, NAMES, OF_LINK, OPERATIONS, operations_of,
     pendulum, ROBOTS, states, WITHOUT_RULE)
 import numpy as np
+from optional import Optional
 import pytest
 from rbd_ros import batch, differentiable, ModelError, StateError
 from robots import relative_error
 
-torch = pytest.importorskip('torch')
-rbd_torch = pytest.importorskip('rbd_ros.torch')
+# Imported by the process that runs these tests alone: it takes seconds.
+torch, rbd_torch = Optional('torch'), Optional('rbd_ros.torch')
 
 # Rounding, of a sum of a dozen products.
 ROUNDING = 1e-12
@@ -118,9 +119,9 @@ def test_contiguous_tensors_of_64_bits_are_not_copied(monkeypatch):
     assert np.shares_memory(returned[0], tau.numpy())
 
 
-@pytest.mark.parametrize('dtype', [torch.float32, torch.float16, torch.bfloat16])
-def test_shorter_numbers_are_computed_with_64_bits_and_get_their_type_back(dtype):
-    model = ROBOTS['ball']
+@pytest.mark.parametrize('name', ['float32', 'float16', 'bfloat16'])
+def test_shorter_numbers_are_computed_with_64_bits_and_get_their_type_back(name):
+    model, dtype = ROBOTS['ball'], getattr(torch, name)
     x = [y.to(dtype).requires_grad_() for y in tensors(model, 3)]
     tau = rbd_torch.inverse_dynamics(model)(*x)
     exact = batch.inverse_dynamics(model, *(y.detach().double().numpy() for y in x))

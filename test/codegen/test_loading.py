@@ -122,8 +122,8 @@ def test_all_functions_equal_the_library(name, way, quick_load, monkeypatch):
             assert differences(in_many, expected) < SOLVED, function
 
 
-@pytest.mark.parametrize('single', [False, True])
-@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('name, single', covering(
+    product(ROBOTS, (False, True)), ('mimics', False), ('kinds', True), ('closed', False)))
 def test_states_in_lanes_equal_single_ones(name, single, quick_load, monkeypatch):
     monkeypatch.setattr(calls, 'LONGEST', 10 ** 9)
     monkeypatch.setattr(calls, 'MANY', 1)

@@ -268,7 +268,7 @@ def test_what_must_not_wait_is_told_so_until_code_is_ready(codes, monkeypatch, p
         [0.5])) < 1e-12
 
 
-@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('name', covering(ROBOTS, 'mimics', 'closed'))
 def test_other_payloads_and_another_gravity_need_no_other_code(name, codes):
     model, states = states_of(name, 2)
     poses = {'forward_kinematics'}      # of payloads, too

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rates and derivatives of robots with closed loops are those of central differences."""
 
-from closed_robots import closed_robot, NAMES
-from covering import covering
+from closed_robots import CASES, closed_robot
 from differences import by_q, leading, rate, time_rate
-from loop_robots import MOTORS
 import numpy as np
 import pytest
 import rbd_ros
@@ -21,9 +19,7 @@ STEP = 1e-5
 FORMS = ['christoffel', 'body']
 
 
-# Kernels for balls without mimics, and for mimics without balls, take a minute to compile.
-@pytest.fixture(params=covering(
-    NAMES, *MOTORS, 'point', 'hinge', 'weld', 'distance', 'mimics and balls'))
+@pytest.fixture(params=CASES)
 def robot(request):
     return closed_robot(request.param)
 
@@ -207,3 +203,32 @@ def test_task_space(robot):
         assert relative_error(found.eta, eta) < 1e-6
     p = lambda q: rbd_ros.forward_kinematics(model, q)[model.link_index(link)][:3, 3]   # noqa
     close((rbd_ros.world_jacobian(model, q, link) @ v)[3:], rate(p, model, q, v))
+
+
+def planar_loop(builder, names, base, place):
+    """Add a four-bar mechanism on a link; both of its ends are fixed to that link."""
+    lengths, up, shift = (0.3, 0.7, 0.6), base, place
+    for name, length in zip(names, lengths):
+        moment = length ** 2 / 12.0
+        builder.link(name, 1.0, (length / 2.0, 0.0, 0.0), (0.001, moment, moment))
+        builder.joint(f'{name}_joint', 'revolute', up, name, xyz=shift, axis=(0.0, 1.0, 0.0))
+        up, shift = name, (length, 0.0, 0.0)
+    builder.constraint(f'{names[-1]}_pin', 'revolute', base, names[-1],
+                       xyz_a=(place[0] + 0.8, place[1], place[2]), rpy_a=(np.pi / 2, 0.0, 0.0),
+                       xyz_b=(lengths[-1], 0.0, 0.0), rpy_b=(np.pi / 2, 0.0, 0.0))
+
+
+def test_derivatives_of_a_loop_on_a_moving_link_of_another():
+    # The second loop is carried by a link of the first, to which its constraint is fixed, too.
+    builder = rbd_ros.ModelBuilder('stacked').link('ground')
+    planar_loop(builder, ('crank', 'coupler', 'rocker'), 'ground', (0.0, 0.0, 0.0))
+    planar_loop(builder, ('crank_2', 'coupler_2', 'rocker_2'), 'coupler', (0.1, 0.0, 0.2))
+    robot = builder.build()
+    assert robot.nv == 2
+    q = rbd_ros.random_configuration(robot, 2)
+    v, a = np.random.default_rng(0).normal(size=(2, 2))
+    found = rbd_ros.inverse_dynamics_derivatives(robot, q, v, a)
+    close(leading(found.by_position),
+          by_q(lambda q: rbd_ros.inverse_dynamics(robot, q, v, a), robot, q))
+    close(leading(found.by_velocity),
+          by_v(lambda v: rbd_ros.inverse_dynamics(robot, q, v, a), v))

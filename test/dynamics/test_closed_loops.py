@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dynamics of closed loops are those of dense solutions, of Pinocchio, and of mimic joints."""
 
-from closed_robots import closed_robot, driven, NAMES, RANDOM, SCREWS
+from closed_robots import CASES, closed_robot, driven, RANDOM, SCREWS
 from differences import rate, time_rate
 from loop_robots import MOTORS, palletizer_with_mimics
 from loops_oracle import pinocchio_forward_dynamics
@@ -22,7 +22,7 @@ ROUNDING = 1e-11
 DIFFERENCES = 1e-6
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=CASES)
 def robot(request):
     return closed_robot(request.param)
 

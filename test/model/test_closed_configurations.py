@@ -6,7 +6,7 @@ from copy import copy, deepcopy
 from dataclasses import replace
 import pickle
 
-from closed_robots import closed_robot, NAMES, RANDOM
+from closed_robots import CASES, closed_robot, RANDOM
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, RuleBasedStateMachine
 from loop_robots import MOTORS
@@ -26,7 +26,7 @@ LENGTHS = {'crank': 0.3, 'coupler': 0.7, 'rocker': 0.6}
 ABOUT_Y = rotation_from_rpy((np.pi / 2, 0.0, 0.0))
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=CASES)
 def robot(request):
     return closed_robot(request.param)
 

@@ -5,7 +5,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from closed_robots import closed_robot, driven, NAMES
+from closed_robots import CASES, closed_robot, driven
 from loop_robots import MOTORS
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from robots import relative_error
 ROUNDING = 1e-9
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=CASES)
 def robot(request):
     return closed_robot(request.param)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of independent joints are closed one after the other, and open states are errors."""
 
-from closed_robots import closed_robot, NAMES
+from closed_robots import CASES, closed_robot
 import numpy as np
 import pytest
 import rbd_ros
@@ -15,7 +15,7 @@ CLOSED = 1e-10
 ROUNDING = 1e-9
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=CASES)
 def robot(request):
     return closed_robot(request.param)
 

@@ -5,7 +5,6 @@
 import loop_closed_forms as closed_forms
 from loop_robots import (document, loop_robot, MOTORS, moved_motors, palletizer_with_mimics, URDF,
                          without_constraints)
-import loops_oracle
 import numpy as np
 import pytest
 import rbd_ros
@@ -77,18 +76,6 @@ def test_motors_hold_the_arm_and_the_payload(name):
         M, g = oracle.reduced(q, np.zeros(len(limit)))
         assert np.all(np.linalg.eigvalsh(M) > 0.0)
         assert np.all(np.abs(g) < 0.4 * limit)
-
-
-@pytest.mark.parametrize('name', ROBOTS)
-def test_forward_dynamics_is_that_of_pinocchio(name):
-    oracle, rng = loop_robot(name), np.random.default_rng(2)
-    q = moved_motors(oracle, random_angles(oracle, rng))
-    v = oracle.G(q) @ rng.normal(size=len(oracle.independent))
-    tau = rng.normal(size=oracle.tree.nv)
-    a, _ = oracle.forward_dynamics(q, v, tau)
-    mu = 1e-12 if name == 'delta' else 1e-8     # redundant equations need more damping
-    expected = loops_oracle.pinocchio_forward_dynamics(oracle, q, v, tau, mu=mu, iterations=1000)
-    assert relative_error(a, expected) < SOLUTIONS
 
 
 # -- Four-bar. ------------------------------------------------------------------------------------

@@ -3,8 +3,10 @@
 """Generated controllers, compiled against a stand-in for ros2_control and driven by ctypes."""
 
 import ctypes
+from functools import cache
 from pathlib import Path
 import subprocess
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from rbd_ros.control.generated_controller import controller_files
@@ -13,6 +15,7 @@ STAND_IN = Path(__file__).parents[1] / 'control' / 'ros2_control'
 VERSIONS = {'jazzy': 4, 'kilted': 5, 'rolling': 6}
 STRICT = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-pedantic', '-Wconversion', '-Wshadow']
 PERIOD = 2e-3   # s
+_objects = TemporaryDirectory()
 
 
 def write_package(model, folder, **options):
@@ -21,14 +24,24 @@ def write_package(model, folder, **options):
         (folder / name).write_text(text)
 
 
-def compile_all(folder, output, *flags, version='kilted',
-                sources=('controller.cpp', STAND_IN / 'driver.cpp')):
-    """Compile a written package with the driver, or another program."""
+def compile_all(folder, output, *flags, sources, version='kilted'):
+    """Compile a written package with a program or an object that drives it."""
     subprocess.run(['gcc', '-std=c99', '-O1', '-fPIC', '-c', 'r_dynamics.c'], cwd=folder,
                    check=True)
+    compile_cpp(version, *sources, 'r_dynamics.o', '-o', output, *flags, cwd=folder)
+
+
+def compile_cpp(version, *arguments, cwd):
+    """Compile against the stand-in for a version of ros2_control."""
     subprocess.run(['g++', *STRICT, '-O1', '-fPIC', f'-DROS2_CONTROL={VERSIONS[version]}', '-I.',
-                    '-I', STAND_IN, *sources, 'r_dynamics.o', '-o', output, *flags], cwd=folder,
-                   check=True)
+                    '-I', STAND_IN, *arguments], cwd=cwd, check=True)
+
+
+@cache
+def driver():
+    """Return the object that drives any package, compiled once in a process."""
+    compile_cpp('kilted', '-c', STAND_IN / 'driver.cpp', '-o', 'driver.o', cwd=_objects.name)
+    return Path(_objects.name) / 'driver.o'
 
 
 class Rig:
@@ -49,7 +62,8 @@ class Rig:
     def __init__(self, model, folder, **options):
         self.model, self.n = model, model.nv
         write_package(model, folder, **options)
-        compile_all(folder, 'rig.so', '-shared', '-Wl,-Bsymbolic')
+        compile_all(folder, 'rig.so', '-shared', '-Wl,-Bsymbolic',
+                    sources=['controller.cpp', driver()])
         self._code = ctypes.CDLL(str(folder / 'rig.so'))
         self._code.set_number.argtypes = [ctypes.c_char_p, ctypes.c_double]
         self._code.update.argtypes = [ctypes.c_double]

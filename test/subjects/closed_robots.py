@@ -5,6 +5,7 @@
 from functools import cache
 from typing import NamedTuple
 
+from covering import covering
 from loop_robots import loop_robot, MOTORS, moved_motors
 from loops_oracle import independent_joints, LoopOracle, random_constraints
 import numpy as np
@@ -28,6 +29,8 @@ RANDOM = {
     'mimics': (69, ('point',), [(12, 0)], SCREWS, True),
     'mimics and balls': (10, ('weld', 'distance'), [(10, 2), (10, 6)], ALL, True)}
 NAMES = [*MOTORS, *RANDOM]
+# Kernels for balls without mimics, and for mimics without balls, take a minute to compile.
+CASES = covering(NAMES, *MOTORS, 'point', 'hinge', 'weld', 'distance', 'mimics and balls')
 
 
 class Closed(NamedTuple):
