@@ -58,6 +58,25 @@ def test_forward_dynamics_is_that_of_pinocchio(name):
                           found[oracle.independent]) < SOLUTIONS
 
 
+def test_a_distance_to_the_world_makes_a_spherical_pendulum():
+    pivot, length = np.array([0.1, -0.2, 0.5]), 0.7
+    builder = rbd_ros.ModelBuilder('pendulum').link('base').link('x').link('y')
+    model = (builder.link('bob', mass=2.0).joint('x', 'prismatic', 'base', 'x', axis=(1, 0, 0))
+             .joint('y', 'prismatic', 'x', 'y', axis=(0, 1, 0))
+             .joint('z', 'prismatic', 'y', 'bob', axis=(0, 0, 1))
+             .constraint('string', 'distance', 'base', 'bob', xyz_a=pivot, length=length)
+             .build(independent=['x', 'y']))
+    q, v = normalize(model, [0.3, 0.1, -0.1]), np.array([0.7, -0.4])
+    n, g = (q - pivot) / length, np.array([0.0, 0.0, -9.81])
+    V = np.array([*v, -(n[:2] @ v) / n[2]])
+    # The acceleration is gravity plus a tension that keeps the mass on its sphere.
+    tension = 2.0 * (n @ g + V @ V / length)
+    a = rbd_ros.forward_dynamics(model, q, v, np.zeros(2))
+    assert np.allclose(a, (g - tension / 2.0 * n)[:2], rtol=0.0, atol=ROUNDING)
+    wrench = rbd_ros.constraint_forces(model, q, v, a)['string']
+    assert np.allclose(wrench, [0.0, 0.0, 0.0, *(-tension * n)], rtol=0.0, atol=ROUNDING)
+
+
 def test_constraint_forces_are_those_of_the_dense_system(robot):
     model, oracle, q, v, _, tau = robot
     efforts = np.zeros(oracle.tree.nv)

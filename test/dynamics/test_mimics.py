@@ -3,9 +3,9 @@
 """Joints that mimic others: sums in the kernels against products with G, as it is written."""
 
 from dataclasses import replace
-from covering import seeds
 from inspect import isfunction, signature
 
+from covering import seeds
 import numpy as np
 import pytest
 import rbd_ros
@@ -93,37 +93,6 @@ def test_each_quantity_is_that_of_the_tree_mapped_by_g(name, seed):
         assert_all_equal(many, [np.stack(x) for x in zip(*one_by_one)])
 
 
-@pytest.mark.parametrize('seed', SEEDS)
-def test_torques_and_regressors_fold_by_rows(seed):
-    model, (q, v, a), tree, (q_t, v_t, a_t), G = mimics_and_tree(seed)
-    w, t = rbd_ros.Workspace(model), rbd_ros.Workspace(tree)
-    push = {'external_wrenches': {model.link_names[-1]: np.arange(6.0)}}
-    assert_all_equal([w.inverse_dynamics(q, v, a)], [G.T @ t.inverse_dynamics(q_t, v_t, a_t)])
-    assert_all_equal([w.inverse_dynamics(q, v, a, **push)],
-                     [G.T @ t.inverse_dynamics(q_t, v_t, a_t, **push)])
-    assert_all_equal([w.bias_torques(q, v)], [G.T @ t.bias_torques(q_t, v_t)])
-    assert_all_equal([w.gravity_torques(q)], [G.T @ t.gravity_torques(q_t)])
-    assert_all_equal([w.torque_regressor(q, v, a)], [G.T @ t.torque_regressor(q_t, v_t, a_t)])
-    for factorization in ('christoffel', 'body'):
-        assert_all_equal(
-            [w.slotine_li_regressor(q, v, a, 2.0 * v - a, factorization=factorization)],
-            [G.T @ t.slotine_li_regressor(q_t, v_t, a_t, 2.0 * v_t - a_t,
-                                          factorization=factorization)])
-
-
-@pytest.mark.parametrize('seed', SEEDS)
-def test_many_states_are_mapped_as_one_is(seed):
-    model, _, _, _, _ = mimics_and_tree(seed)
-    assert np.any(model.coordinates.offset)
-    rng = np.random.default_rng(seed)
-    Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(11)])
-    V, A = rng.normal(size=(2, 11, model.nv))
-    assert_all_equal(rbd_ros.batch.inverse_dynamics(model, Q, V, A),
-                     [rbd_ros.inverse_dynamics(model, *state) for state in zip(Q, V, A)])
-    assert_all_equal(rbd_ros.batch.forward_kinematics(model, Q),
-                     [rbd_ros.forward_kinematics(model, q) for q in Q])
-
-
 @pytest.mark.filterwarnings('ignore:these links move but have no mass')
 def test_entries_that_are_not_given_do_not_hide_why_there_is_no_answer():
     model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, (0.1, 0.0, 0.0), (0.1, 0.1, 0.1))
@@ -135,24 +104,20 @@ def test_entries_that_are_not_given_do_not_hide_why_there_is_no_answer():
 
 
 @pytest.mark.parametrize('seed', SEEDS)
-def test_matrices_fold_by_rows_and_columns(seed):
+def test_so_they_are_with_wrenches_and_both_factorizations(seed):
     model, (q, v, a), tree, (q_t, v_t, a_t), G = mimics_and_tree(seed)
     w, t = rbd_ros.Workspace(model), rbd_ros.Workspace(tree)
+    push = {'external_wrenches': {model.link_names[-1]: np.arange(6.0)}}
+    assert_all_equal([w.inverse_dynamics(q, v, a, **push)],
+                     [G.T @ t.inverse_dynamics(q_t, v_t, a_t, **push)])
     for factorization in ('christoffel', 'body'):
-        got = w.all_terms(q, v, factorization=factorization)
         M, C, g, Cv, J, com = t.all_terms(q_t, v_t, factorization=factorization)
-        assert_all_equal(got, [G.T @ M @ G, G.T @ C @ G, G.T @ g, G.T @ Cv, J @ G, com])
-    other = -q if not any(name.endswith('_qw') for name in model.position_names) else q
-    M, _, g, _, J, com = t.configuration_terms(
-        model.coordinates.multiplier * other[model.coordinates.source] + model.coordinates.offset)
-    got = w.configuration_terms(other)
-    assert_all_equal([got.M, got.g, got.com_jacobian, got.com],
-                     [G.T @ M @ G, G.T @ g, J @ G, com])
-    M_dot, C_dot, g_dot = t.matrices_dot(q_t, v_t, a_t)
-    w.matrices_dot(q, a, v)     # nothing of it may be left
-    assert_all_equal(w.matrices_dot(q, v, a), [G.T @ M_dot @ G, G.T @ C_dot @ G, G.T @ g_dot])
-    assert_all_equal(w.inverse_dynamics_derivatives(q, v, a),
-                     [G.T @ X @ G for X in t.inverse_dynamics_derivatives(q_t, v_t, a_t)])
+        assert_all_equal(w.all_terms(q, v, factorization=factorization),
+                         [G.T @ M @ G, G.T @ C @ G, G.T @ g, G.T @ Cv, J @ G, com])
+        assert_all_equal(
+            [w.slotine_li_regressor(q, v, a, 2.0 * v - a, factorization=factorization)],
+            [G.T @ t.slotine_li_regressor(q_t, v_t, a_t, 2.0 * v_t - a_t,
+                                          factorization=factorization)])
 
 
 @pytest.mark.parametrize('seed', SEEDS)

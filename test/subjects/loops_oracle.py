@@ -381,12 +381,6 @@ def _zero(tree):
     return q
 
 
-def closed_velocity(oracle, q, seed):
-    """Return a random velocity of the tree that keeps the loops closed."""
-    N = oracle.null_space(q)
-    return N @ np.random.default_rng(seed).normal(size=N.shape[1])
-
-
 def independent_joints(oracle, q):
     """Return names of velocities that determine all others well."""
     from scipy.linalg import qr
