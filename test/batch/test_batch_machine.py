@@ -167,5 +167,12 @@ class BatchMachine(RuleBasedStateMachine):
 
 
 TestBatchMachine = BatchMachine.TestCase
-TestBatchMachine.settings = settings(max_examples=10, stateful_step_count=25, deadline=None,
+TestBatchMachine.settings = settings(max_examples=5, stateful_step_count=25, deadline=None,
                                      suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.long
+class TestBatchMachineForLong(BatchMachine.TestCase):
+    """The same in more orders."""
+
+    settings = settings(TestBatchMachine.settings, max_examples=40)
