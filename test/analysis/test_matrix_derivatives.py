@@ -224,23 +224,6 @@ def test_column_of_a_regressor_is_the_derivative_by_its_parameter(make, argument
                                                    factorization=factorization), Y) < ROUNDING
 
 
-@trees_and_robots
-def test_column_of_a_regressor_is_what_its_parameter_adds(make, arguments):
-    model, q, v, a = make(*arguments)
-    Y = rbd_ros.torque_regressor(model, q, v, a)
-    names = rbd_ros.model.inertial_parameter_names(model)
-    assert len(names) == Y.shape[1]
-    for column in np.random.default_rng(len(names)).integers(len(names), size=5):
-        link, parameter = names[column].split('/')
-        # All of it is linear: one kilogram and one more of the parameter.
-        change = [np.eye(10)[0], np.eye(10)[0]]
-        change[1] = change[1] + np.eye(10)[NAMES.index(parameter)]
-        less, more = (rbd_ros.inverse_dynamics(rebuild(model, links=[
-            body_with(x, pi - parameters(x)) if x.name == link else x for x in model.links
-        ]), q, v, a) for pi in change)
-        assert error(more - less, Y[:, column]) < ROUNDING * (1.0 + np.max(np.abs(more)))
-
-
 def body_with(link, change):
     """Return a link whose ten parameters are others."""
     pi = parameters(link) + change

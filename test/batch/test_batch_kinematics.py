@@ -63,7 +63,7 @@ def assert_close(got, expected, tolerance=AGREEMENT):
 
 # None, one, a full set of lanes, one more, and more states than one task has.
 @pytest.mark.parametrize('count', covering(
-    [0, 1, 2, 7, 8, 9, 19, batch.CHUNK + 37], 0, 1, 8, 9, batch.CHUNK + 37))
+    [0, 1, 2, 7, 8, 9, 19, batch.CHUNK + 37], 0, 9, batch.CHUNK + 37))
 @pytest.mark.parametrize('kind', sorted(ROBOTS))
 @pytest.mark.parametrize('name', NAMES)
 def test_results_are_those_of_single_calls(name, kind, count):
@@ -109,7 +109,7 @@ def test_results_are_written_where_the_user_wants_them(name, kind):
             function(model, *states, out=states[0])
 
 
-@pytest.mark.parametrize('k', covering([0, 7, 8, 22, batch.CHUNK + 3], 7, 8, batch.CHUNK + 3))
+@pytest.mark.parametrize('k', covering([0, 7, 8, 22, batch.CHUNK + 3], 8, batch.CHUNK + 3))
 @pytest.mark.parametrize('kind', ['screws', 'floating', 'mimic'])
 @pytest.mark.parametrize('name', NAMES)
 def test_the_state_that_cannot_be_computed_is_named(name, kind, k):

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""All derivatives of inverse, forward and hybrid dynamics at once, and rates of the matrices."""
+"""All derivatives of inverse, forward and hybrid dynamics at once."""
 
 from covering import seeds
 import numpy as np
@@ -223,21 +223,6 @@ def test_velocity_derivative_is_twice_the_christoffel_matrix(seed):
     q, v, a = random_state(model, seed)
     got = rbd_ros.inverse_dynamics_derivatives(model, q, v, a).by_velocity
     assert relative_error(got, 2.0 * rbd_ros.coriolis_matrix(model, q, v)) < AGREEMENT
-
-
-@pytest.mark.parametrize('make, case', CASES)
-def test_rates_are_those_of_differences(make, case):
-    model, q, v, a, _ = make(case)
-    got = rbd_ros.analysis.matrices_dot(model, q, v, a)
-
-    def terms(t):
-        # The motion with this velocity and acceleration, to second order.
-        return rbd_ros.all_terms(model, rbd_ros.integrate(model, q, v + 0.5 * t * a, t), v + t * a)
-
-    after, before = terms(STEP), terms(-STEP)
-    for name in ('M', 'C', 'g'):
-        rate = (getattr(after, name) - getattr(before, name)) / (2 * STEP)
-        assert relative_error(getattr(got, name + '_dot'), rate) < DIFFERENCES
 
 
 @pytest.mark.parametrize('function, arguments', [
