@@ -95,7 +95,7 @@ def difference(found, expected):
                for x, y in pairs)
 
 
-@pytest.mark.parametrize('name', covering(ROBOTS, 'mimics', 'kinds', 'closed'))
+@pytest.mark.parametrize('name', covering(ROBOTS, 'mimics', 'closed'))
 def test_every_method_equals_that_of_the_library(name, codes):
     model, states = states_of(name, 2)
     ours, theirs = workspace_of(model), library(model)

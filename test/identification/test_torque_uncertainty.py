@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+from covering import covering
 import measured
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def growing(rng, v):
     return white(rng, v) * (1.0 + 2.0 * np.abs(v))
 
 
-@pytest.mark.parametrize('noise', [white, growing])
+@pytest.mark.parametrize('noise', covering([white, growing], growing))
 def test_intervals_hold_for_the_bandwidth_with_which_torques_are_compared(arm, noise):
     shares, wrong = [], []
     for seed in range(ROBOTS):
