@@ -32,6 +32,8 @@ unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 # Python compiles what is imported; pip would compile everything. (To pip, `no` sets this option.)
 export PIP_NO_COMPILE := no
+# And keeps it: otherwise each process, of hundreds in the tests, takes seconds for it again.
+unexport PYTHONDONTWRITEBYTECODE
 
 MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml \
