@@ -7,6 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -160,6 +161,10 @@ class Controller(ABC):
         return tau + self._springs(q) if self.compensates_springs else tau
 
     @abstractmethod
+    def damping(self, q: np.ndarray) -> np.ndarray:
+        """Return the matrix D of the torques -D v at a configuration, where friction is left."""
+
+    @abstractmethod
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: Any) -> np.ndarray:
         """Return the torques for checked arguments."""
 
@@ -184,13 +189,22 @@ class Controller(ABC):
         return sizes(label, value, self.model.nv)
 
 
+@cache
+def lapack() -> Any:
+    """Return the module of LAPACK's functions, which for small matrices are twice as fast."""
+    # Imported lazily: SciPy is slow to import.
+    from scipy.linalg import lapack
+    return lapack
+
+
 def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -> np.ndarray:
     """
     Return the damping matrix with which all modes have the same damping ratio.
 
     With the inertia M, springs K and the modes X, X^T M X = 1 and K X = M X W, D is 2 ratio M X
     W^(1/2) X^T M: in the coordinates in which the inertia is 1 and K is diagonal, D is diagonal,
-    too. Reference: double diagonalization by Albu-Schaeffer, Ott, Frese and Hirzinger, ICRA 2003.
+    too. With S = K^(1/2) it is 2 ratio S (S M^-1 S)^(-1/2) S, where the power of zero is zero.
+    Reference: double diagonalization by Albu-Schaeffer, Ott, Frese and Hirzinger, ICRA 2003.
 
     Parameters
     ----------
@@ -206,14 +220,33 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
     ndarray, shape (n, n), symmetric positive semidefinite
 
     """
-    # Imported lazily: SciPy is slow to import.
-    from scipy.linalg.lapack import dsygvd
     if not len(stiffness):
         return np.zeros((0, 0))     # LAPACK refuses an empty matrix
-    # K modes = inertia modes diag(squares), and modes^T inertia modes = 1
-    squares, modes, failed = dsygvd(np.diag(stiffness), inertia)
+    modes, weights = _damped_modes(inverse_inertia(inertia), stiffness, ratio)
+    return (modes * weights) @ modes.T
+
+
+def damping_forces(mobility: np.ndarray, stiffness: np.ndarray, ratio: float,
+                   motion: np.ndarray) -> np.ndarray:
+    """Return D v for a velocity, D being the `critical_damping` for the inverse of an inertia."""
+    modes, weights = _damped_modes(mobility, stiffness, ratio)
+    return modes @ (weights * (motion @ modes))
+
+
+def inverse_inertia(inertia: np.ndarray) -> np.ndarray:
+    """Return the upper triangle of the inverse of a positive definite matrix."""
+    factor, failed = lapack().dpotrf(inertia)
     if failed:
         raise np.linalg.LinAlgError('the inertia is not positive definite')
-    squares[squares < ROUNDING * squares[-1]] = 0.0
-    modes = inertia @ modes
-    return 2.0 * ratio * (modes * np.sqrt(squares)) @ modes.T
+    return lapack().dpotri(factor)[0]
+
+
+def _damped_modes(mobility: np.ndarray, stiffness: np.ndarray,
+                  ratio: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return U and w with D = U diag(w) U^T, from the upper triangle of M^-1."""
+    S = np.sqrt(stiffness)
+    squares, modes, failed = lapack().dsyevd(mobility * S * S[:, None])
+    if failed:
+        raise np.linalg.LinAlgError('no modes were found: is the inertia finite?')
+    squares[squares <= ROUNDING * squares[-1]] = np.inf
+    return S[:, None] * modes, 2.0 * ratio / np.sqrt(squares)

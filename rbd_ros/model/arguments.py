@@ -9,6 +9,7 @@ libraries) is rejected with a StateError that names the argument by its ``label`
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,6 +55,8 @@ def sizes(label: str, value: object, count: int) -> np.ndarray:
 
 def number(label: str, value: object, least: float = -np.inf, most: float = np.inf) -> float:
     """Return a finite real number between limits."""
+    if type(value) is float and least <= value <= most and isfinite(value):
+        return value        # the usual case, in a tenth of the time
     x = float(finite_array(label, value, ()))
     if not least <= x <= most:
         raise StateError(f'{label} must lie between {least:g} and {most:g}, got {x:g}')
@@ -120,7 +123,7 @@ def finite_vector(model: Model, label: str, value: object, *,
                   positions: bool = False) -> np.ndarray:
     """Return a `vector` of finite numbers; errors name the coordinate that is not finite."""
     array = vector(model, label, value, positions=positions)
-    if not np.all(np.isfinite(array)):
+    if not np.isfinite(array).all():    # faster than np.all
         k = np.flatnonzero(~np.isfinite(array))[0]
         name = (model.position_names if positions else model.velocity_names)[k]
         raise StateError(f"{label} of '{name}' is {array[k]}; it must be finite")

@@ -116,8 +116,9 @@ def log(T: np.ndarray) -> np.ndarray:
 
 def rotation_vector(R: np.ndarray) -> np.ndarray:
     """Return the rotation vector of a rotation, at most pi rad long."""
-    axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    sine, cosine = sqrt(axial @ axial), 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
+    axial = 0.5 * np.array([zy - yz, xz - zx, yx - xy])
+    sine, cosine = sqrt(axial @ axial), 0.5 * (xx + yy + zz - 1.0)
     angle = atan2(sine, cosine)
     if cosine > 0.0:
         return axial / _angle_series(angle)[0]

@@ -10,10 +10,12 @@ import rbd_ros
 from rbd_ros.control import CartesianImpedance, critical_damping, PoseMotion, PoseReference
 from rbd_ros.control.laws.cartesian_impedance import pose_error
 from rbd_ros.model.se3 import exp, inverse, log
-from robots import example_urdf, load_quietly, random_pose
+from robots import example_urdf, load_quietly, random_pose, relative_error
 
 # Differences over a step of 1e-6: the square of the step, and rounding over the step.
 STEP, BY_DIFFERENCES = 1e-6, 1e-6
+# The law forms J M^-1 J^T, the kernel does not: rounding times the condition number of that.
+SQUARED = 1e-9
 # Anisotropic: N m/rad and N/m
 STIFFNESS = np.array([20.0, 30.0, 40.0, 300.0, 600.0, 900.0])
 
@@ -140,6 +142,39 @@ def test_a_moving_pose_is_followed():
     errors = np.array([pose_error(place(arm, x), np.zeros(6), motion.at(s))[0]
                        for s, x in zip(t, q)])
     assert np.max(np.abs(errors)) < 4e-3        # of motions beside the link
+
+
+@pytest.mark.parametrize('limit', [3.0, 100.0, 1e5])
+@pytest.mark.parametrize('name, link', [('arm', LINK), ('ur5', 'tool0'), ('stretched', 'tool0'),
+                                        ('short', 'forearm_link')])
+def test_torques_are_those_of_the_equations_in_task_space(name, link, limit):
+    model = bare_arm() if name == 'arm' else load_quietly(example_urdf('ur5_robot.urdf'))
+    damped = set()
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        q, v = rng.normal(size=model.nv), rng.normal(size=model.nv)
+        if name == 'stretched':
+            q = 1e-7 * seed * q
+        law = CartesianImpedance(model, link, STIFFNESS, posture=POSE[:model.nv],
+                                 posture_stiffness=15.0, damping_ratio=0.4,
+                                 condition_limit=limit)
+        T = rbd_ros.forward_kinematics(model, q)[model.link_index(link)]
+        reference = PoseReference(random_pose(rng), *rng.normal(size=(2, 6)))
+        task = rbd_ros.task_space_dynamics(model, q, v, link, frame='world-aligned',
+                                           condition_limit=limit)
+        damped.add(task.damped)
+        terms, N = rbd_ros.all_terms(model, q, v), task.null_projector
+        e, B, V_r, V_r_dot = pose_error(T, task.J @ v, reference)
+        v_r = task.J_bar @ V_r
+        a_r = task.J_bar @ (V_r_dot - task.J_dot @ v_r)
+        F = B.T @ (STIFFNESS * e) + critical_damping(task.Lambda, STIFFNESS, 0.4) @ (
+            V_r - task.J @ v)
+        D_0 = critical_damping(terms.M, np.full(model.nv, 15.0), 0.4)
+        tau = (terms.M @ a_r + terms.C @ v_r + terms.g + task.J.T @ F
+               + N.T @ (15.0 * (POSE[:model.nv] - q) - D_0 @ N @ v)
+               + rbd_ros.friction_torques(model, v_r, smooth=0.01))
+        assert relative_error(law.update(0.0, q, v, reference), tau) < SQUARED
+    assert True in damped or (limit > 10.0 and name in ('arm', 'ur5'))
 
 
 def test_torques_stay_finite_in_singular_poses():

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control laws for joints: what the closed loop does, by forward dynamics."""
 
+from closed_robots import closed_robot
 from control_robots import bare_arm, POSE, random_reference, run, trees, with_drives
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.control import (ComputedTorque, critical_damping, Gravity, Hybrid, JointImpedance,
-                             JointReference, PdGravity, PoseReference, SlotineLi)
+from rbd_ros.control import (CartesianImpedance, ComputedTorque, critical_damping, Gravity,
+                             Hybrid, JointImpedance, JointReference, PdGravity, PoseReference,
+                             SlotineLi)
 from rbd_ros.model.positions.configurations import integrate
 from robots import relative_error
 
@@ -27,11 +29,12 @@ def state(model, seed):
     return q, v, random_reference(model, rng, q)
 
 
-def laws(model):
+def laws(model, **options):
     """Return a controller of each kind that follows the joints."""
     gain = np.linspace(50.0, 100.0, model.nv)
-    return [PdGravity(model, gain, 10.0), ComputedTorque(model, gain), JointImpedance(model, gain),
-            SlotineLi(model, 5.0, gain, 1.0), Hybrid(model, np.arange(model.nv) % 2 == 0, gain)]
+    return [PdGravity(model, gain, 10.0, **options), ComputedTorque(model, gain, **options),
+            JointImpedance(model, gain, **options), SlotineLi(model, 5.0, gain, 1.0, **options),
+            Hybrid(model, np.arange(model.nv) % 2 == 0, gain, **options)]
 
 
 LAWS = [type(law).__name__ for law in laws(bare_arm())]
@@ -115,6 +118,28 @@ def test_all_modes_have_the_damping_ratio(ratio):
     assert abs(w[0]) < 1e-9 < w[1]
     assert np.all(critical_damping(inertia, np.zeros(6), ratio) == 0.0)
     assert critical_damping(np.zeros((0, 0)), np.zeros(0), ratio).shape == (0, 0)
+
+
+@pytest.mark.parametrize('robot', ['arm', 'tree', 'delta'])
+def test_damping_is_the_derivative_of_the_torques_at_rest(robot):
+    if robot == 'delta':
+        closed = closed_robot(robot)
+        model, q = closed.model, closed.q
+    else:
+        model = bare_arm() if robot == 'arm' else trees()[1]
+        q = rbd_ros.random_configuration(model, np.random.default_rng(0))
+    link = model.link_names[-1]
+    pose = PoseReference(rbd_ros.forward_kinematics(model, q)[-1])
+    impedance = CartesianImpedance(model, link, 400.0, posture=q, posture_stiffness=20.0)
+    for law in [Gravity(model, np.linspace(1.0, 2.0, model.nv)),
+                *laws(model, friction_speed=None), impedance]:
+        reference = {JointReference: JointReference(model, q), PoseReference: pose}.get(
+            law.reference_type)
+        D = np.empty((model.nv, model.nv))
+        for k, one in enumerate(1e-3 * np.eye(model.nv)):
+            D[:, k] = (law.update(0.0, q, -one, reference)
+                       - law.update(0.0, q, one, reference)) / 2e-3
+        assert relative_error(law.damping(q), D) < EXACT, type(law)
 
 
 def test_an_inertia_that_is_not_positive_definite_is_refused():

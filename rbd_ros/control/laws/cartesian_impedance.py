@@ -9,16 +9,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.control.controller import (
-    Circumstances, Controller, critical_damping, FRICTION_SPEED, Gain, joint_gain,
-    MAX_STIFFNESS, STIFFNESS)
+    Circumstances, Controller, critical_damping, damping_forces, FRICTION_SPEED, Gain,
+    inverse_inertia, joint_gain, lapack, MAX_STIFFNESS, STIFFNESS)
+from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.model.arguments import number, sizes
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector, skew
 from rbd_ros.motions.references import JointReference, PoseReference
-from rbd_ros.workspace import Workspace
 
 SERIES_ANGLE = 1e-2     # rad: below this angle, 1/x^2 - cot(x/2)/(2 x) is computed from its series
+MAX_SQUARED = 1e3       # condition number whose square leaves ten digits
+UNIT = np.eye(6)
 
 
 class CartesianImpedance(Controller):
@@ -80,8 +83,9 @@ class CartesianImpedance(Controller):
         self._ratio = number('damping_ratio', damping_ratio, 0.0)
         self._limit = number('condition_limit', condition_limit, 1.0)
         self._link, self._index = link, model.link_index(link)
-        self._task = Workspace(model)    # a second one, to keep the results of the first
-        self._task.task_space_dynamics(self._posture.q, np.zeros(model.nv), link)   # may raise
+        lengths = np.repeat((1.0, 1.0 / characteristic_length(model, link)), 3)
+        self._lengths = np.outer(lengths, lengths)
+        self.damping(self._posture.q)       # may raise
 
     @classmethod
     def from_gains(cls, given: Circumstances, **gains: Any) -> CartesianImpedance:
@@ -90,23 +94,56 @@ class CartesianImpedance(Controller):
         return cls(given.model, given.task_link, posture=given.posture,
                    friction_speed=given.friction_speed, **gains)
 
+    def damping(self, q: np.ndarray) -> np.ndarray:
+        M, v = self._workspace.mass_matrix(q), np.zeros(self.model.nv)
+        J, _ = self._workspace.world_jacobian_dot(q, v, self._link)
+        _, mobility, J_bar = self._task_terms(q, v, M, J)
+        D = critical_damping(np.linalg.inv(mobility), self._stiffness, self._ratio)
+        D_0, N = critical_damping(M, self._posture_stiffness, self._ratio), -J_bar @ J
+        N[np.diag_indices_from(N)] += 1.0
+        return J.T @ D @ J + N.T @ D_0 @ N
+
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: PoseReference) -> np.ndarray:
-        T = self._task.forward_kinematics(q)[self._index].copy()
-        task = self._task.task_space_dynamics(q, v, self._link, frame='world-aligned',
-                                              condition_limit=self._limit)
-        terms = self._workspace.all_terms(q, v)
-        V = task.J @ v
+        workspace, ratio = self._workspace, self._ratio
+        T = workspace.forward_kinematics(q)[self._index].copy()
+        M, C, g, *_ = workspace.all_terms(q, v)
+        J, J_dot = workspace.world_jacobian_dot(q, v, self._link)
+        V = J @ v
         e, B, V_r, V_r_dot = pose_error(T, V, reference)
-        D = critical_damping(task.Lambda, self._stiffness, self._ratio)
-        v_r = task.J_bar @ V_r
-        a_r = task.J_bar @ (V_r_dot - task.J_dot @ v_r)
-        F = B.T @ (self._stiffness * e) + D @ (V_r - V)
-        D_0 = critical_damping(terms.M, self._posture_stiffness, self._ratio)
-        N = task.null_projector
-        aside = self._posture_stiffness * self.error(q, self._posture) - D_0 @ (N @ v)
-        return (terms.M @ a_r + terms.C @ v_r + terms.g + task.J.T @ F + N.T @ aside
+        M_inverse, mobility, J_bar = self._task_terms(q, v, M, J)
+        v_r = J_bar @ V_r
+        a_r = J_bar @ (V_r_dot - J_dot @ v_r)
+        F = (B.T @ (self._stiffness * e)
+             + damping_forces(mobility, self._stiffness, ratio, V_r - V))
+        # N = 1 - J_bar J
+        aside = (self._posture_stiffness * self.error(q, self._posture)
+                 - damping_forces(M_inverse, self._posture_stiffness, ratio, v - J_bar @ V))
+        return (M @ a_r + C @ v_r + g + J.T @ (F - J_bar.T @ aside) + aside
                 + self._friction(q, v_r))
+
+    def _task_terms(self, q: np.ndarray, v: np.ndarray, M: np.ndarray,
+                    J: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return M^-1, its upper triangle, and Lambda^-1 and J_bar of `task_space_dynamics`."""
+        dposv, dsyev = lapack().dposv, lapack().dsyev
+        # LAPACK is as fast without compiled kernels, but squares the condition number.
+        factor, moved, failed = (dposv(M, J.T) if self._limit <= MAX_SQUARED and J.any()
+                                 else (M, J.T, True))
+        if not failed and (factor.diagonal() ** 2 > SINGULAR * M.diagonal()).all():
+            mobility = J @ moved
+            squares, vectors, _ = dsyev(J @ J.T * self._lengths)
+            bound = squares[-1] / self._limit ** 2
+            if squares[0] < bound:
+                largest = dsyev(mobility * self._lengths, compute_v=0)[0][-1]
+                missing = np.maximum(bound - squares, 0.0) * (largest / squares[-1])
+                mobility += (vectors * missing) @ vectors.T / self._lengths
+            _, Lambda, failed = dposv(mobility, UNIT)
+            if not failed:
+                return lapack().dpotri(factor)[0], mobility, moved @ Lambda
+        # Errors name the joint that moves no inertia, or the link that no joint moves.
+        task = self._workspace.task_space_dynamics(
+            q, v, self._link, frame='world-aligned', condition_limit=self._limit)
+        return inverse_inertia(M), np.linalg.inv(task.Lambda), task.J_bar
 
 
 def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference
@@ -114,13 +151,14 @@ def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference
     """Return e, B, V_r and dV_r/dt of a link with pose T and twist V in the root's axes."""
     Q = T[:3, :3] @ reference.T[:3, :3].T
     phi = rotation_vector(Q.T)
-    W, angle = skew(phi), sqrt(phi @ phi)
+    angle = sqrt(phi @ phi)
     # The inverse of the right Jacobian of SO(3) is 1 + [phi]/2 + c [phi]^2: Chirikjian,
     # "Stochastic Models, Information Theory, and Lie Groups 2", Birkhaeuser 2012, (10.86).
     c = (1.0 / 12.0 + angle ** 2 / 720.0 if angle < SERIES_ANGLE
          else 1.0 / angle ** 2 - 0.5 / (angle * tan(0.5 * angle)))
-    B = np.eye(6)
-    B[:3, :3] += 0.5 * W + c * W @ W
+    B = UNIT.copy()
+    # [phi]^2 = phi phi^T - |phi|^2
+    B[:3, :3] += 0.5 * skew(phi) + c * (phi[:, None] * phi - angle ** 2 * UNIT[:3, :3])
     V_r, V_r_dot = reference.V.copy(), reference.V_dot.copy()
     V_r[:3] = Q @ V_r[:3]
     V_r_dot[:3] = Q @ V_r_dot[:3] + skew(V) @ V_r[:3]

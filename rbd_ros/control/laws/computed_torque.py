@@ -46,6 +46,9 @@ class ComputedTorque(Controller):
         self._kp = self._gain('kp', kp)
         self._kd = 2.0 * np.sqrt(self._kp) if kd is None else self._gain('kd', kd)
 
+    def damping(self, q: np.ndarray) -> np.ndarray:
+        return self._workspace.mass_matrix(q) * self._kd
+
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
         a = reference.a + self._kd * (reference.v - v) + self._kp * self.error(q, reference)

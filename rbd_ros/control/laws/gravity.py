@@ -53,6 +53,9 @@ class Gravity(Controller):
     def from_gains(cls, given: Circumstances, **gains: Any) -> Gravity:
         return cls(given.model, friction=given.friction, dead_band=given.dead_band, **gains)
 
+    def damping(self, q: np.ndarray) -> np.ndarray:
+        return np.diag(self._damping)
+
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: None) -> np.ndarray:
         tau = self._workspace.gravity_torques(q) - self._damping * v
         if self._compensate:

@@ -116,6 +116,15 @@ class Hybrid(Controller):
             tau[free] += impulses / REST_WINDOW
         return self._workspace.hybrid_dynamics(q, v, a, tau, self._prescribed)
 
+    def damping(self, q: np.ndarray) -> np.ndarray:
+        # The inertia of joints that follow while the others are free.
+        M, follow = self._workspace.mass_matrix(q), self._prescribed
+        coupled = np.linalg.solve(M[np.ix_(~follow, ~follow)], M[np.ix_(~follow, follow)])
+        D = np.zeros_like(M)
+        D[np.ix_(follow, follow)] = self._kd[follow] * (
+            M[np.ix_(follow, follow)] - M[np.ix_(follow, ~follow)] @ coupled)
+        return D
+
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
         _, tau = self.solve(q, v, reference)

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.control.controller import (Controller, critical_damping, FRICTION_SPEED, Gain,
-                                        joint_gain, MAX_STIFFNESS, STIFFNESS)
+from rbd_ros.control.controller import (
+    Controller, critical_damping, damping_forces, FRICTION_SPEED, Gain, inverse_inertia,
+    joint_gain, MAX_STIFFNESS, STIFFNESS)
 from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
 from rbd_ros.motions.references import JointReference
@@ -53,10 +54,14 @@ class JointImpedance(Controller):
         self._stiffness = self._gain('stiffness', stiffness)
         self._ratio = number('damping_ratio', damping_ratio, 0.0)
 
+    def damping(self, q: np.ndarray) -> np.ndarray:
+        return critical_damping(self._workspace.mass_matrix(q), self._stiffness, self._ratio)
+
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
         terms = self._workspace.all_terms(q, v)
-        D = critical_damping(terms.M, self._stiffness, self._ratio)
         return (terms.M @ reference.a + terms.C @ reference.v + terms.g
-                + self._stiffness * self.error(q, reference) + D @ (reference.v - v)
+                + self._stiffness * self.error(q, reference)
+                + damping_forces(inverse_inertia(terms.M), self._stiffness, self._ratio,
+                                 reference.v - v)
                 + self._friction(q, reference.v))

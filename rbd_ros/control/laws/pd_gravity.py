@@ -47,6 +47,9 @@ class PdGravity(Controller):
         self._stiffness = self._gain('stiffness', stiffness)
         self._damping = self._gain('damping', damping)
 
+    def damping(self, q: np.ndarray) -> np.ndarray:
+        return np.diag(self._damping)
+
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
         return (self._stiffness * self.error(q, reference) + self._damping * (reference.v - v)

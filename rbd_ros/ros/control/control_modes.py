@@ -83,7 +83,6 @@ class ControlModes(ReferenceReceiver, Law):
         self._controller: Controller | None = None
         self._following = None
         self._q: np.ndarray | None = None
-        self._reference: Any = None
         self.why_not = why_not
         # Largest error since the last report, for each label.
         self._labels: list[str] = []
@@ -112,12 +111,12 @@ class ControlModes(ReferenceReceiver, Law):
         with suppress(Exception):
             self.check(self._control, robot)
 
-    def _make(self, control: ControlSettings, model: Model, task_link: str, q: np.ndarray,
-              friction: bool | None = None) -> Controller:
+    def _make(self, control: ControlSettings, model: Model, task_link: str,
+              q: np.ndarray) -> Controller:
         settings = self._settings
         return make_controller(control, Circumstances(
-            model, task_link, q, settings.friction if friction is None else friction,
-            settings.friction_dead_band, settings.springs))
+            model, task_link, q, settings.friction, settings.friction_dead_band,
+            settings.springs))
 
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 reset: bool) -> np.ndarray | str:
@@ -144,7 +143,7 @@ class ControlModes(ReferenceReceiver, Law):
                 self._abort_motion(reason)
                 return self.efforts(robot, v, terms, now, True)
             np.maximum(self._errors, errors, out=self._errors)
-        self._q, self._reference = q.copy(), reference
+        self._q = q.copy()
         self._ages.append({name: age for name, age in robot.ages(now).items() if age < inf})
         tau = self._controller.update(now, q, v, reference)
         if not np.all(np.isfinite(tau)):
@@ -243,23 +242,22 @@ class ControlModes(ReferenceReceiver, Law):
         if robot is None or self._q is None or not period or self._check is not None:
             return
         self._check = check = partial(
-            self._damping_warning, robot, self._control, self._posture, self._q, self._reference,
-            period, list(self._ages))
+            self._damping_warning, robot, self._control, self._posture, self._q, period,
+            list(self._ages))
         try:
             self._worker.submit(check, partial(self._end_check, check), may_wait=False)
         except Busy:
             self._check = None
 
     def _damping_warning(self, robot: Robot, control: ControlSettings, posture: np.ndarray,
-                         q: np.ndarray, reference: Any, period: float,
-                         ages: list[dict[str, float]]) -> str:
+                         q: np.ndarray, period: float, ages: list[dict[str, float]]) -> str:
         """Return a warning if gains are too high for the rate and age of states."""
         # Medians of many: single states are late on every busy machine.
         late = np.median([[one.get(name, 0.0) for name in robot.model.velocity_names]
                           for one in ages], axis=0)
         try:
-            law = self._make(control, robot.model, robot.task_link, posture, False)
-            return damping_warning(law, control, q, reference, period, late)
+            law = self._make(control, robot.model, robot.task_link, posture)
+            return damping_warning(law, control, q, period, late)
         except (BadParameter, RbdError, LinAlgError):
             return ''           # there is no such law, or a joint moves no inertia
 

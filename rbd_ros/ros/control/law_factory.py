@@ -3,7 +3,6 @@
 """The control law of a mode: its parameters, its tolerances, and a check of its damping."""
 
 from collections.abc import Sequence
-from time import sleep
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -92,8 +91,6 @@ class ControlSettings(NamedTuple):
 
 # Tolerance of eigenvalues, and relative precision of the largest gain that is found.
 ROUNDING, PRECISION = 1e-6, 1e-5
-STEP = 1e-3    # rad/s or m/s: step of derivatives with respect to velocities
-PAUSE = 0.003  # s, between two joints
 
 
 def make_controller(settings: ControlSettings, given: Circumstances) -> Controller:
@@ -153,16 +150,14 @@ def damping_limit(late: np.ndarray) -> np.ndarray:
                     2.0 * np.sin(np.pi / (4.0 * late + 2.0)))
 
 
-def damping_warning(law: Controller, settings: ControlSettings, q: np.ndarray, reference: Any,
-                    period: float, ages: np.ndarray) -> str:
+def damping_warning(law: Controller, settings: ControlSettings, q: np.ndarray, period: float,
+                    ages: np.ndarray) -> str:
     """
     Return a warning if damping makes a law diverge at states with a period and ages, s.
 
     Torques -D v of states without age, held for T, change velocities to (1 - T M^-1 D) v, which
     grow if this matrix has an eigenvalue below -1; of a single joint with the inertia m and the
     damping d, if d T / m > 2. The age of each joint lowers its share of this; see `damping_limit`.
-    The law must be new, and without friction compensation; `reference` is one for it. It pauses
-    between joints: another thread that answers states would be slowed down all the time.
 
     """
     model, mode = law.model, settings.mode
@@ -172,12 +167,7 @@ def damping_warning(law: Controller, settings: ControlSettings, q: np.ndarray, r
     if not gain:
         return ''
     numbers = settings.gains[mode][gain]
-    M = mass_matrix(model, q)
-    D = np.empty((model.nv, model.nv))
-    for k, one in enumerate(STEP * np.eye(model.nv)):
-        D[:, k] = (law.update(0.0, q, -one, reference)
-                   - law.update(0.0, q, one, reference)) / (2.0 * STEP)
-        sleep(PAUSE)
+    M, D = mass_matrix(model, q), law.damping(q)
     rest = (M * settings.per_velocity(model, settings.gains[mode][second]) if second
             else np.zeros_like(M))
 

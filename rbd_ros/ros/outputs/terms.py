@@ -96,6 +96,8 @@ def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) 
     limit = settings.condition_limit
     if not link:
         return NO_TASK_LINK
+    if 'eta.force' in values:
+        return {}           # computed for ~/task_dynamics, which comes first
     if topic == TASK_INERTIA:
         Lambda, condition = workspace.task_inertia(values['M'], q, link, condition_limit=limit,
                                                    length=robot.task_length)

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocked joints, glitches, limits and tolerances of the torque controller, in a closed loop."""
 
-from collections import Counter
 from pathlib import Path
-from threading import get_ident
 from types import SimpleNamespace
 
 from covering import covering
@@ -325,18 +323,6 @@ def test_fault_72_damping_that_diverges_at_the_rate_of_the_states_is_said_with_t
         loop.run(0.1)
         assert ('diverges' in said_of_damping(loop)) == diverges
         assert is_unstable(loop) == diverges
-
-
-def test_the_check_of_damping_leaves_time_for_states_between_joints(start, monkeypatch):
-    pauses = Counter()      # by thread: those of earlier nodes may not have ended
-    monkeypatch.setattr('rbd_ros.ros.control.law_factory.sleep',
-                        lambda pause: pauses.update({get_ident(): pause >= 1e-3}))
-    loop = start(mode='pd_gravity', period=5e-3)
-    loop.run(0.1)
-    said_of_damping(loop)       # and begins another check
-    loop.harness.spin_until(lambda: loop.node.modes._check is None)
-    assert pauses[loop.node.worker._thread.ident] % loop.node.robot.model.nv == 0
-    assert pauses[loop.node.worker._thread.ident] > 0
 
 
 def is_unstable(loop, late=0):
