@@ -228,9 +228,9 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
 
 def damping_forces(mobility: np.ndarray, stiffness: np.ndarray, ratio: float,
                    motion: np.ndarray) -> np.ndarray:
-    """Return D v for a velocity, D being the `critical_damping` for the inverse of an inertia."""
+    """Return D V, shape (n,) or (n, m), with the `critical_damping` D for an inverse inertia."""
     modes, weights = _damped_modes(mobility, stiffness, ratio)
-    return modes @ (weights * (motion @ modes))
+    return modes @ (weights * (motion.T @ modes)).T
 
 
 def inverse_inertia(inertia: np.ndarray) -> np.ndarray:

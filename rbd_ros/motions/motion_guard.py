@@ -147,9 +147,9 @@ class MotionGuard:
             x[near] for x in (depth, excess, V, width, self._fastest, self._columns))
         outwards, depth = np.sign(depth), np.abs(depth)
         # Velocities of all joints per impulse on these; joints without inertia are not held.
-        moved = np.linalg.solve(M + LEAST_INERTIA * np.trace(M) * self._identity, J.T)
+        moved = np.linalg.solve(M + LEAST_INERTIA * M.trace() * self._identity, J.T)
         mobility = J @ moved
-        inertia = 1.0 / np.maximum(np.diag(mobility), LEAST_MOBILITY)
+        inertia = 1.0 / np.maximum(mobility.diagonal(), LEAST_MOBILITY)
         root = np.sqrt(inertia)
         rate = braking_rate(age, float(np.linalg.eigvalsh(root[:, None] * mobility * root)[-1]))
         held = -rate * inertia * (
@@ -169,7 +169,8 @@ class MotionGuard:
         tau, push = tau.copy(), np.zeros(len(V))
         driven = column >= 0
         column = column[driven]
-        tau[column] = np.clip(tau[column], -self._strongest[column], self._strongest[column])
+        strongest = self._strongest[column]
+        tau[column] = np.maximum(np.minimum(tau[column], strongest), -strongest)
         push[driven] = (tau - g)[column]
         tau[column] = g[column] + guarded(push)[driven]
         for k in np.flatnonzero(~driven):

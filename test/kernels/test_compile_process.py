@@ -4,6 +4,7 @@
 
 from importlib import import_module
 import os
+from pathlib import Path
 import subprocess
 import sys
 from threading import get_ident, Thread
@@ -14,7 +15,7 @@ import numpy as np
 from optional import Optional
 import pytest
 from rbd_ros.kernels.jit import compiled
-from rbd_ros.kernels.jit.compile_process import CompileProcess
+from rbd_ros.kernels.jit.compile_process import CompileProcess, NICENESS
 from rbd_ros.kernels.jit.kernel_cache import Directory
 from small_kernels import fold_vector
 
@@ -76,6 +77,14 @@ def test_another_process_compiles_and_this_one_keeps_the_file(process, tmp_path)
     assert not process.is_running()
     assert call(other) == FOLDED
     assert len(list((tmp_path / 'cache').iterdir())) == 1
+
+
+def test_the_process_leaves_processors_to_others(process):
+    make_ready(fresh())
+    pid = process._process.pid
+    assert os.getpriority(os.PRIO_PROCESS, pid) == min(os.nice(0) + NICENESS, 19)
+    group = Path(f'/proc/{pid}/autogroup')
+    assert not group.exists() or group.read_text().endswith(f' nice {NICENESS}\n')
 
 
 @pytest.mark.parametrize('why', ['no home', 'not writable'])

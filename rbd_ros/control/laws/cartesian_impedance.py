@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.control.controller import (
-    Circumstances, Controller, critical_damping, damping_forces, FRICTION_SPEED, Gain,
+    Circumstances, Controller, damping_forces, FRICTION_SPEED, Gain,
     inverse_inertia, joint_gain, lapack, MAX_STIFFNESS, STIFFNESS)
 from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.model.arguments import number, sizes
@@ -97,11 +97,10 @@ class CartesianImpedance(Controller):
     def damping(self, q: np.ndarray) -> np.ndarray:
         M, v = self._workspace.mass_matrix(q), np.zeros(self.model.nv)
         J, _ = self._workspace.world_jacobian_dot(q, v, self._link)
-        _, mobility, J_bar = self._task_terms(q, v, M, J)
-        D = critical_damping(np.linalg.inv(mobility), self._stiffness, self._ratio)
-        D_0, N = critical_damping(M, self._posture_stiffness, self._ratio), -J_bar @ J
-        N[np.diag_indices_from(N)] += 1.0
-        return J.T @ D @ J + N.T @ D_0 @ N
+        M_inverse, mobility, J_bar = self._task_terms(q, v, M, J)
+        N = np.eye(len(M)) - J_bar @ J
+        return (J.T @ damping_forces(mobility, self._stiffness, self._ratio, J)
+                + N.T @ damping_forces(M_inverse, self._posture_stiffness, self._ratio, N))
 
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: PoseReference) -> np.ndarray:

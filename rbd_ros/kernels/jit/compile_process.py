@@ -11,9 +11,11 @@ kernels are compiled in the program, with a warning.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 import logging
 import os
+from pathlib import Path
 import pickle
 from queue import SimpleQueue
 import shutil
@@ -30,6 +32,7 @@ from rbd_ros.kernels.jit.numba_backend import COMPILES, VARIABLE
 _log = logging.getLogger('rbd_ros')
 INSTEAD = ('compiled in this process, which may delay states' if COMPILES else
            'interpreted in this process, which delays states')
+NICENESS = 10       # of the process, which must not delay states
 PATIENCE = 2.0      # s for the process to end by itself
 Request = tuple[str, str, tuple[Any, ...]]    # a module, its function, and arguments
 
@@ -129,6 +132,9 @@ def _answer_all(requests: 'SimpleQueue[Request]', replies: BinaryIO) -> None:
 
 def main() -> None:
     """Compile the kernels that are requested on standard input, until it is closed."""
+    os.nice(NICENESS)
+    with suppress(OSError):     # Linux may share processors by session, and this is a new one
+        Path('/proc/self/autogroup').write_text(str(NICENESS))
     # The parent writes the cache.
     compiled.disable_disk_cache()
     # Of the compiler, too; removed below, however early that is.

@@ -338,20 +338,22 @@ class EffortCommands(Part):
         first = self._blended if guard else self._last
         blended = goal if blend >= left else first + blend / left * (goal - first)
         goal = guarded = guard(blended) if guard else blended
-        reach = settings.effort_rate_limit * step if settings.effort_rate_limit > 0.0 else inf
-        goal = np.clip(goal, self._last - reach, self._last + reach)
+        kept = blended
+        if settings.effort_rate_limit > 0.0:
+            reach = settings.effort_rate_limit * step
+            goal = np.clip(goal, self._last - reach, self._last + reach)
+            kept = np.clip(blended, first - reach, first + reach)
         self._last[:] = self._limited(goal)
         # A blend continues from what it would have commanded without the guard, but at the rate
         # limit: while efforts fall, it must not still rise to those of before.
-        self._blended = (np.where(guarded != blended, np.clip(blended, first - reach,
-                                                              first + reach), self._last)
-                         if guard else self._last)
+        self._blended = np.where(guarded != blended, kept, self._last) if guard else self._last
         self._commanded = now
 
     def _limited(self, efforts: np.ndarray) -> np.ndarray:
         if not self._settings.limit_efforts:
             return efforts
-        return np.clip(efforts, -self._limits, self._limits)
+        # As np.clip, which takes three times as long.
+        return np.maximum(np.minimum(efforts, self._limits), -self._limits)
 
     def note_no_subscriber(self, now: float) -> None:
         """Note that commands have no subscriber at this time, s."""

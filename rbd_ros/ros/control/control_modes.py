@@ -146,7 +146,7 @@ class ControlModes(ReferenceReceiver, Law):
         self._q = q.copy()
         self._ages.append({name: age for name, age in robot.ages(now).items() if age < inf})
         tau = self._controller.update(now, q, v, reference)
-        if not np.all(np.isfinite(tau)):
+        if not np.isfinite(tau).all():
             return 'the efforts of the law are not finite'
         coriolis = (terms.coriolis_torques if self._controller.contains_coriolis
                     else np.zeros_like(terms.g))
