@@ -20,7 +20,6 @@ from rbd_ros.model.se3 import rotation_vector, skew
 from rbd_ros.motions.references import JointReference, PoseReference
 
 SERIES_ANGLE = 1e-2     # rad: below this angle, 1/x^2 - cot(x/2)/(2 x) is computed from its series
-MAX_SQUARED = 1e3       # condition number whose square leaves ten digits
 UNIT = np.eye(6)
 
 
@@ -125,9 +124,9 @@ class CartesianImpedance(Controller):
                     J: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return M^-1, its upper triangle, and Lambda^-1 and J_bar of `task_space_dynamics`."""
         dposv, dsyev = lapack().dposv, lapack().dsyev
-        # LAPACK is as fast without compiled kernels, but squares the condition number.
-        factor, moved, failed = (dposv(M, J.T) if self._limit <= MAX_SQUARED and J.any()
-                                 else (M, J.T, True))
+        # LAPACK is as fast where kernels are interpreted. It squares the condition number, but
+        # that is limited.
+        factor, moved, failed = dposv(M, J.T) if J.any() else (M, J.T, True)
         if not failed and (factor.diagonal() ** 2 > SINGULAR * M.diagonal()).all():
             mobility = J @ moved
             squares, vectors, _ = dsyev(J @ J.T * self._lengths)
