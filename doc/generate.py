@@ -61,14 +61,13 @@ def main():
 def quantities_page():
     """Return the page that says which quantity exists in which form, from the declarations."""
     from rbd_ros import analysis, batch
-    from rbd_ros.codegen.machine_code.calls import NOT_IN_CODE
     from rbd_ros.quantities import QUANTITIES
     lines = ['# Quantities and their forms', '',
              'Each quantity is declared once; its forms have the same name, arguments and units. '
              'A function of `rbd_ros.analysis` is marked by *a*, one for many states that is the '
              'plain function itself by *rows*. Generated code is C (`rbd_ros generate`), source '
              'for NumPy, expressions of SymPy, and functions of CasADi. Where numba is missing, '
-             'one state is computed by the C of its robot, or interpreted. Derivatives in JAX and '
+             'states are computed by the C of their robot, or interpreted. Derivatives in JAX and '
              'PyTorch are those of the library (*rule*), or of the operations.', '',
              '| quantity | function | `Workspace` | `batch` | without numba | generated code '
              '| CasADi | JAX, PyTorch | results |', '|---|---|---|---|---|---|---|---|---|']
@@ -81,8 +80,8 @@ def quantities_page():
             traced = ['✓' if one.in_code == name else f'`{one.in_code}`', '✓',
                       '✓ *rule*' if one.derivatives else '✓']
             results = '; '.join(f'`{x}`: {text}' for x, text in one.results.items())
-        reason = one.untraced or NOT_IN_CODE.get(name)
-        alone = 'NumPy' if one.method is None else f'interpreted: {reason}' if reason else 'C'
+        alone = 'NumPy' if one.method is None else (
+            f'interpreted: {one.untraced}' if one.untraced else 'C')
         lines.append(f"| `{name}` | {home} | {'✓' * bool(one.method)} | {many} | {alone} | "
                      + ' | '.join(traced) + f' | {results} |')
     return '\n'.join([*lines, ''])

@@ -39,6 +39,11 @@ def characteristic_length(model: Model, link: str) -> float:
     return LENGTH_SHARE * way if way > 0.0 else 1.0
 
 
+def condition_and_damped(condition: np.float64, limit: float) -> tuple[float, bool]:
+    """Return the condition number, and whether it exceeds the limit."""
+    return float(condition), bool(condition > limit)
+
+
 def _lengths_of_links(w: WorkspaceBase) -> dict[str, float]:
     return {}
 
@@ -113,9 +118,8 @@ class TaskSpaceMethods(DynamicsMethods, JacobianMethods):
         if link not in lengths:
             lengths[link] = characteristic_length(self.model, link)
         out, J_bar, N = self._task_terms(q, M, b, rows, link, last, lengths[link], condition_limit)
-        condition = float(out[7, 0])
-        return TaskSpaceDynamics(out[:6], out[6], J, J_dot, J_bar, N, condition,
-                                 condition > condition_limit)
+        return TaskSpaceDynamics(out[:6], out[6], J, J_dot, J_bar, N,
+                                 *condition_and_damped(out[7, 0], condition_limit))
 
     def task_inertia(self, M: np.ndarray, q: ArrayLike, link: str, *, condition_limit: float,
                      length: float) -> tuple[np.ndarray, float]:

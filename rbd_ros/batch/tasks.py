@@ -3,8 +3,9 @@
 """
 Run kernels for many states in pieces, and report errors.
 
-Kernels vectorize over states. If one of these cannot be computed, they are computed one by one
-with methods of `Workspace`, whose errors name the cause.
+Kernels vectorize over states, and so does machine code of the C compiler where numba is missing.
+If one of these cannot be computed, they are computed one by one with methods of `Workspace`, whose
+errors name the cause.
 
 """
 
@@ -20,18 +21,24 @@ from rbd_ros.batch.threads import CHUNK, compute, Progress
 from rbd_ros.batch.wrenches import batch_wrenches, BatchWrenches, NO_WRENCHES
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit.compiled import prepare
-from rbd_ros.kernels.jit.numba_backend import COMPILES
+from rbd_ros.kernels.jit.machine_code import Runner
+from rbd_ros.kernels.jit.numba_backend import COMPILES, WAY
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.kernels.states import closed_loops
 from rbd_ros.kernels.states.batch_dynamics import DONE
 from rbd_ros.model.arguments import masks, rows, Wrenches
+from rbd_ros.model.body_table import inertial_constants
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.machine_methods import runner_of_states, WRENCHES
 from rbd_ros.workspace.memory.lanes import Scratch, scratch_table, Task
+from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
 # Numbers of results that are computed at once where the kernels do not write them in place: they
 # are still in the processor's cache when they are copied.
 PIECE = 2 ** 16
+# States from which on machine code that computes several at a time is worth compiling.
+MANY = 64
 UNWRENCHED = NO_WRENCHES[:2]    # the arguments of kernels if there are no wrenches
 # Only these are passed to kernels without conversion.
 ARRAYS = {np.ndarray}
@@ -63,17 +70,22 @@ class Problem(NamedTuple):
             ) -> list[tuple[int, list[np.ndarray]]]:
         """Compute states into ``raw``; return the numbers and results of those done one by one."""
         workspace, task, given = workspace_of(self.model), self.task, self.given
-        buffers, apart, first = workspace._kept(task.scratch), [], start
+        buffers, apart, first, code = workspace._kept(task.scratch), [], start, None
         robot = workspace.robot if given.robot is None else given.robot
+        if self.has_code():
+            if len(self.states[0]) < MANY:
+                return [(k, self.alone(k)) for k in range(start, stop)]
+            code = self._code()
         try:
             while True:
                 if given.prescribed is not None:
                     workspace._prescribe(given.prescribed)
+                rest = raw if first == start else [x[first - start:] for x in raw]
                 bad = run_kernel(
                     task.kernel, robot, workspace._traits, *self._part(first, stop),
                     *(self.wrenches.of_chunk(first, stop) if task.wrenched else ()),
-                    *given.to_kernel, *buffers,
-                    *(raw if first == start else [x[first - start:] for x in raw]))
+                    *given.to_kernel, *buffers, *rest) if code is None else self._run_code(
+                        code, first, stop, rest)
                 if bad < 0:
                     break
                 bad += first
@@ -87,6 +99,25 @@ class Problem(NamedTuple):
             if self.wrenches.of_links:
                 workspace._kept(scratch_table)['robot'][:] = 0.0
         return apart
+
+    def has_code(self) -> bool:
+        """Return whether machine code of the robot stands for the kernel."""
+        return WAY == 'cc' and self.task.name != '' and self.given.robot is None
+
+    def _code(self) -> Runner | None:
+        """Return the machine code that computes the states; None: it cannot."""
+        options = [(label, tuple(x.tolist()) if isinstance(x, np.ndarray) else x)
+                   for label, x in self.given.to_method.items()]
+        return runner_of_states(self.model, self.task.name, (
+            *options, *[(WRENCHES, True)] * bool(self.wrenches.of_links)))
+
+    def _run_code(self, code: Runner, start: int, stop: int, raw: Sequence[np.ndarray]) -> int:
+        """Compute states by machine code; return the first without an answer, from 0, or DONE."""
+        task, inputs = self.task, self._part(start, stop)
+        inputs = inputs[:len(inputs) - task.zeros]
+        if self.wrenches.of_links:
+            inputs.append(self.wrenches.of_bodies(self.model, start, stop))
+        return code.run(stop - start, [*inputs, workspace_of(self.model)._kept(_inertias)], raw)
 
     def alone(self, k: int) -> list[np.ndarray]:
         """Return copies of the results of one state; errors name it."""
@@ -134,12 +165,16 @@ class Problem(NamedTuple):
     def _run_closed(self, start: int, stop: int, blocks: Sequence[np.ndarray]) -> int:
         """Run the kernel for closed loops; return how many states precede the first failure."""
         closed = self.task.closed
-        if closed is None or self.wrenches.of_links or self.given is not NOTHING:
+        code = self._code() if self.has_code() and len(self.states[0]) >= MANY else None
+        if code is not None:
+            bad = self._run_code(code, start, stop, blocks)
+        elif closed is None or self.wrenches.of_links or self.given is not NOTHING:
             return 0
-        workspace: Any = workspace_of(self.model)
-        Q, *rest = [x[start:stop] for x in self.states]
-        bad = run_kernel(getattr(closed_loops, closed.kernel), *closed.arrays(workspace), Q,
-                         *rest, *blocks)
+        else:
+            workspace: Any = workspace_of(self.model)
+            Q, *rest = [x[start:stop] for x in self.states]
+            bad = run_kernel(getattr(closed_loops, closed.kernel), *closed.arrays(workspace), Q,
+                             *rest, *blocks)
         return stop - start if bad == DONE else bad
 
     def states_in_piece(self) -> int:
@@ -176,6 +211,10 @@ class Problem(NamedTuple):
     def with_mask(self, prescribed: np.ndarray) -> 'Problem':
         """Return the problem in which some accelerations are given in all states."""
         return self._replace(given=Given((), {'prescribed': prescribed}, prescribed))
+
+
+def _inertias(workspace: RobotArrays) -> np.ndarray:
+    return inertial_constants(workspace.model.unconstrained.tree)
 
 
 def run_kernel(kernel: Callable[..., Any], *arguments: Any) -> Any:

@@ -26,6 +26,14 @@ class BatchWrenches(NamedTuple):
             return self.places, np.ascontiguousarray(self.forces[:, start:stop])
         return self.places, np.repeat(self.forces, stop - start, axis=1)
 
+    def of_bodies(self, model: Model, start: int, stop: int) -> np.ndarray:
+        """Return those on all bodies in some states, (states, 6 bodies); one row: without axis."""
+        slots = workspace_of(model.unconstrained)._places
+        forces = self.forces if self.forces.shape[1] == 1 else self.forces[:, start:stop]
+        found = np.zeros((forces.shape[1], len(slots), 6))
+        found[:, np.searchsorted(slots, self.places)] = forces.swapaxes(0, 1)
+        return found.reshape(len(found), -1) if len(found) > 1 else found.ravel()
+
     def take(self, states: np.ndarray) -> 'BatchWrenches':
         """Return the wrenches in some states, given by their indices."""
         def take(x: np.ndarray) -> np.ndarray:

@@ -17,14 +17,16 @@ MEANINGS = {
           'Izz, Ixy, Ixz, Iyz of each',
     'positions': 'origins of the moving joints in the frames of their parent links, m',
     'gravity': 'acceleration of gravity in the frame of the root, m/s^2',
-    'bodies': 'gravity and inertias as kernels read them, m/s^2, kg m^2, kg m, kg'}
+    'bodies': 'gravity and inertias as kernels read them, m/s^2, kg m^2, kg m, kg',
+    'wrenches': 'external wrenches on the bodies of the kernels, in their frames, N m and N'}
 
 
 def parameter_arrays(model: Model, names: Sequence[str]) -> list[Array]:
     """Return the inputs for parameters; raise ModelError for unknown names."""
     bodies = len(moving_bodies(model))
     lengths = {'pi': len(INERTIAL) * bodies, 'positions': 3 * bodies, 'gravity': 3,
-               'bodies': len(inertial_constants(model.tree))}
+               'bodies': len(inertial_constants(model.tree)),
+               'wrenches': 6 * len(model.tree.robot)}
     for name in names:
         if name not in lengths:
             raise ModelError(f"there is no parameter '{name}': choose from {', '.join(lengths)}")

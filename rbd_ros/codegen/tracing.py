@@ -11,11 +11,14 @@ from rbd_ros.codegen.closed_loops import CLOSING
 from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph, Tape
 from rbd_ros.codegen.parameters import parameter_arrays
+from rbd_ros.codegen.symbols.interpretation import buffer
 from rbd_ros.codegen.symbols.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
+from rbd_ros.workspace.machine_methods import STATES, WRENCHES
+from rbd_ros.workspace.memory.lanes import Outputs, States
 from rbd_ros.workspace.quantity import Quantity
 
 
@@ -39,8 +42,9 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
     parameters : sequence of str, optional
         Parameters that become further inputs, in place of the robot's own: ``'pi'``, those of
         `rbd_ros.model.inertial_parameters`; ``'positions'`` of the joints (3 * moving joints,) in
-        the frames of their parent links, m; ``'gravity'`` (3,), m/s^2; and ``'bodies'``, gravity
-        and inertias as `rbd_ros.model.body_table.inertial_constants` has them.
+        the frames of their parent links, m; ``'gravity'`` (3,), m/s^2; and, as kernels read
+        them, ``'bodies'``, `rbd_ros.model.body_table.inertial_constants`, and ``'wrenches'``, of
+        moment, N m, and force, N, on each body of the table.
     options
         Of some functions: ``link``, the name of a link, and ``prescribed``, a mask (nv,).
 
@@ -53,7 +57,7 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
     ------
     ModelError
         If there is no such function, parameter or link; of a robot with closed loops, if there are
-        parameters other than ``'bodies'``.
+        parameters other than the last two.
     StateError
         If ``model`` is no robot, or the mask has another length.
 
@@ -78,22 +82,41 @@ def trace_method(model: Model, name: str, options: Mapping[str, Any]) -> tuple[G
     Return the graph of a method of `rbd_ros.Workspace`, with margins, and how it returns results.
 
     The latter is None for an array, else a class of tuples and its parts. The last input are the
-    ``'bodies'`` of `trace`.
+    ``'bodies'`` of `trace`; before them come the ``'wrenches'`` if there are external ones. The
+    graph for `STATES` returns what the kernel for many states writes.
 
     """
-    declared = QUANTITIES[name]._replace(part=None, results={})
-    graph, found = _graph(model, declared, ('bodies',), options, True)
+    options = dict(options)
+    parameters = *['wrenches'] * options.pop(WRENCHES, False), 'bodies'
+    states = QUANTITIES[name].states if options.pop(STATES, False) else None
+    declared = QUANTITIES[name]._replace(results={}, **{} if states else {'part': None})
+    graph, found = _graph(model, declared, parameters, options, True, states, damps=True)
     return graph, structure(found if len(found) > 1 else found[0])
 
 
 def structure(found: Any) -> Any:
-    """Return None for an array, else a class of tuples and the structures of its parts."""
-    return (type(found), [structure(x) for x in found]) if isinstance(found, tuple) else None
+    """Return None for an array, the type of a number, or a class of tuples and its parts' ones."""
+    if not isinstance(found, tuple):
+        return None
+    kinds = getattr(type(found), '__annotations__', {}).values() or [None] * len(found)
+    return type(found), [structure(x) if isinstance(x, (tuple, np.ndarray)) else kind
+                         for x, kind in zip(found, kinds, strict=True)]
 
 
 def _arrays(found: Any) -> list[np.ndarray]:
-    """Return the arrays in nested tuples."""
-    return [x for part in found for x in _arrays(part)] if isinstance(found, tuple) else [found]
+    """Return the arrays in nested tuples, and numbers as arrays."""
+    return [x for part in found for x in _arrays(part)] if isinstance(found, tuple) else [
+        np.asarray(found, object)]
+
+
+def _blocks(model: Model, states: States, results: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return results of one state in the arrays that the kernel for many states writes."""
+    outputs, shapes = Outputs(states.shapes, states.cut), states.shapes(model, model.nv)
+    raw = [buffer(1, *x) for x in (
+        outputs.written(shapes) if model.loops is None else shapes)]
+    for part, x in zip(outputs.results(shapes, raw), results, strict=True):
+        part[0] = x
+    return [x[0] for x in raw]
 
 
 def _traced(model: Model, function: str, parameters: Sequence[str], options: Mapping[str, Any],
@@ -109,11 +132,12 @@ def _traced(model: Model, function: str, parameters: Sequence[str], options: Map
 
 
 def _graph(model: Model, declared: Quantity, parameters: Sequence[str],
-           options: Mapping[str, Any], margins: bool) -> tuple[Graph, tuple[Any, ...]]:
-    """Return the graph of a quantity, and its results as symbols."""
+           options: Mapping[str, Any], margins: bool,
+           states: States | None = None, damps: bool = False) -> tuple[Graph, tuple[Any, ...]]:
+    """Return the graph of a quantity, perhaps of many states, and its results as symbols."""
     names = declared.inputs
     if model.loops is not None:
-        if {*parameters} - {'bodies'}:
+        if {*parameters} - {'bodies', 'wrenches'}:
             raise ModelError(f"robot '{model.name}' has closed loops, for which parameters "
                              'cannot be inputs: leave them out')
         # The velocities of all joints depend on q.
@@ -123,9 +147,10 @@ def _graph(model: Model, declared: Quantity, parameters: Sequence[str],
     further, tape = parameter_arrays(model, parameters), Tape()
     symbols = [tape.inputs(k, array.shape) for k, array in enumerate((*inputs, *further))]
     workspace = symbolic_workspace(model, dict(zip(parameters, symbols[len(inputs):])),
-                                   'factorization' in options)
+                                   'factorization' in options, damps)
     found = results_of(declared, workspace, **dict(zip(names, symbols)), **options)
-    values: tuple[Any, ...] = tuple(_arrays(found))
+    values: tuple[Any, ...] = tuple(_arrays(found) if states is None else _blocks(
+        model, states, found))
     labels = declared.results or {f'part_{k}': declared.name for k in range(len(values))}
     outputs = tuple(Array(label, np.shape(x), meaning)
                     for (label, meaning), x in zip(labels.items(), values))

@@ -21,7 +21,7 @@ import math
 
 from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.lanes.lanes import exceeds
+from rbd_ros.kernels.lanes.lanes import exceeds, reciprocal
 
 # Singular values below this fraction of the largest count as zero.
 RANK_TOLERANCE = 1e-14
@@ -78,7 +78,7 @@ def triangularize(A, rows):
         length = math.sqrt(square)
         pivot = A[k, k]
         # The reflection is 1 - factor u u^T, with u in column k.
-        factor = 1.0 / (length * (length + abs(pivot)))
+        factor = reciprocal(length * (length + abs(pivot)))
         A[k, k] = pivot + math.copysign(length, pivot)
         for c in range(k + 1, 6):
             along = 0.0
@@ -146,6 +146,24 @@ def extremes(values):
 
 
 @helper
+def may_be_damped(most, least, limit):
+    """Return whether a condition number exceeds the limit; code for all states: it may."""
+    return least < most / limit
+
+
+@helper
+def positive_root(x):
+    """Return the square root of a positive number, else zero."""
+    return math.sqrt(x) if x > 0.0 else 0.0
+
+
+@helper
+def condition_number(most, least):
+    """Return the condition number of J."""
+    return most / least if least > RANK_TOLERANCE * most else math.inf
+
+
+@helper
 def invert_triangular(R, inverse):
     """Write the inverse of an upper triangular matrix, 6 x 6."""
     for c in range(6):
@@ -200,10 +218,9 @@ def damped_factor(X, rows, most, least, limit, Y, columns, vectors, work, values
             Y[e, c] = X[e, c] if e < rows else 0.0
     triangularize(Y, rows)
     bound = most / limit
-    if least < bound:
+    if may_be_damped(most, least, limit):
         for k in range(6):
-            missing = bound * bound - values[k] * values[k]
-            roots[k] = math.sqrt(missing) if missing > 0.0 else 0.0
+            roots[k] = positive_root(bound * bound - values[k] * values[k])
         for e in range(6):
             for c in range(6):
                 Y[6 + e, c] = roots[e] * vectors[e, c]
@@ -299,9 +316,9 @@ def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
     triangularize(Y, rows)
     singular_values(Y, columns, vectors, values)
     most, least = extremes(values)
-    if not most > 0.0:
+    if not exceeds(most, 0.0):
         return UNMOVED
-    out[7, 0] = most / least if least > RANK_TOLERANCE * most else math.inf
+    out[7, 0] = condition_number(most, least)
     # X = L^-T J^T and the damped R.
     solve_transposed(L, ahead, last, X)
     damped_factor(X, rows, most, least, limit, Y, columns, vectors, triangle, values, work[25])

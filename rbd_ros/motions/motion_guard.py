@@ -139,7 +139,8 @@ class MotionGuard:
         self.stopping, self.braking = depth[own] != 0.0, excess[own] > 0.0
         if not near.any():
             return tau
-        terms = self._workspace.configuration_terms(q)
+        # Without numba, code of all terms is what nodes compile first.
+        terms = self._workspace.all_terms(q, np.zeros(self._model.nv))
         g, M = terms.g + all_springs(self._model, q), terms.M
         # From here on, arrays have only the joints that are near their limits.
         J = (self._identity if G is None else G)[near]

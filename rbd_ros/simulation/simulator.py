@@ -117,7 +117,7 @@ class Simulator:
         held = np.flatnonzero((lower < 0.0) | (upper > 0.0))
         if not len(held):
             return next_v
-        inverse = np.linalg.inv(self._workspace.configuration_terms(self.q).M)
+        inverse = np.linalg.inv(self._workspace.mass_matrix(self.q))
         if G is None:
             A = inverse[np.ix_(held, held)]
             p, at_rest = resting_impulses(A, next_v[held], lower[held], upper[held])

@@ -4,8 +4,9 @@
 Methods of workspaces as machine code, where numba is missing.
 
 What a quantity's declaration says of its arguments is enough: for each value of options, such as
-the name of a link, there is code of its own. Until it is compiled, and wherever it does not apply
-(external wrenches, states that it cannot vouch for, errors), the method is interpreted.
+the name of a link, there is code of its own, and one that takes external wrenches. Until it is
+compiled, and wherever it does not apply (states that it cannot vouch for, errors), the method is
+interpreted. Functions of many states wait for their code.
 
 """
 
@@ -14,19 +15,26 @@ from dataclasses import replace
 from functools import cache
 from inspect import Parameter, signature
 from itertools import compress
+from math import inf
 from typing import Any, NamedTuple
 from weakref import ref, WeakKeyDictionary
 
 import numpy as np
-from rbd_ros._internal.arrays import FLOAT, real_array
+from rbd_ros._internal.arrays import real_array
 from rbd_ros.kernels.jit import machine_code
 from rbd_ros.kernels.jit.compiled import KernelNotReady, may_wait
+from rbd_ros.kernels.tree.layout import WRENCH
 from rbd_ros.model.body_table import empty_bodies, inertial_constants, pack
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.quantity import QUANTITIES, VECTORS
 
 # Values of options for which a workspace has code of one method; others are interpreted.
 MOST = 64
+# Options of code that are no options of methods: it takes wrenches; it computes several states at
+# a time.
+WRENCHES, STATES = 'external_wrenches', 'states'
+# About what code writes for infinity: it reports results that are not finite.
+INFINITE = 1e300
 REQUIRED = Parameter.empty
 Key = tuple[tuple[str, Any], ...]
 
@@ -62,34 +70,37 @@ class Method:
         return getattr(type(self.methods.workspace), self.name).__get__(self.methods.workspace)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        vectors, key = self._split(arguments, named)
+        vectors, key, wrenches = self._split(arguments, named)
         run = None if key is None else self._run_of(key)
         if run is None:
             return self.methods.interpret(self.name, *arguments, **named)
-        return run(*vectors)
+        return run(*vectors, **wrenches)
 
     def _split(self, arguments: tuple[Any, ...],
-               named: dict[str, Any]) -> tuple[list[Any], Key | None]:
-        """Return the vectors, and the options that are not their defaults; None: no code."""
+               named: dict[str, Any]) -> tuple[list[Any], Key | None, dict[str, Any]]:
+        """Return vectors, options that are not their defaults (None: no code), and wrenches."""
         form = self._form
         given = dict(zip(form.positional, arguments), **named)
         complete = len(given) == len(arguments) + len(named) and not {*form.vectors} - {*given}
         vectors = [given.pop(label, None) for label in form.vectors]
         key: list[tuple[str, Any]] = []
+        wrenches = {} if given.get(WRENCHES) is None else {WRENCHES: given[WRENCHES]}
         for label, default in form.defaults.items():
             x = given.pop(label, default)
             if x is default and x is not REQUIRED:
                 continue
-            if type(x) is np.ndarray and x.dtype == bool:
+            if label == WRENCHES:
+                x = True
+            elif type(x) is np.ndarray and x.dtype == bool:
                 x = tuple(x.tolist())
             elif type(x) is list and {*map(type, x)} == {bool}:
                 x = tuple(x)
-            elif type(x) is not str:
-                return vectors, None
+            elif type(x) not in (str, int, float):
+                return vectors, None, wrenches
             if x != default:
                 key.append((label, x))
         # Otherwise the method raises an error.
-        return vectors, tuple(key) if complete and not given else None
+        return vectors, tuple(key) if complete and not given else None, wrenches
 
     def _code(self, key: Key) -> machine_code.Code:
         return code_of(self.methods.workspace.model, self.name, key)
@@ -113,39 +124,56 @@ class Method:
     def _bound(self, code: machine_code.Code,
                options: dict[str, Any]) -> Callable[..., Any] | None:
         """Return the function of vectors that runs code."""
-        made = code.made
-        if code.library is None or made is None:
+        runner, made, takes_wrenches = code.runner, code.made, options.pop(WRENCHES, False)
+        if runner is None or made is None:
             return None
-        runner = machine_code.Runner(code.library, made, FLOAT)
         memory, parts = runner.kept()
         result = built(made.structure, iter(parts))
         constants = inertial_constants(self.methods.workspace.model.unconstrained.tree,
                                        'factorization' in options)
+        count, expected = len(runner.sizes) - 1 - takes_wrenches, {*[WRENCHES] * takes_wrenches}
 
         def others(*vectors: Any, **named: Any) -> Any:
-            if named or len(vectors) != len(runner.sizes) - 1:
+            if len(vectors) != count or named.keys() != expected:
                 return self(*vectors, **named)
             converted = [real_array(x) for x in vectors]
+            forces = [wrench_columns(self.methods.workspace, x) for x in named.values()]
             if all(x is not None and x.shape == (size,)
                    for x, size in zip(converted, runner.sizes)) and runner.run(
-                       1, [*map(np.array, converted), constants], parts) < 0:
+                       1, [*map(np.array, converted), *forces, constants], parts) < 0:
                 return result
-            return self.methods.interpret(self.name, *vectors, **options)
-        run = runner.bound(code.caller, others, memory, parts, result, fixed=[constants])
-        if not self.methods.workspace._fresh or QUANTITIES[self.name].kept:
+            return self.methods.interpret(self.name, *vectors, **options, **named)
+        run = others if takes_wrenches else runner.bound(
+            code.caller, others, memory, parts, result, fixed=[constants])
+        copies = self.methods.workspace._fresh and not QUANTITIES[self.name].kept
+        if not copies and () not in made.shapes:
             return run
 
-        def fresh(*vectors: Any, **named: Any) -> Any:
+        def built_again(*vectors: Any, **named: Any) -> Any:
             # What is interpreted is new.
             found = run(*vectors, **named)
-            return built(made.structure, (x.copy() for x in parts)) if found is result else found
-        return fresh
+            return found if found is not result else built(
+                made.structure, (x.copy() if copies else x for x in parts))
+        return built_again
+
+
+def wrench_columns(workspace: Any, external_wrenches: Any) -> np.ndarray:
+    """Return wrenches as code takes them, those on all bodies in their frames, checked."""
+    tree = getattr(workspace, '_tree', workspace)
+    with workspace._wrenches(external_wrenches):
+        wrenches: np.ndarray = tree.robot[tree._columns(WRENCH, 6)].ravel()
+    return wrenches
 
 
 def built(structure: Any, arrays: Iterator[np.ndarray]) -> Any:
     """Return arrays in nested tuples, as `Made` describes them."""
     if structure is None:
         return next(arrays)
+    if structure is float:
+        x = float(next(arrays))
+        return x if x < 0.1 * INFINITE else inf
+    if structure is bool:
+        return bool(next(arrays) > 0.0)
     kind, parts = structure
     return tuple.__new__(kind, [built(one, arrays) for one in parts])
 
@@ -218,6 +246,15 @@ def code_of(model: Model, name: str, options: Key = ()) -> machine_code.Code:
     keep_loads = QUANTITIES[name].by_link or any(
         link.is_load and link.name in dict(options).values() for link in model.links)
     return machine_code.CODES.find(robot_of(model, keep_loads), name, options)
+
+
+def runner_of_states(model: Model, name: str, options: Key) -> machine_code.Runner | None:
+    """Return the code of a function of many states, or None if it is interpreted."""
+    code = code_of(model, name, (*options, (STATES, True)))
+    if not (code.over.is_set() or may_wait()):
+        raise KernelNotReady(code.over.is_set)
+    code.over.wait()
+    return code.runner
 
 
 def make_ready(model: Model, first: str, *others: str) -> None:

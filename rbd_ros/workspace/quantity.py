@@ -135,18 +135,24 @@ def plain(method: Any, kind: type | None = None) -> Any:
     assert (declared.part is None) == (kind is None)
     returns = form.return_annotation if kind is None else (
         'np.ndarray' if kind is np.ndarray else kind.__name__)
-    options = [str(x) for x in given if x.default is not x.empty]      # by keyword
-    arguments = ["model: 'Model'", *(str(x) for x in given if x.default is x.empty),
-                 *['*'] * bool(options), *options]
+    needed, options = [x for x in given if x.default is x.empty], [
+        x for x in given if x.default is not x.empty]       # by keyword
+    arguments = ["model: 'Model'", *map(str, needed), *['*'] * bool(options), *map(str, options)]
     call = ', '.join(f'{x.name}={x.name}' if x.kind is x.KEYWORD_ONLY else x.name for x in given)
-    result = (f'workspace_of(model).{name}({call})'
-              + ('' if declared.part is None else f'[{declared.part}]'))
+    result = f'workspace_of(model).{name}({call})'
+    if options:     # machine code is called without options that have their defaults
+        usual = ' and '.join(f'{x.name} is default_{x.name}' for x in options)
+        bare = ', '.join(x.name for x in needed)
+        result = f'(workspace_of(model).{name}({bare}) if {usual} else {result})'
+    if declared.part is not None:
+        result = f'{result}[{declared.part}]'
     if declared.kept:
         result = f'{result}.copy()' if returns == 'np.ndarray' else f'copied({result})'
     function = function_of(
         name, f"({', '.join(arguments)}) -> {returns!r}",
         ''.join(f'check_{x}({x}) or ' for x in declared.check) + result,
         {'workspace_of': workspace_of, 'copied': copied,
+         **{f'default_{x.name}': x.default for x in options},
          **{f'check_{x}': one for x, one in declared.check.items()}})
     function.__module__, function.__signature__ = method.__module__, signature(function)
     function.__wrapped__ = method       # whose source `inspect` shows

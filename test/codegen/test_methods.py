@@ -10,19 +10,19 @@ from covering import covering
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import SingularError, StateError, Workspace
+from rbd_ros import batch, SingularError, StateError, Workspace
+from rbd_ros.batch import functions, tasks
 from rbd_ros.codegen import FUNCTIONS
 from rbd_ros.kernels.jit import c_compiler, compiled, kernel_cache, machine_code
 from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.model import with_constraints
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace import machine_methods
+from rbd_ros.workspace.documentation import ROWS
 from rbd_ros.workspace.machine_methods import MachineMethods
 from test_loading import PENDULUM, ROBOTS, SOLVED, states_of
 
 TRACED = [name for name, one in QUANTITIES.items() if one.method and one.in_code in FUNCTIONS]
-# Its condition number takes an iteration.
-INTERPRETED = {'task_space_dynamics'}
 
 
 class Codes(machine_code.Codes):
@@ -81,9 +81,9 @@ def code_of(codes, model, name, key=()):
 
 
 def flat(found):
-    """Return the arrays in nested tuples, copied."""
+    """Return the arrays in nested tuples, copied, and numbers as such."""
     return [x for part in found for x in flat(part)] if isinstance(found, tuple) else [
-        np.array(found)]
+        np.array(found, float)]
 
 
 def difference(found, expected):
@@ -91,8 +91,9 @@ def difference(found, expected):
     assert type(found) is type(expected)
     pairs = list(zip(flat(found), flat(expected), strict=True))
     assert all(x.shape == y.shape for x, y in pairs)
-    return max(np.abs(x - y).max(initial=0.0) / max(np.abs(y).max(initial=0.0), 1.0)
-               for x, y in pairs)
+    # Equal numbers may be infinite.
+    return max((np.abs(x - y).max(initial=0.0) / max(np.abs(y).max(initial=0.0), 1.0)
+                for x, y in pairs if not np.array_equal(x, y)), default=0.0)
 
 
 @pytest.mark.parametrize('name', covering(ROBOTS, 'mimics', 'closed'))
@@ -100,7 +101,7 @@ def test_every_method_equals_that_of_the_library(name, codes):
     model, states = states_of(name, 2)
     ours, theirs = workspace_of(model), library(model)
     calls = {}
-    for quantity in sorted({*TRACED} - INTERPRETED):
+    for quantity in sorted({*TRACED}):
         labels = [x for x in signature(QUANTITIES[quantity].method).parameters if x in states]
         for k in range(2):
             calls[quantity, k] = [states[x] if x in ('link', 'prescribed') else states[x][k]
@@ -114,7 +115,7 @@ def test_every_method_equals_that_of_the_library(name, codes):
         assert difference(getattr(ours, quantity)(*values), expected) < SOLVED, quantity
     made = codes._codes[machine_methods.robot_of(model)]
     assert {quantity: code.made.reason for (quantity, _), code in made.items()
-            if code.library is None} == {}
+            if code.runner is None} == {}
     assert {quantity for quantity, _ in made} == {quantity for quantity, _ in calls}
 
 
@@ -163,19 +164,132 @@ def test_lists_slices_and_keywords_are_taken(codes, pendulum):
     assert difference(ours.inverse_dynamics(q, v, ours.inverse_dynamics(q, v, a)), again) < 1e-12
 
 
-def test_external_wrenches_count_although_there_is_code(codes):
-    model, states = states_of('arm', 1)
+@pytest.mark.parametrize('name', ROBOTS)
+def test_external_wrenches_are_an_input_of_code(name, codes):
+    model, states = states_of(name, 2)
     ours, theirs = workspace_of(model), library(model)
-    q, v, a = (states[x][0] for x in 'qva')
-    wrenches = {model.link_names[-1]: np.arange(1.0, 7.0)}
+    wrenches = [{}, {model.link_names[-1]: np.arange(1.0, 7.0)},
+                {link: np.sin(np.arange(6.0) + k) for k, link in enumerate(model.link_names)}]
+    methods = {}
+    for quantity in TRACED:
+        labels = signature(QUANTITIES[quantity].method).parameters
+        if 'external_wrenches' in labels:
+            methods[quantity] = [states[x] if x == 'prescribed' else states[x][1]
+                                 for x in labels if x in states]
+    assert len(methods) == 7
     for _ in range(2):
-        for name in ('inverse_dynamics', 'bias_torques', 'forward_dynamics',
-                     'forward_dynamics_derivatives'):
-            given = (q, v, a)[:2 if name == 'bias_torques' else 3]
-            for more in ({}, {'external_wrenches': wrenches}):
-                expected = getattr(theirs, name)(*given, **more)
-                assert difference(getattr(ours, name)(*given, **more), expected) < SOLVED, name
+        for quantity, given in methods.items():
+            for more in ({}, *({'external_wrenches': x} for x in wrenches)):
+                expected = getattr(theirs, quantity)(*given, **more)
+                assert difference(getattr(ours, quantity)(*given, **more),
+                                  expected) < SOLVED, quantity
         codes.work()
+    ran = vars(ours)['inverse_dynamics'], methods['inverse_dynamics'], wrenches[2]
+    assert difference(ran[0](*ran[1], ran[2]), theirs.inverse_dynamics(*ran[1], ran[2])) < SOLVED
+    made = codes._codes[machine_methods.robot_of(model)]
+    assert sum('external_wrenches' in dict(key) and code.runner is not None
+               for (_, key), code in made.items()) == len(methods)
+    with pytest.raises(rbd_ros.ModelError, match='nothing'):
+        ours.inverse_dynamics(*methods['inverse_dynamics'], {'nothing': np.ones(6)})
+    # Code computes: nothing is interpreted any more.
+    for quantity, given in methods.items():
+        ours_again = workspace_of(model)
+        vars(ours_again)[quantity].methods.interpret = None
+        getattr(ours_again, quantity)(*given, external_wrenches=wrenches[1])
+
+
+class ReadyCodes(Codes):
+    """The code of a program that waits for each function, compiled here."""
+
+    def find(self, robot, name, options):
+        """Return code that is ready."""
+        code = super().find(robot, name, options)
+        self.work()
+        return code
+
+
+@pytest.fixture
+def batch_by_code(codes, monkeypatch):
+    """Let functions of many states run machine code; return a switch and what ran, by name."""
+    ran = []
+    run = tasks.Problem._run_code
+    monkeypatch.setattr(machine_code, 'CODES', ReadyCodes())
+    monkeypatch.setattr(tasks, 'MANY', 1)
+    monkeypatch.setattr(tasks.Problem, '_run_code', lambda problem, *given: (
+        ran.append(problem.task.name) or run(problem, *given)))
+    return lambda way: monkeypatch.setattr(tasks, 'WAY', way), ran
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_functions_of_many_states_run_code(name, batch_by_code):
+    use, ran = batch_by_code
+    model, states = states_of(name, 21)     # not a multiple of any number of lanes
+    names = {x: labels for x in ['q', 'v', 'a', 'tau'] for labels in [ROWS[x]]}
+    rows = {names[x]: states[x] for x in names} | {
+        'link': states['link'], 'prescribed': states['prescribed']}
+    for function in functions.__all__:
+        run = getattr(batch, function)
+        given = [rows[x] for x in signature(run).parameters if x in rows]
+        wrenched = 'external_wrenches' in signature(run).parameters
+        of_states = {model.link_names[-1]: np.ones((21, 6)),
+                     model.link_names[1]: np.sin(np.arange(126.0).reshape(21, 6))}
+        for more in ({}, {'external_wrenches': {model.link_names[-1]: np.arange(1.0, 7.0)}},
+                     {'external_wrenches': of_states})[:1 + 2 * wrenched]:
+            use('numba')
+            expected = run(model, *given, **more)
+            use('cc')
+            ran.clear()
+            found = run(model, *given, **more)
+            assert difference(found, expected) < SOLVED, function
+            assert {*ran} == {function}
+            out = tuple(np.empty_like(x) for x in found) if isinstance(found, tuple) else (
+                np.empty_like(found))
+            assert difference(run(model, *given, **more, out=out), expected) < SOLVED, function
+
+
+def test_many_states_by_code_have_masks_bad_states_and_threads(batch_by_code):
+    use, ran = batch_by_code
+    model, states = states_of('arm', 2500)
+    Q, V, A = (states[x] for x in 'qva')
+    prescribed = np.zeros((2500, model.nv), bool)
+    prescribed[::3, 0] = prescribed[1::3, 2] = True
+    for run in (lambda: batch.hybrid_dynamics(model, Q, V, A, V, prescribed),
+                lambda: batch.normal_equations(model, Q, V, A, V)[:2],
+                lambda: (batch.inverse_dynamics(model, Q, V, A, threads=3),),
+                lambda: (batch.torque_regressor_product(
+                    model, Q, V, A, rbd_ros.model.inertial_parameters(model)),)):
+        use('numba')
+        expected = run()
+        use('cc')
+        assert difference(tuple(run()), tuple(expected)) < SOLVED
+    assert {*ran} == {'hybrid_dynamics', 'torque_regressor', 'inverse_dynamics'}
+    bad = Q.copy()
+    bad[1234, 1] = np.nan
+    with pytest.raises(StateError, match=r'^state 1234: '):
+        batch.inverse_dynamics(model, bad, V, A)
+
+
+def test_a_few_states_are_computed_one_by_one(batch_by_code, monkeypatch):
+    use, ran = batch_by_code
+    monkeypatch.setattr(tasks, 'MANY', 22)
+    model, states = states_of('arm', 21)
+    expected = batch.gravity_torques(model, states['q'])
+    use('cc')
+    assert difference(batch.gravity_torques(model, states['q']), expected) < SOLVED
+    assert not ran
+
+
+def test_many_states_that_must_not_wait_are_told_so(codes, monkeypatch, tmp_path, pendulum):
+    monkeypatch.setattr(c_compiler, 'cache_root', lambda: tmp_path)
+    monkeypatch.setattr(machine_code, 'CODES', one := Codes())
+    monkeypatch.setattr(tasks, 'WAY', 'cc')
+    monkeypatch.setattr(compiled, '_compile_process', CompileProcess(lambda: False))
+    Q = np.linspace(-1.0, 1.0, 64)[:, None]
+    with pytest.raises(compiled.KernelNotReady):
+        batch.gravity_torques(pendulum, Q)
+    assert one.work() == 1
+    expected = library(pendulum).gravity_torques([1.0])
+    assert difference(batch.gravity_torques(pendulum, Q)[-1], expected) < SOLVED
 
 
 def test_results_of_plain_functions_are_new_and_those_of_workspaces_kept(codes, pendulum):
@@ -218,21 +332,57 @@ def test_joints_without_inertia_are_refused(codes):
         codes.work()
 
 
-def test_open_and_damped_loops_are_left_to_the_library(codes):
+def test_open_loops_are_left_to_the_library(codes):
     model, states = states_of('closed', 1)
     ours, q = workspace_of(model), states['q'][0]
     ours.gravity_torques(q)
     codes.work()
-    assert code_of(codes, model, 'gravity_torques').library is not None
+    assert code_of(codes, model, 'gravity_torques').runner is not None
     with pytest.raises(StateError, match='open'):
         ours.gravity_torques(q + 0.3)
-    damped = with_constraints(model.unconstrained, model.constraints, condition_limit=10.0)
-    theirs = library(damped).gravity_torques(q).copy()
-    other = workspace_of(damped)
-    for _ in range(2):
-        assert np.array_equal(other.gravity_torques(q), theirs)
+
+
+@pytest.mark.parametrize('limit', [1.5, 1e5])
+def test_damped_loops_are_damped_by_code(limit, codes):
+    model, states = states_of('closed', 3)
+    damped = with_constraints(model.unconstrained, model.constraints, condition_limit=limit)
+    ours, theirs = workspace_of(damped), library(damped)
+    for method in ('inverse_dynamics', 'forward_dynamics', 'all_terms'):
+        for k in range(3):
+            given = [states[x][k] for x in ('q', 'v', 'a')[:2 + (method != 'all_terms')]]
+            expected = getattr(theirs, method)(*given)
+            assert difference(getattr(ours, method)(*given), expected) < SOLVED
+            codes.work()
+        changes = difference(expected, getattr(library(model), method)(*given))
+        assert changes > 1e-3 if limit < 10.0 else changes < SOLVED
+    assert all(code.runner is not None for code in codes._codes[
+        machine_methods.robot_of(damped)].values())
+
+
+@pytest.mark.parametrize('limit', [2e3, 3.0])
+@pytest.mark.parametrize('joints', [7, 4])
+def test_task_space_dynamics_are_damped_by_code(joints, limit, codes, monkeypatch):
+    model = load_quietly('urdf/demo_arm.urdf')
+    if joints < 7:      # some of the singular values are zero
+        model = rbd_ros.with_locked_joints(model, dict.fromkeys(model.velocity_names[joints:], 0.3))
+    ours, theirs, rng = workspace_of(model), library(model), np.random.default_rng(3)
+    Q = np.vstack((np.zeros((2, model.nq)), rng.uniform(-2.0, 2.0, (4, model.nq))))
+    Q[1, 1] = Q[2, -2] = 1e-4       # singular, and nearly so
+    found = []
+    for k, q in enumerate(Q):
+        given = q, rng.normal(size=model.nv), model.link_names[-1]
+        options = {'frame': 'world-aligned', 'condition_limit': limit}
+        expected = theirs.task_space_dynamics(*given, **options)
+        found.append((expected.damped, expected.condition < np.inf))
+        one = ours.task_space_dynamics(*given, **options)
+        assert difference(one[:6], expected[:6]) < SOLVED
+        assert type(one.condition) is float and one.damped is expected.damped
+        assert one.condition == pytest.approx(expected.condition, rel=1e-15 * expected.condition
+                                              if expected.condition < 1e14 else 1.0)
         codes.work()
-    assert 'damped' in code_of(codes, damped, 'gravity_torques').made.reason
+        if k == 0:
+            monkeypatch.setattr(MachineMethods, 'interpret', None)
+    assert len({*found}) == (1 if joints < 6 else 2 if limit < 10.0 else 3)
 
 
 def test_code_is_kept_for_the_next_program(codes, monkeypatch, tmp_path, pendulum):
@@ -242,7 +392,7 @@ def test_code_is_kept_for_the_next_program(codes, monkeypatch, tmp_path, pendulu
         monkeypatch.setattr(machine_code, 'CODES', one)
         assert workspace_of(rbd_ros.load_urdf_string(PENDULUM)).gravity_torques([0.5]).shape
         assert one.work() == compiles
-        assert code_of(one, pendulum, 'gravity_torques').library is not None
+        assert code_of(one, pendulum, 'gravity_torques').runner is not None
     # Another robot, or a damaged file, has no code.
     code_of(second, rbd_ros.with_armature(pendulum, {'hinge': 0.1}), 'gravity_torques')
     assert second.work() == 1
@@ -273,7 +423,7 @@ def test_other_payloads_and_another_gravity_need_no_other_code(name, codes):
     model, states = states_of(name, 2)
     poses = {'forward_kinematics'}      # of payloads, too
     labels = {quantity: [x for x in signature(QUANTITIES[quantity].method).parameters
-                         if x in states] for quantity in sorted({*TRACED} - INTERPRETED - poses)}
+                         if x in states] for quantity in sorted({*TRACED} - poses)}
 
     def arguments(quantity, k):
         return [states[x] if x in ('link', 'prescribed') else states[x][k]

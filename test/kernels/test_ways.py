@@ -27,7 +27,7 @@ def waited():
         assert code.over.wait(300.0)
     found = rbd_ros.gravity_torques(arm, q)
     assert np.abs(found - before).max() < 1e-12 * np.abs(before).max()
-    return [name for (name, _), code in codes.items() if code.library is not None]
+    return [name for (name, _), code in codes.items() if code.runner is not None]
 print(*waited(), flush=True)
 child = os.fork()
 if child == 0:

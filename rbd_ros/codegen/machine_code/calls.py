@@ -225,10 +225,8 @@ class LoadedFunction:
         """Return the torques that balance wrenches, in the shape of velocities, or None."""
         if self.balance is None or self.name not in BALANCED:
             return None
-        given = batch_wrenches(self.model, external_wrenches, count)
-        slots = workspace_of(self.model.unconstrained)._places
-        forces = np.zeros((count, len(slots), 6), self.dtype)
-        forces[:, np.searchsorted(slots, given.places)] = given.forces.swapaxes(0, 1)
+        forces = batch_wrenches(self.model, external_wrenches, count).of_bodies(
+            self.model, 0, count).astype(self.dtype)
         tau, = self.balance.new(count)
         bad = self.balance.run(count, [np.atleast_2d(q), forces], [tau])
         return None if bad >= 0 else tau if q.ndim == 2 else tau[0]

@@ -14,11 +14,10 @@ import numpy as np
 from rbd_ros import batch
 from rbd_ros.codegen.c import Style
 from rbd_ros.codegen.functions import FUNCTIONS
-from rbd_ros.codegen.graph import Array, Graph, Tape
+from rbd_ros.codegen.graph import Array, Graph
 from rbd_ros.codegen.machine_code.calls import BALANCED, LoadedFunction, Report
 from rbd_ros.codegen.package import header, own_options, Package, source
 from rbd_ros.codegen.package_texts import filled
-from rbd_ros.codegen.symbols.symbolic_workspaces import symbolic_workspace
 from rbd_ros.codegen.tracing import trace_with_margins
 from rbd_ros.errors import ModelError, RbdError
 from rbd_ros.kernels.jit.c_compiler import (
@@ -131,7 +130,9 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
             elif graph is not None:
                 of_one.keep(found)
         if not parameters and not BALANCED.keys().isdisjoint(pending):
-            of_wrenches = origin(partial(balance_of_wrenches, model), 'wrenches')
+            of_wrenches = origin(partial(
+                trace_with_margins, with_gravity(model, (0.0, 0.0, 0.0)), 'gravity_torques',
+                ('wrenches',), {}), 'wrenches')
             balance = pool.submit(of_wrenches.compiled, *of_wrenches.described())
     for name, code in pending.items():
         made[name].set_code(code.result(), caller_of(caller.result()))
@@ -205,17 +206,6 @@ def description(graph: Graph, structure: Any = None) -> Made:
     """Return what the calls of a function need to know, without its code."""
     return Made(b'', {x.name: prod(x.shape) for x in graph.inputs},
                 [x.shape for x in outputs_of(graph)], structure, len(graph.operations))
-
-
-def balance_of_wrenches(model: Model) -> Graph:
-    """Return the function of torques that balance wrenches on the bodies of the kernels' table."""
-    tape = Tape()
-    q, forces = tape.inputs(0, (model.nq,)), tape.inputs(1, (len(model.tree.robot), 6))
-    workspace = symbolic_workspace(with_gravity(model, (0.0, 0.0, 0.0)), {})
-    workspace.push(forces)
-    arrays = Array('q', q.shape, 'configuration'), Array('forces', (forces.size,), 'wrenches')
-    return tape.graph('balance_of_wrenches', model.name, arrays,
-                      (Array('tau', (model.nv,), 'torques'),), [workspace.gravity_torques(q)])
 
 
 def sources_of(model: Model, style: Style, graph: Graph) -> dict[str, str]:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.codegen.c import Style
-from rbd_ros.codegen.machine_code.calls import why_not_in_code
 from rbd_ros.codegen.machine_code.loading import description, extension, PREFIX, sources_of
 from rbd_ros.codegen.tracing import trace_method
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit.c_compiler import code_directory, find_compiler, machine_code
 from rbd_ros.kernels.jit.machine_code import failed, Made, no_code
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.machine_methods import STATES
 
 # Beyond which compilers take minutes.
 MOST_OPERATIONS = 60_000
@@ -36,8 +36,8 @@ def code_of_method(robot: bytes, name: str, options: tuple[tuple[str, Any], ...]
 
 
 def _made(model: Model, name: str, options: dict[str, Any]) -> Made:
-    if reason := why_not_in_code(model, name):
-        return no_code(reason)
+    if not model.nv:
+        return no_code('no joint moves')
     try:
         graph, structure = trace_method(model, name, {
             label: np.array(x) if label == 'prescribed' else x for label, x in options.items()})
@@ -46,7 +46,8 @@ def _made(model: Model, name: str, options: dict[str, Any]) -> Made:
     if len(graph.operations) > MOST_OPERATIONS:
         return no_code(f'it takes {len(graph.operations)} operations, too many to compile')
     try:
-        code, _ = machine_code(find_compiler(), sources_of(model, Style(PREFIX, False), graph),
+        style = Style(PREFIX, False, lanes=STATES in options)
+        code, _ = machine_code(find_compiler(), sources_of(model, style, graph),
                                QUICK if len(graph.operations) > LONG else ())
     except RbdError as error:
         return failed(str(error))

@@ -12,7 +12,8 @@ raises an error; the tape keeps the margins by which the checks pass.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, reduce
+from itertools import combinations
 from inspect import isfunction, ismodule, unwrap
 import math
 from types import CellType, CodeType, FunctionType, SimpleNamespace
@@ -20,17 +21,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
+from rbd_ros.analysis.task_space import condition_and_damped
 from rbd_ros.codegen.graph import Symbol, Value
 from rbd_ros.errors import ModelError
-from rbd_ros.kernels import articulated_bodies, mass_matrix_factor
+from rbd_ros.kernels import articulated_bodies, mass_matrix_factor, task_space
 from rbd_ros.kernels.lanes import lanes, sines
 from rbd_ros.kernels.loops import arrays, closed_loops
-from rbd_ros.kernels.task_space import singular_values
+from rbd_ros.kernels.task_space import orthogonalize, singular_values
 from rbd_ros.kernels.tree.layout import BLOCK, LANES, PRESCRIBED
 from rbd_ros.model import arguments
 from rbd_ros.model.changes import springs
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions import configurations
+from rbd_ros.workspace.machine_methods import INFINITE
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.workspace import workspace_of
 
@@ -39,6 +42,10 @@ _NUMERIC = 'rbd_ros.model', 'rbd_ros.errors'
 _NOT_NUMERIC = 'rbd_ros.model.changes.friction'
 # The workspace of plain functions while they are traced.
 tracing: ContextVar[Any] = ContextVar('tracing')
+# Sweeps after which so many rows, at most, are orthogonal: they converge quadratically, and random
+# matrices of any rank and scale took five to seven.
+MOST_ROWS, SWEEPS = 6, 7
+TINY = 1e-300   # added to divisors that may be zero
 
 
 def _cosine_and_sine(angle: Value) -> tuple[Value, Value]:
@@ -54,7 +61,7 @@ def square_root(x: Value) -> Value:
 
 def maximum(x: Value, y: Value) -> Value:
     """Return the larger one."""
-    return 0.5 * (x + y + abs(x - y))
+    return 0.5 * (x + y + abs(x - y)) if isinstance(x - y, Symbol) else max(x, y)
 
 
 def _sign(x: Value) -> Value:
@@ -67,8 +74,8 @@ def sign(x: np.ndarray) -> np.ndarray:
 
 
 def reciprocal(x: Value) -> Value:
-    """Return 1 / x, or zero for the number zero."""
-    return 1.0 / x if isinstance(x, Symbol) or x > 0.0 else 0.0
+    """Return 1 / x; where x is zero, a number whose product with zero is zero."""
+    return 1.0 / (x + TINY) if isinstance(x, Symbol) else 1.0 / x if x > 0.0 else 0.0
 
 
 def _passes(*values: Value) -> bool:
@@ -90,8 +97,8 @@ def _is_regular(size: Value, square: Value) -> bool:
     return _holds(size - closed_loops.SINGULAR ** 2 * square)
 
 
-def _is_consistent(left: Value, square: Value) -> bool:
-    return _holds(closed_loops.CONSISTENT ** 2 * square - left)
+def _is_consistent(left: Value, square: Value, damping: Value) -> bool:
+    return _holds(closed_loops.CONSISTENT ** 2 * square + damping * INFINITE - left)
 
 
 def _is_closed(gap: Value) -> bool:
@@ -118,10 +125,49 @@ def _copysign(x: Value, y: Value) -> Value:
     return x * _sign(_sign(y) + 0.5)
 
 
-def _equal_singular_values(R: np.ndarray, columns: np.ndarray, vectors: np.ndarray,
-                           values: np.ndarray) -> None:
-    # Zeros if no joint moves the link: symbols differ from 0.
+def _singular_values(R: np.ndarray, columns: np.ndarray, vectors: np.ndarray,
+                     values: np.ndarray) -> None:
+    if tracing.get().damps:
+        return _with_names(source(singular_values), {})(R, columns, vectors, values)
+    # Nothing is damped if they are equal; zeros if no joint moves the link: symbols differ from 0.
     values[:] = float(np.any(R[:6] != 0.0))
+
+
+def _orthogonalize(rows: np.ndarray, width: int, vectors: np.ndarray, n: int) -> None:
+    """Rotate rows as often as any may need, without asking whether it is done."""
+    if n > MOST_ROWS:
+        raise ModelError(f'blocks of more than {MOST_ROWS} dependent velocities that are damped')
+    for a, b in SWEEPS * [*combinations(range(n), 2)]:
+        x, y = rows[a, :width], rows[b, :width]
+        twice, more = 2.0 * np.dot(x, y), np.dot(y, y) - np.dot(x, x)
+        t = twice * _copysign(1.0, more) / (
+            abs(more) + square_root(more * more + twice * twice) + TINY)
+        c = 1.0 / square_root(1.0 + t * t)
+        for M in rows, vectors:
+            M[a], M[b] = ([c * x - c * t * y for x, y in zip(M[a], M[b])],
+                          [c * t * x + c * y for x, y in zip(M[a], M[b])])
+
+
+def _extremes(values: np.ndarray) -> tuple[Value, Value]:
+    return reduce(maximum, values), -reduce(maximum, [-x for x in values])
+
+
+def _may_be_damped(most: Value, least: Value, limit: float) -> bool:
+    return isinstance(most, Symbol) or least < most / limit
+
+
+def _condition_number(most: Value, least: Value) -> Value:
+    has_rank = maximum(_sign(least - task_space.RANK_TOLERANCE * most), 0.0)
+    return most / (has_rank * least + (1.0 - has_rank) * most / INFINITE)
+
+
+def _condition_and_damped(condition: Value, limit: float) -> tuple[Value, Value]:
+    return condition, _sign(condition - limit)
+
+
+def _max(*values: Any, **options: Any) -> Any:
+    return maximum(*values) if any(isinstance(x, Symbol) for x in values) else max(
+        *values, **options)
 
 
 def _zeros(shape: Any, dtype: DTypeLike = float) -> np.ndarray:
@@ -189,7 +235,11 @@ def _checked(model: Model, *labels_and_vector: Any, **options: Any) -> np.ndarra
 _LEAVES: dict[Any, Any] = {
     sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: square_root,
     lanes.reciprocal: reciprocal, lanes.exceeds: _exceeds, lanes.finite: _passes,
-    source(singular_values): _equal_singular_values,
+    source(singular_values): _singular_values, source(orthogonalize): _orthogonalize,
+    source(task_space.extremes): _extremes, source(task_space.may_be_damped): _may_be_damped,
+    source(task_space.positive_root): lambda x: square_root(maximum(x, 0.0)),
+    source(task_space.condition_number): _condition_number,
+    condition_and_damped: _condition_and_damped,
     source(closed_loops.is_regular): _is_regular,
     source(closed_loops.is_consistent): _is_consistent,
     source(closed_loops.is_closed): _is_closed,
@@ -205,7 +255,7 @@ _MATH = SimpleNamespace(sqrt=square_root, isfinite=_passes, copysign=_copysign, 
 _NUMPY = SimpleNamespace(**{
     **vars(np), 'exp': np.frompyfunc(_exp, 1, 1), 'sign': np.frompyfunc(_sign, 1, 1),
     'minimum': _unbounded, 'zeros': _zeros, 'empty': _zeros, 'asarray': _asarray})
-_interpreted: dict[Callable[..., Any], Any] = {leaf: leaf for leaf in _LEAVES.values()}
+_interpreted: dict[Callable[..., Any], Any] = {leaf: leaf for leaf in (*_LEAVES.values(), _max)}
 
 
 class _Module:
@@ -256,7 +306,7 @@ def interpreted(function: Callable[..., Any]) -> Any:
 
 def _with_names(function: FunctionType, cells: dict[str, CellType]) -> FunctionType:
     """Return a function with the names of symbols, and with other cells of its closure."""
-    names, code = dict(function.__globals__), function.__code__
+    names, code = {'max': _max, **function.__globals__}, function.__code__
     closure = tuple(cells.get(name, cell)
                     for name, cell in zip(code.co_freevars, function.__closure__ or ()))
     found = FunctionType(code, names, function.__name__, function.__defaults__, closure)

@@ -22,14 +22,16 @@ from rbd_ros.workspace.workspace import workspace_of
 
 # Rotations are rounded to 0 and 1 within this distance, a few roundings of the cosine of pi / 2.
 ROUNDING = 4e-16
+NO_WRENCHES = np.zeros(0)
 
 
 def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
-                       whole: bool = False) -> Any:
+                       whole: bool = False, damps: bool = False) -> Any:
     """
     Return a workspace whose methods take and return symbols; some may replace parameters.
 
-    If bodies are not `whole`, they are `without_rods`.
+    If bodies are not `whole`, they are `without_rods`. If it `damps`, then as the library does
+    beyond limits of condition numbers.
 
     """
     whole |= not {'pi', 'positions'}.isdisjoint(parameters)
@@ -37,7 +39,7 @@ def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
     different = (SymbolicLoops if model.loops is not None else
                  Symbolic if model.coordinates.is_identity else SymbolicCoupled)
     made = type(kind.__name__, (different, interpreted_class(*kind.__mro__)),
-                {'parameters': parameters, 'whole': whole, 'failures': []})
+                {'parameters': parameters, 'whole': whole, 'damps': damps, 'failures': []})
     return made(model)
 
 
@@ -63,6 +65,7 @@ class Symbolic:
     robot: tuple[np.ndarray, np.ndarray]
     parameters: Mapping[str, np.ndarray]
     whole: bool
+    damps: bool
     failures: list[float]       # -1 for each kernel that reports an error at any state
 
     def _pack(self, model: Model) -> tuple[Any, ...]:
@@ -75,6 +78,10 @@ class Symbolic:
         if self.parameters:
             constants = replaced(model, constants, places, self.parameters, self.whole)
         robot = constants, buffer(len(constants))
+        wrenches = self.parameters.get('wrenches', NO_WRENCHES).reshape(-1, 6)
+        for slot, wrench in zip(places, wrenches):
+            first = int(interpreted(work_offset)(robot, slot, WRENCH))
+            robot[1][first:first + len(wrench)] = wrench
         return robot, places, robot[1][slice(*interpreted(torques)(robot))]
 
     def carry(self, link: str, payload: np.ndarray) -> None:
@@ -82,13 +89,6 @@ class Symbolic:
         workspace: Any = self
         self.robot = add_payload(workspace.model, self.robot[0], workspace._places, link,
                                  payload), self.robot[1]
-
-    def push(self: Any, wrenches: np.ndarray) -> None:
-        """Apply external wrenches (bodies, 6) in the frames of bodies."""
-        tree = getattr(self, '_tree', self)
-        for slot, wrench in zip(tree._places, wrenches):
-            first = int(interpreted(work_offset)(tree.robot, slot, WRENCH))
-            tree.robot[1][first:first + len(wrench)] = wrench
 
     def _fail(self, *arguments: Any, **vectors: Any) -> None:
         self.failures.append(-1.0)
@@ -136,12 +136,12 @@ class SymbolicLoops(SymbolicCoupled):
 
     def _loop_arrays(self, model: Model) -> arrays.Parts:
         assert model.loops is not None
-        parts = arrays.cut(model.loops.array(damped=False))
+        parts = arrays.cut(model.loops.array(damped=self.damps))
         return parts._replace(**{name: getattr(parts, name).astype(object)
                                  for name in arrays.WRITTEN})
 
     def _workspace_of_tree(self, model: Model) -> Any:
-        tree = symbolic_workspace(model.unconstrained, self.parameters, self.whole)
+        tree = symbolic_workspace(model.unconstrained, self.parameters, self.whole, self.damps)
         self.failures = tree.failures
         return tree
 

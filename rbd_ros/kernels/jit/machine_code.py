@@ -25,6 +25,7 @@ from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 
 import numpy as np
+from rbd_ros._internal.arrays import FLOAT
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit import c_compiler
 from rbd_ros.kernels.jit.compile_process import CompileProcess
@@ -139,7 +140,7 @@ class Code:
 
     def __init__(self) -> None:
         self.made: Made | None = None
-        self.library: ctypes.CDLL | None = None
+        self.runner: Runner | None = None
         self.caller: Any = None
         self.over = Event()
 
@@ -150,7 +151,7 @@ class Code:
                 pickle.loads(data))
             if self.made.code:
                 self.caller = caller_of(self.made.caller)
-                self.library = c_compiler.opened(self.made.code)
+                self.runner = Runner(c_compiler.opened(self.made.code), self.made, FLOAT)
         except RbdError as error:
             self.made = failed(str(error))
         is_failure = self.made.reason.startswith(failed('').reason)

@@ -175,9 +175,9 @@ def is_regular(size, square):
 
 
 @helper
-def is_consistent(left, square):
-    """Return whether equations are solved, given the square of a right-hand side and its rest."""
-    return left <= CONSISTENT * CONSISTENT * square
+def is_consistent(left, square, damping):
+    """Return whether equations are solved or damped; squares of a rest and a right-hand side."""
+    return left <= CONSISTENT * CONSISTENT * square or damping > 0.0
 
 
 @helper
@@ -216,7 +216,7 @@ def reflect_all(p, block, X, j):
 
 
 @helper
-def factor_block(p, block, is_damped):
+def factor_block(p, block, damping):
     """
     Factor J_d = Q R by reflections, and apply Q^T to J_i and the gaps.
 
@@ -257,7 +257,7 @@ def factor_block(p, block, is_damped):
             inside += square
             if i >= start + last - first:
                 left += square
-        if not (is_consistent(left, inside) or status != 0 or is_damped):
+        if not (is_consistent(left, inside, damping) or status != 0):
             status = INCONSISTENT
     return status
 

@@ -6,7 +6,7 @@ import math
 
 from rbd_ros.kernels.jit.compiled import helper
 from rbd_ros.kernels.loops.arrays import DEPENDENT, EQUATION, LIMIT
-from rbd_ros.kernels.task_space import orthogonalize
+from rbd_ros.kernels.task_space import orthogonalize, positive_root
 
 
 @helper
@@ -16,16 +16,16 @@ def damp_block(p, block):
 
     D = sum (sigma_0^2 - sigma_i^2) v_i v_i^T over the singular values sigma_i of J_d below
     sigma_0, the largest one over the condition limit, with the right singular vectors v_i. Return
-    whether D is not zero.
+    the sum of the roots of the factors, zero where nothing is damped.
 
     """
-    J, limit, is_damped = p.J, p.table[0, LIMIT], False
+    J, limit, damping = p.J, p.table[0, LIMIT], 0.0
     start, first, last = (p.blocks[block, EQUATION], p.blocks[block, DEPENDENT],
                           p.blocks[block, DEPENDENT + 1])
     dependent = last - first
     rows = p.blocks[block, EQUATION + 1] - start - dependent
     if limit == math.inf or rows <= 0:
-        return False
+        return 0.0
     columns, vectors = p.damping[first:last, :rows], p.damping[first:last, rows:]
     for c in range(dependent):
         for i in range(rows):
@@ -40,9 +40,8 @@ def damp_block(p, block):
             square += columns[c, i] * columns[c, i]
         vectors[c, dependent], most = square, max(most, square)
     for c in range(dependent):
-        missing = most / (limit * limit) - vectors[c, dependent]
-        if missing > 0.0:
-            is_damped = True
-            for i in range(dependent):
-                J[start + rows + c, p.order[first + i]] = math.sqrt(missing) * vectors[c, i]
-    return is_damped
+        root = positive_root(most / (limit * limit) - vectors[c, dependent])
+        damping += root
+        for i in range(dependent):
+            J[start + rows + c, p.order[first + i]] = root * vectors[c, i]
+    return damping

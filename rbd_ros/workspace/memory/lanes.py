@@ -128,6 +128,7 @@ class Task(NamedTuple):
     closed: Closed | None = None        # None: robots with closed loops use ``single``
     coupled: Any = None                 # the `Task` of robots whose joints share coordinates
     zeros: int = 0                      # how many of the states, the last ones, are zeros
+    name: str = ''                      # of the quantity, if it is one
 
     def of_robot(self, model: Model) -> 'Task':
         """Return the task of a robot."""
@@ -160,4 +161,4 @@ class States:
             self, **self.coupled, coupled=None).task(method, outputs, single)
         return Task(self.kernel, labels, outputs, scratch_buffers(labels, *self.scratch), single,
                     'external_wrenches' in names, self.of_link, self.result, self.closed, coupled,
-                    len(self.zeros))
+                    len(self.zeros), method.__name__)
