@@ -109,7 +109,7 @@ def measure(count, processes, events, seconds):
     executor.add_node(node)
     kind = 'events' if events else 'single'
     if processes:
-        commands = [['-m', 'rbd_ros.ros.nodes.dynamics_node', '--ros-args', '-r',
+        commands = [['-m', 'rbd_ros.ros.nodes', 'dynamics_node', '--ros-args', '-r',
                      f'__ns:=/robot{k}', '-p', f'executor:={kind}'] for k in range(count)]
     else:
         commands = [[__file__, '--serve', str(count), '--executors', kind]]

@@ -33,7 +33,7 @@ from timing import gauge, HERE, options, save
 
 # s, limit for the node to compile its kernels
 START = 60.0
-NODES = {'rbd_ros': ('-m', 'rbd_ros.ros.nodes.dynamics_node'),
+NODES = {'rbd_ros': ('-m', 'rbd_ros.ros.nodes', 'dynamics_node'),
          'copying': (str(HERE / 'copying_node.py'),)}
 # Modes of the torque controller, and their required parameters
 CONTROLLER = {'pd_gravity': (), 'computed_torque': (), 'joint_impedance': (),
@@ -117,7 +117,7 @@ def command_line(which, kind_of_executor, link):
         return [*NODES[which], *options]
     for one in (f'mode:={which}', *CONTROLLER[which]):
         options += ['-p', one.format(link=link)]
-    return ['-m', 'rbd_ros.ros.nodes.torque_controller', *options, '-r', '__node:=dynamics']
+    return ['-m', 'rbd_ros.ros.nodes', 'torque_controller', *options, '-r', '__node:=dynamics']
 
 
 def run(which, urdf, link, kind_of_executor, rate, seconds):

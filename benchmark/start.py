@@ -98,7 +98,7 @@ class Source:
         with TemporaryFile('w+') as log:
             begin = monotonic()
             process = subprocess.Popen(
-                [sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args', *parameters],
+                [sys.executable, '-m', 'rbd_ros.ros.nodes', name, '--ros-args', *parameters],
                 env=environment, stderr=log)
             try:
                 self._spin_until(lambda: self._begun)

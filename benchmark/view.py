@@ -72,7 +72,7 @@ def run_alone(seconds):
 
 def run_viewed(seconds, cores, core):
     """Return the results of benchmark/node.py, and the cost of a viewer on a core."""
-    viewer = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.nodes.viewer', '--ros-args',
+    viewer = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.nodes', 'viewer', '--ros-args',
                                '-p', 'port:=0'], stderr=subprocess.PIPE, text=True)
     os.sched_setaffinity(viewer.pid, {core})
     messages, watched = multiprocessing.Value('i', 0), psutil.Process(viewer.pid)

@@ -366,7 +366,7 @@ def soak(urdf, seconds, patient, executor):
 
     # States of a patient robot must not be dropped as too old after a pause of the machine.
     process = subprocess.Popen([
-        sys.executable, '-m', 'rbd_ros.ros.nodes.dynamics_node', '--ros-args', '--log-level',
+        sys.executable, '-m', 'rbd_ros.ros.nodes', 'dynamics_node', '--ros-args', '--log-level',
         'error', '-p', f'executor:={executor}', '-p', 'model_changes:=accept',
         '-p', 'on_stale:=hold',
         *(('-p', 'state_timeout:=60.0') if patient else ())])

@@ -138,7 +138,7 @@ class Session:
         path = Path(self._folder.name) / f'{name}.yaml'
         path.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
         self._processes[name] = subprocess.Popen(
-            [sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args',
+            [sys.executable, '-m', 'rbd_ros.ros.nodes', name, '--ros-args',
              '--log-level', 'warn', '--params-file', str(path), *arguments])
 
     def stop(self, name: str, number: int = signal.SIGINT) -> None:

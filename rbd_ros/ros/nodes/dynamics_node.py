@@ -2,18 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node that publishes the dynamics of a robot from its description and joint states."""
 
-import sys
-
-from rbd_ros.ros.runtime.entry_points import dynamics_node as main
-
-if __name__ == '__main__':
-    # Before the imports below: they take a second, in which signals must be handled already.
-    main()
-    sys.exit()
-
-from collections.abc import Callable, Sequence      # noqa: I100
+from collections.abc import Callable, Sequence
 from functools import wraps
 from math import hypot, isfinite
+import sys
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from rbd_msgs.srv import IdentifyPayload

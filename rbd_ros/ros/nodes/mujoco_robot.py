@@ -2,15 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated robot whose motion MuJoCo computes; otherwise like simulated_robot."""
 
-import sys
-
-from rbd_ros.ros.runtime.entry_points import mujoco_robot as main
-
-if __name__ == '__main__':
-    main()          # before the slow imports; see dynamics_node
-    sys.exit()
-
-from dataclasses import replace    # noqa: I100
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from geometry_msgs.msg import Wrench

@@ -2,15 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated robot that runs in real time in place of a real one."""
 
-import sys
-
-from rbd_ros.ros.runtime.entry_points import simulated_robot as main
-
-if __name__ == '__main__':
-    main()          # before the slow imports; see dynamics_node
-    sys.exit()
-
-from contextlib import suppress    # noqa: I100
+from contextlib import suppress
 from dataclasses import replace
 from math import isfinite
 from time import monotonic

@@ -2,15 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dynamics node whose efforts move the robot by a control mode and its reference."""
 
-import sys
-
-from rbd_ros.ros.runtime.entry_points import torque_controller as main
-
-if __name__ == '__main__':
-    main()          # before the slow imports; see dynamics_node
-    sys.exit()
-
-from collections.abc import Sequence    # noqa: I100
+from collections.abc import Sequence
 from dataclasses import replace
 from types import NoneType
 from typing import ClassVar

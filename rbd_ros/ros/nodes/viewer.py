@@ -2,15 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running robot in a browser: its joint states and the outputs of the dynamics node."""
 
-import sys
-
-from rbd_ros.ros.runtime.entry_points import viewer as main
-
-if __name__ == '__main__':
-    main()          # before the slow imports; see dynamics_node
-    sys.exit()
-
-import os    # noqa: I100
+import os
 from time import monotonic
 from typing import Any, ClassVar
 import webbrowser

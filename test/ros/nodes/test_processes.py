@@ -41,7 +41,7 @@ def start():
 
     def start(name, *arguments, **environment):
         process = subprocess.Popen(
-            [sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args', *arguments],
+            [sys.executable, '-m', 'rbd_ros.ros.nodes', name, '--ros-args', *arguments],
             stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
         processes.append(process)
         return process

@@ -66,7 +66,7 @@ def spin_for(node, seconds):
 
 def dynamics(start, *arguments):
     """Start a dynamics node."""
-    return start('-m', 'rbd_ros.ros.nodes.dynamics_node', '--ros-args', *arguments)
+    return start('-m', 'rbd_ros.ros.nodes', 'dynamics_node', '--ros-args', *arguments)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def secured(keystore, strategy, enclave=None):
     ('a', 'error creating node')])
 def test_fault_50_enforced_security_without_keys_refuses_to_start(start, tmp_path, module,
                                                                   enclave, why):
-    node = start('-m', f'rbd_ros.ros.nodes.{module}', '--ros-args', '--enclave', '/a',
+    node = start('-m', 'rbd_ros.ros.nodes', module, '--ros-args', '--enclave', '/a',
                  env=secured(tmp_path, 'Enforce', enclave))
     _, errors = node.communicate(timeout=START_UP)
     assert node.returncode == 1
@@ -186,7 +186,7 @@ def test_fault_50_enforced_security_without_keys_refuses_to_start(start, tmp_pat
 
 def test_fault_50_permissive_security_without_an_enclave_is_no_security(peer, start, tmp_path):
     # Whoever misspells the strategy gets this one, too.
-    node = start('-m', 'rbd_ros.ros.nodes.dynamics_node', env=secured(tmp_path, 'enforce'))
+    node = start('-m', 'rbd_ros.ros.nodes', 'dynamics_node', env=secured(tmp_path, 'enforce'))
     spin_until(peer, lambda: 'dynamics' in peer.get_node_names(), START_UP)
     assert end(node, signal.SIGTERM) == 0
 
@@ -322,7 +322,7 @@ def test_nothing_is_imported_before_signals_are_heard_and_blas_has_one_thread(gi
 
 @pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot', 'mujoco_robot'])
 def test_help_is_printed_and_nothing_is_started(name):
-    run = subprocess.run([sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--help'],
+    run = subprocess.run([sys.executable, '-m', 'rbd_ros.ros.nodes', name, '--help'],
                          capture_output=True, text=True, check=False)
     assert run.returncode == 0
     assert f'usage: {name} --ros-args' in run.stdout

@@ -329,7 +329,7 @@ def test_the_page_follows_a_robot_and_its_dynamics_node(peer):
     q *= 0.5
     zero = np.zeros(model.nv)
     nodes = [subprocess.Popen(
-        [sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args', *more],
+        [sys.executable, '-m', 'rbd_ros.ros.nodes', name, '--ros-args', *more],
         stderr=subprocess.PIPE, text=True)
              for name, *more in (
                  ('dynamics_node', '-p', 'payload_link:=tool', '-p', 'payload_mass:=3.0', '-p',

@@ -54,7 +54,7 @@ def test_a_node_publishes_what_pinocchio_computes(tmp_path, compiler):
     peer.create_subscription(JointState, '/dynamics/gravity_torques', torques.append, 10)
     peer.create_subscription(MatrixStamped, '/dynamics/mass_matrix', matrices.append, 10)
     process = subprocess.Popen(
-        [sys.executable, '-m', 'rbd_ros.ros.nodes.dynamics_node'], stderr=subprocess.PIPE,
+        [sys.executable, '-m', 'rbd_ros.ros.nodes', 'dynamics_node'], stderr=subprocess.PIPE,
         text=True, env={**environment(tmp_path, 'numba', 'llvmlite'), 'CC': compiler,
                         'XDG_CACHE_HOME': str(tmp_path)})
     try:
