@@ -98,7 +98,7 @@ class JointStateLayout:
         ends = [len(ENCAPSULATION), STAMP.size, *chain(*self._spans), len(raw)]
         self._rest = itemgetter(*map(slice, [0, *ends[1::2]], ends[::2]))
         self._last: tuple[bytes, ...] | None = None
-        if self.read(raw) is None:
+        if not self.fits(raw):
             raise ValueError('the texts are at other places')
 
     def _align(self, size: int) -> None:
@@ -115,21 +115,21 @@ class JointStateLayout:
         self._expect(COUNT.pack(len(data)), align=4)
         self._expect(data)
 
-    def read(self, raw: bytes) -> tuple[Any, ...] | None:
-        """Return s, ns, positions, velocities and efforts; None if the layout is another one."""
+    def fits(self, raw: bytes) -> bool:
+        """Return whether a message of the same length has this layout."""
         rest = self._rest(raw)
-        if rest != self._last:
-            if int.from_bytes(raw, 'little') & self._mask != self._expected:
-                return None
-            self._last = rest
+        if rest == self._last:
+            return True
+        if int.from_bytes(raw, 'little') & self._mask != self._expected:
+            return False
+        self._last = rest
+        return True
+
+    def read(self, raw: bytes) -> tuple[Any, ...]:
+        """Return s, ns, positions, velocities and efforts of a message that fits."""
         # Copies, in which the numbers are aligned.
         return (*STAMP.unpack_from(raw),
                 *[np.frombuffer(bytearray(raw[start:stop])) for start, stop in self._spans])
-
-    def fits(self, block: np.ndarray) -> np.ndarray:
-        """Return which messages, one per row of uint8, have this layout."""
-        return np.all((block & np.frombuffer(self._compared, np.uint8))
-                      == np.frombuffer(self._bytes, np.uint8), axis=1)
 
     def read_block(self, block: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return stamps, ns, positions, velocities and efforts (messages, joints or 0)."""
@@ -152,8 +152,8 @@ class JointStateReader:
     def read(self, raw: bytes) -> JointStateContent:
         """Return the content of a serialized sensor_msgs/JointState."""
         layout = self._layouts.get(len(raw))
-        if layout is not None and (found := layout.read(raw)) is not None:
-            seconds, nanoseconds, *numbers = found
+        if layout is not None and layout.fits(raw):
+            seconds, nanoseconds, *numbers = layout.read(raw)
             return JointStateContent(Stamp(seconds, nanoseconds), layout.names, *numbers)
         message = self._deserialize(raw)
         stamp = message.header.stamp

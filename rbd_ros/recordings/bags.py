@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read joint states from ROS 2 bags without ROS, with `rosbags`."""
 
-from collections import Counter, defaultdict
-from itertools import islice
+from array import array
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +20,7 @@ STORAGES = ('.mcap', '.db3')
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 DEFAULT_TOPIC = '/joint_states'
 TOPIC_OPTION = '--topic NAME (in Python: topic=)'
-# Messages decoded at a time; byte layouts remembered for each message length.
-BLOCK_SIZE, MAX_LAYOUTS = 8192, 8
+MAX_LAYOUTS = 8     # Byte layouts remembered for each message length
 
 
 def is_bag(path: Path) -> bool:
@@ -64,36 +65,32 @@ def _storages(path: Path) -> list[Path]:
     return files
 
 
-class _Block(NamedTuple):
-    """Messages with the same joints: number in the bag; stamp and receive time, ns; values."""
+class _Messages(NamedTuple):
+    """Messages of one layout: numbers in the bag and receive times, ns, in turn; bytes."""
 
-    number: np.ndarray
-    stamp: np.ndarray
-    received: np.ndarray
-    position: np.ndarray
-    velocity: np.ndarray
-    effort: np.ndarray
+    layout: JointStateLayout
+    times: 'array[int]'
+    data: bytearray
 
 
 class _Collector:
-    """Collect the joint states of storages by the names of their joints."""
+    """Collect the joint states of storages."""
 
     def __init__(self, path: Path) -> None:
         from rosbags.typesys import get_typestore, Stores
-        self._path, self._types = path, get_typestore(Stores.LATEST)
-        self._layouts: dict[int, list[JointStateLayout]] = defaultdict(list)
-        self._parts: dict[tuple[str, ...], list[_Block]] = defaultdict(list)
-        self._rejected: Counter[str] = Counter()
-        self._count = 0
+        self._path, self._count = path, 0
+        self._types: Any = get_typestore(Stores.LATEST)
+        self._all: list[_Messages] = []
+        # The last few layouts for each length of a message.
+        self._recent: dict[int, deque[_Messages]] = defaultdict(partial(deque, maxlen=MAX_LAYOUTS))
 
     def read(self, storage: Path, topic: str | None) -> None:
         from rosbags.rosbag2 import Reader
         try:
             with Reader(storage) as reader:
                 connections = self._choose(reader.connections, topic)
-                messages = reader.messages(connections)
-                while block := list(islice(messages, BLOCK_SIZE)):
-                    self._decode_block(block)
+                for _, received, raw in reader.messages(connections):
+                    self._take(received, raw)
         except RecordingError:
             raise
         except Exception as error:
@@ -124,94 +121,71 @@ class _Collector:
                                  f"on {listed(topics) or 'no topic'}")
         return chosen
 
-    def _decode_block(self, block: list[tuple[Any, int, bytes]]) -> None:
-        """Collect messages; those of equal length are decoded together."""
-        by_length: dict[int, list[int]] = defaultdict(list)
-        for k, (_, _, raw) in enumerate(block):
-            by_length[len(raw)].append(k)
-        for length, places in by_length.items():
-            data = np.frombuffer(b''.join([block[k][2] for k in places]), np.uint8)
-            data, rest = data.reshape(len(places), length), np.array(places)
-            received = np.array([block[k][1] for k in places], np.int64)
-            known = self._layouts[length]
-            tried = 0
-            while len(rest):
-                if tried == len(known):
-                    # No known layout fits the first remaining message.
-                    self._convert(block[rest[0]][2], self._count + rest[0], received[0])
-                    data, rest, received = data[1:], rest[1:], received[1:]
-                    continue
-                layout, tried = known[tried], tried + 1
-                fits = layout.fits(data)
-                self._store(tuple(layout.names), self._count + rest[fits], received[fits],
-                            *layout.read_block(data[fits]))
-                data, rest, received = data[~fits], rest[~fits], received[~fits]
-        self._count += len(block)
+    def _take(self, received: int, raw: bytes) -> None:
+        """Keep a message with others of its layout; rosbags decodes those with new layouts."""
+        kept = self._like(raw)
+        if kept is None:
+            # Write it again: little-endian, without padding.
+            message = self._types.deserialize_cdr(raw, JOINT_STATE)
+            raw = bytes(self._types.serialize_cdr(message, JOINT_STATE))
+            kept = self._like(raw)
+        if kept is None:
+            numbers = [np.array(x, float)
+                       for x in (message.position, message.velocity, message.effort)]
+            kept = _Messages(JointStateLayout(raw, message.header.frame_id, message.name,
+                                              *numbers), array('q'), bytearray())
+            self._all.append(kept)
+            self._recent[len(raw)].append(kept)
+        kept.times.extend((self._count, received))
+        kept.data.extend(raw)
+        self._count += 1
 
-    def _convert(self, raw: bytes, number: int, received: int) -> None:
-        """Collect one message decoded by rosbags, and remember its layout."""
-        message: Any = self._types.deserialize_cdr(raw, JOINT_STATE)
-        numbers = message.position, message.velocity, message.effort
-        stamp = message.header.stamp
-        self._store(tuple(message.name), np.array([number]), np.array([received], np.int64),
-                    np.array([stamp.sec * 1_000_000_000 + stamp.nanosec], np.int64),
-                    *[np.array(x, float)[None] for x in numbers])
-        known = self._layouts[len(raw)]
-        if len(known) < MAX_LAYOUTS:
-            try:
-                known.append(JointStateLayout(raw, message.header.frame_id, message.name,
-                                              *numbers))
-            except ValueError:
-                # Not a fixed layout: decode such messages one by one.
-                return
-
-    def _store(self, names: tuple[str, ...], number: np.ndarray, received: np.ndarray,
-               stamp: np.ndarray, position: np.ndarray, velocity: np.ndarray, effort: np.ndarray
-               ) -> None:
-        """Store the values of messages with the same joints, or count them as rejected."""
-        if not len(number):
-            return
-        count, lengths = len(names), [x.shape[1] for x in (position, velocity, effort)]
-        if not count or lengths[0] != count or lengths[1] not in (0, count):
-            self._rejected[f'with {count} names, {lengths[0]} positions and {lengths[1]} '
-                           'velocities'] += len(number)
-            return
-        if (twice := first_twice(names)) is not None:
-            self._rejected[f"with the joint '{printable(twice)}' twice"] += len(number)
-            return
-        missing = np.full((len(number), count), np.nan)
-        self._parts[names].append(_Block(
-            number, stamp, received, position, velocity if lengths[1] else missing,
-            effort if lengths[2] == count else missing))
+    def _like(self, raw: bytes) -> _Messages | None:
+        return next((one for one in self._recent[len(raw)] if one.layout.fits(raw)), None)
 
     def series(self) -> tuple[list[JointSeries], list[str]]:
         """Return all series in the order in which they were recorded, and notes."""
-        notes = [f'{count} messages left out {why}' for why, count in self._rejected.items()]
-        if not self._parts:
+        rejected: Counter[str] = Counter()
+        parts: dict[tuple[str, ...], list[tuple[np.ndarray, ...]]] = defaultdict(list)
+        for layout, times, data in self._all:
+            names, count = tuple(layout.names), len(times) // 2
+            stamp, *numbers = layout.read_block(np.frombuffer(data, np.uint8).reshape(count, -1))
+            lengths = [x.shape[1] for x in numbers]
+            if not names or lengths[0] != len(names) or lengths[1] not in (0, len(names)):
+                rejected[f'with {len(names)} names, {lengths[0]} positions and {lengths[1]} '
+                         'velocities'] += count
+            elif (twice := first_twice(names)) is not None:
+                rejected[f"with the joint '{printable(twice)}' twice"] += count
+            else:
+                missing = np.full(numbers[0].shape, np.nan)
+                parts[names].append((*np.reshape(times, (-1, 2)).T, stamp, *(
+                    x if x.shape == missing.shape else missing for x in numbers)))
+        notes = [f'{count} messages left out {why}' for why, count in rejected.items()]
+        if not parts:
             raise RecordingError(f'{self._path}: there are no joint states in the '
                                  f'{self._count} messages of the topic'
                                  + (f" ({'; '.join(notes)})" if notes else ''))
-        stamps = np.concatenate([part.stamp for parts in self._parts.values() for part in parts])
         # Simulated time may start at 0, so a single zero is a stamp; several are missing stamps.
-        stamped = np.sum(stamps == 0) <= 1
+        stamped = sum(np.sum(one[2] == 0) for some in parts.values() for one in some) <= 1
         if not stamped:
             notes.append('the messages have no stamps: receive times are used instead')
         # Each set of joints in the order of its first message.
-        sets = {frozenset(names): names for names in reversed(self._parts)}.values()
-        joined = sorted((self._join(names, stamped) for names in sets), key=lambda one: one[1][0])
-        origin = joined[0][2][0]
-        return [JointSeries(names, 1e-9 * (time - origin), *numbers)
-                for names, _, time, numbers in joined], notes
+        sets = {frozenset(names): names for names in reversed(parts)}.values()
+        joined = sorted(((names, *_joined(parts, names)) for names in sets),
+                        key=lambda one: one[1][0])
+        origin = joined[0][3 if stamped else 2][0]
+        return [JointSeries(names, 1e-9 * ((stamp if stamped else received) - origin), *numbers)
+                for names, _, received, stamp, *numbers in joined], notes
 
-    def _join(self, names: tuple[str, ...], stamped: bool
-              ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Return names, indices, times, ns, and values of all messages with these joints."""
-        columns = []
-        for other, parts in self._parts.items():
-            if set(other) == set(names):
-                order = [other.index(name) for name in names]
-                columns += [(part.number, part.stamp if stamped else part.received,
-                             *[x[:, order] for x in part[3:]]) for part in parts]
-        number, time, *numbers = [np.concatenate(column) for column in zip(*columns)]
-        rows = np.argsort(number)
-        return names, number[rows], time[rows], [x[rows] for x in numbers]
+
+def _joined(parts: Mapping[tuple[str, ...], list[tuple[np.ndarray, ...]]], names: tuple[str, ...]
+            ) -> list[np.ndarray]:
+    """Return numbers, times and values of all messages with these joints, in order."""
+    columns = []
+    for other, some in parts.items():
+        if set(other) == set(names):
+            order = [other.index(name) for name in names]
+            columns += [(*one[:3], *(x[:, order] for x in one[3:])) for one in some]
+    whole = [np.concatenate(column) for column in zip(*columns)]
+    rows = np.argsort(whole[0])
+    return [x[rows] for x in whole]

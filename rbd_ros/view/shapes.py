@@ -62,8 +62,8 @@ PIECES = 24     # line segments of an arc
 LARGEST_TURN, LEAST_TURN = 1.75 * np.pi, 0.02
 
 
-class JointArcs:
-    """Arrows at the joints of a robot that have one axis and mimic no other joint."""
+class JointAxes:
+    """The joints of a robot that have one axis and mimic no other joint."""
 
     def __init__(self, model: Model) -> None:
         shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
@@ -72,10 +72,23 @@ class JointArcs:
             [model.velocity_names.index(joint.name) for _, joint in shown], int)
         self.links = np.array([k for k, _ in shown], int)
         self._axes = np.array([joint.axis for _, joint in shown]).reshape(-1, 3)
-        self._angular = model.angular[self.columns]
-        # Perpendicular to the axes: where arcs begin.
         across = np.cross(self._axes, np.eye(3)[np.argmin(np.abs(self._axes), axis=1)])
         self._across = across / np.linalg.norm(across, axis=1, keepdims=True)
+
+    def directions(self, poses: np.ndarray, drawn: np.ndarray | slice = slice(None)
+                   ) -> list[np.ndarray]:
+        """Return the axes of the drawn joints, and perpendicular unit vectors, by link poses."""
+        turns = poses[self.links[drawn], :3, :3]
+        return [(turns @ vectors[drawn, :, None])[:, :, 0]
+                for vectors in (self._axes, self._across)]
+
+
+class JointArcs(JointAxes):
+    """Arrows at joints, bent around their axes; those of prismatic joints are straight."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._angular = model.angular[self.columns]
 
     def lines(self, poses: np.ndarray, efforts: np.ndarray, full: np.ndarray, radius: float
               ) -> np.ndarray:
@@ -89,10 +102,7 @@ class JointArcs:
         """
         share = np.clip(efforts[self.columns] / full[self.columns], -1.0, 1.0)
         drawn = np.abs(share) * LARGEST_TURN >= LEAST_TURN      # False for NaN
-        links = self.links[drawn]
-        turns = poses[links, :3, :3]
-        axes, across = ((turns @ vectors[drawn, :, None])[:, :, 0]
-                        for vectors in (self._axes, self._across))
+        links, (axes, across) = self.links[drawn], self.directions(poses, drawn)
         part = np.linspace(0.0, 1.0, PIECES + 1)[:, None] * share[drawn, None, None]
         angle = LARGEST_TURN * part
         bent = radius * (np.cos(angle) * across[:, None]

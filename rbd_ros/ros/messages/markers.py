@@ -15,7 +15,7 @@ from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import quaternion_of_matrix
 from rbd_ros.ros.convert import template, time
-from rbd_ros.view.shapes import inertia_solid
+from rbd_ros.view.shapes import inertia_solid, JointAxes
 from rbd_ros.view.state import (
     COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, GRAVITY, LAYERS, LINK_COMS, MOMENT_COLOR,
     WRENCHES)
@@ -63,15 +63,7 @@ class Markers:
         self._model, self._prefix = model, prefix
         self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
         self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
-        shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
-                 if joint.name in model.velocity_names]
-        self._joint_links = np.array([k for k, _ in shown], int)
-        self._axes = np.array([joint.axis for _, joint in shown]).reshape(-1, 3)
-        self._columns = np.array([model.velocity_names.index(joint.name) for _, joint in shown],
-                                 int)
-        # Perpendicular to the axes; arrows of one joint are shifted along these.
-        across = np.cross(self._axes, np.eye(3)[np.argmin(np.abs(self._axes), axis=1)])
-        self._across = across / np.linalg.norm(across, axis=1, keepdims=True)
+        self._joints = JointAxes(model)
         self._largest = 1e-9
         self._frame: str | None = None
         self._shown: tuple[str, ...] = ()
@@ -92,7 +84,7 @@ class Markers:
         fields[LINK_COMS] = _points(link_coms, len(self._links))
         markers = [com, link_coms]
         for space in torques:
-            for k in range(len(self._columns)):
+            for k in range(len(self._joints.columns)):
                 arrow = _marker(space, k, Marker.ARROW, TORQUES[space][0], ARROW_SCALE)
                 fields[space, k] = _points(arrow, 2)
                 markers.append(arrow)
@@ -149,13 +141,12 @@ class Markers:
                        ) -> dict[Hashable, np.ndarray]:
         self._largest = max(self._largest, *(float(np.max(np.abs(given), initial=0.0))
                                              for given in torques.values()))
-        turns = poses[self._joint_links, :3, :3]
-        axes, across = ((turns @ vectors[:, :, None])[:, :, 0]
-                        for vectors in (self._axes, self._across))
+        joints, (axes, across) = self._joints, self._joints.directions(poses)
         ends: dict[Hashable, np.ndarray] = {}
         for space, given in torques.items():
-            starts = poses[self._joint_links, :3, 3] + TORQUES[space][1] * across
-            lengths = ARROW / self._largest * given[self._columns]
+            # Arrows of one joint are side by side.
+            starts = poses[joints.links, :3, 3] + TORQUES[space][1] * across
+            lengths = ARROW / self._largest * given[joints.columns]
             arrows = np.stack((starts, starts + lengths[:, None] * axes), axis=1)
             ends.update({(space, k): arrow for k, arrow in enumerate(arrows)})
         return ends

@@ -16,7 +16,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import close
 from rbd_ros.model.positions.configurations import neutral
 from rbd_ros.model.se3 import pose
-from rbd_ros.ros.convert import joint_state_reader
+from rbd_ros.ros import convert
 from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
 from rbd_ros.view.state import computed_state, State
 from rclpy.callback_groups import CallbackGroup
@@ -57,7 +57,7 @@ class ViewedRobot:
         self._node, self._model, self._prefix = node, model, prefix
         self._group = _Unattended()
         self._waiting = {topic: WaitingMessages(kind) for topic, kind in KINDS.items()}
-        self._reader = joint_state_reader()
+        self._reader = convert.joint_state_reader()
         self._subscriptions: dict[str, Subscription] = {}
         self._q, self._v = neutral(model), np.zeros(model.nv)
         self._effort = np.full(model.nv, np.nan)
@@ -128,8 +128,7 @@ class ViewedRobot:
 
     def _move_base(self, message: Odometry) -> None:
         """Take the pose of the root link, unless it is not one."""
-        p, x = message.pose.pose.position, message.pose.pose.orientation
-        quaternion, position = np.array([x.x, x.y, x.z, x.w]), np.array([p.x, p.y, p.z])
+        quaternion, position = convert.pose(message.pose.pose)
         size = np.linalg.norm(quaternion)
         if np.all(np.isfinite(position)) and abs(size - 1.0) < QUATERNION_ERROR:
             self._base = pose(quaternion_matrix(quaternion / size), position)
@@ -157,11 +156,9 @@ class ViewedRobot:
             changes['deviation'] = self._vector(deviation.name, deviation.effort)
         if wrench is not None:
             link = wrench.header.frame_id.removeprefix(self._prefix)
-            if link in self._model.link_names:
-                moment, force = wrench.wrench.torque, wrench.wrench.force
-                values = np.array([moment.x, moment.y, moment.z, force.x, force.y, force.z])
-                if np.all(np.isfinite(values)):
-                    changes['wrenches'] = {link: values}
+            values = convert.wrench(wrench.wrench)
+            if link in self._model.link_names and np.all(np.isfinite(values)):
+                changes['wrenches'] = {link: values}
         return replace(state, **changes)
 
     def _vector(self, names: list[str], values: Any) -> np.ndarray:

@@ -78,7 +78,7 @@ def arm():
 
 def source(start, model, q, v):
     """Start a robot."""
-    path = [str(Path(__file__).parents[2]), os.getcwd()]
+    path = [str(Path(__file__).parents[2] / 'rigs'), os.getcwd()]
     return start('-c', SOURCE.format(path=path, urdf=str(ARM),
                                      names=list(model.velocity_names), q=q.tolist(),
                                      v=v.tolist()))
