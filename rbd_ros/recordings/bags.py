@@ -171,16 +171,17 @@ class _Collector:
             notes.append('the messages have no stamps: receive times are used instead')
         # Each set of joints in the order of its first message.
         sets = {frozenset(names): names for names in reversed(parts)}.values()
-        joined = sorted(((names, *_joined(parts, names)) for names in sets),
-                        key=lambda one: one[1][0])
-        origin = joined[0][3 if stamped else 2][0]
-        return [JointSeries(names, 1e-9 * ((stamp if stamped else received) - origin), *numbers)
-                for names, _, received, stamp, *numbers in joined], notes
+        joined = sorted(((names, _joined(parts, names)) for names in sets),
+                        key=lambda one: one[1][0][0])
+        clock = 2 if stamped else 1
+        origin = joined[0][1][clock][0]
+        return [JointSeries(names, 1e-9 * (one[clock] - origin), *one[3:])
+                for names, one in joined], notes
 
 
 def _joined(parts: Mapping[tuple[str, ...], list[tuple[np.ndarray, ...]]], names: tuple[str, ...]
             ) -> list[np.ndarray]:
-    """Return numbers, times and values of all messages with these joints, in order."""
+    """Return numbers, receive times, stamps and values of messages with these joints."""
     columns = []
     for other, some in parts.items():
         if set(other) == set(names):
