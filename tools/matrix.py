@@ -39,8 +39,13 @@ BARE = ('numpy', 'scipy', 'lxml', 'urdfdom_py', 'pyyaml')
 FOR_TESTS = ('pytest', 'pytest-xdist', 'hypothesis', 'psutil', 'pin', 'example-robot-data')
 # All quantities, identities in every way in which kernels run, and nodes; nothing in real time, as
 # other jobs share the machine.
-WITHOUT_NUMBA = ('test/codegen/test_methods.py', 'test/kernels/test_ways.py',
-                 'test/ros/runtime/test_node_without_numba.py')
+WITHOUT_NUMBA = ('-m', 'not long', 'test/codegen/test_methods.py', 'test/kernels/test_ways.py',
+                 'test/ros/runtime/test_node_without_numba.py',
+                 'test/ros/nodes/test_node_machine.py')
+# Tests in which methods wait for machine code, so that it is what they test.
+OF_CODE = ('-m', 'not long', '-p', 'waiting', 'test/dynamics/test_closed_forms.py',
+           'test/dynamics/test_damped_loops.py', 'test/analysis/test_task_space.py',
+           'test/batch/test_batch_kinematics.py')
 
 
 class Place(NamedTuple):
@@ -92,8 +97,9 @@ def places(which: str) -> list[Place]:
 
 def run(command: list[str], log: Path) -> int:
     """Run a command in the root folder with its output in a file; return its exit code."""
-    hidden = ('PYTHONPATH', 'PYTEST_ADDOPTS', 'AMENT_PREFIX_PATH')
+    hidden = ('PYTEST_ADDOPTS', 'AMENT_PREFIX_PATH', 'RBD_ROS_KERNELS')
     environment = {name: x for name, x in os.environ.items() if name not in hidden}
+    environment['PYTHONPATH'] = str(ROOT / 'test' / 'rigs')     # plugins of pytest
     with log.open('a', encoding='utf-8') as file:
         return subprocess.run(command, cwd=ROOT, env=environment, stdout=file, check=False,
                               stderr=subprocess.STDOUT).returncode
@@ -119,8 +125,8 @@ def install(place: Place, folder: Path, log: Path) -> bool:
                 or run([*pip, '--only-binary', ':all:', '--upgrade', *wanted], log))
 
 
-def try_out(place: Place, tests: tuple[str, ...]) -> Row:
-    """Run the tests in a place."""
+def try_out(place: Place, *tests: tuple[str, ...]) -> Row:
+    """Run tests in a place, those of each tuple by themselves."""
     name = f'3.{place.minor}-{place.age}'
     folder, log, start = FOLDER / name, FOLDER / f'{name}.log', monotonic()
     log.unlink(missing_ok=True)
@@ -134,16 +140,19 @@ def try_out(place: Place, tests: tuple[str, ...]) -> Row:
              f'print(*(m.version(x) if x in there else "-" for x in {PACKAGES}))')
     versions = subprocess.run([python, '-c', asked], check=True, capture_output=True,
                               text=True).stdout.split()
-    code = run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-n', '2', '--dist',
-                'loadfile', f'--basetemp={FOLDER / "tmp"}', *tests], log)
-    lines = log.read_text(encoding='utf-8').splitlines()
-    if code:
+    codes, results = [], []
+    for some in tests:
+        codes.append(code := run([
+            python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-n', '2', '--dist',
+            'loadfile', f'--basetemp={FOLDER / "tmp"}', *some], log))
+        lines = log.read_text(encoding='utf-8').splitlines()
+        # A killed process prints no summary.
+        results.append(lines[-1].strip('= ') if code >= 0 else f'ended by signal {-code}')
+    if any(codes):
         print(*(line for line in lines if line.startswith(('FAILED', 'ERROR test', 'E  '))),
               sep='\n')
-    # A killed process prints no summary.
-    result = lines[-1].strip('= ') if code >= 0 else f'ended by signal {-code}'
-    return Row(f'3.{place.minor}', place.age, tuple(versions), result, monotonic() - start,
-               not code)
+    return Row(f'3.{place.minor}', place.age, tuple(versions), '; '.join(results),
+               monotonic() - start, not any(codes))
 
 
 def main() -> None:
@@ -154,8 +163,9 @@ def main() -> None:
     parser.add_argument('--quick', action='store_true', help='only what is most likely to break')
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    tests = WITHOUT_NUMBA if given.which == 'bare' else QUICK if given.quick else TESTS
-    rows = [try_out(place, tests) for place in places(given.which)]
+    tests = (WITHOUT_NUMBA, OF_CODE) if given.which == 'bare' else [
+        QUICK if given.quick else TESTS]
+    rows = [try_out(place, *tests) for place in places(given.which)]
     form = '{:7s} {:7s} {:8s} {:8s} {:8s} {:>6s}  {}'
     print(form.format('Python', '', *PACKAGES, 's', 'tests'))
     for row in rows:

@@ -165,9 +165,9 @@ class Problem(NamedTuple):
     def _run_closed(self, start: int, stop: int, blocks: Sequence[np.ndarray]) -> int:
         """Run the kernel for closed loops; return how many states precede the first failure."""
         closed = self.task.closed
-        code = self._code() if self.has_code() and len(self.states[0]) >= MANY else None
-        if code is not None:
-            bad = self._run_code(code, start, stop, blocks)
+        if self.has_code():
+            code = self._code() if len(self.states[0]) >= MANY else None
+            bad = 0 if code is None else self._run_code(code, start, stop, blocks)
         elif closed is None or self.wrenches.of_links or self.given is not NOTHING:
             return 0
         else:

@@ -20,8 +20,10 @@ from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace import machine_methods
 from rbd_ros.workspace.documentation import ROWS
 from rbd_ros.workspace.machine_methods import MachineMethods
-from test_loading import PENDULUM, ROBOTS, SOLVED, states_of
+from test_loading import PENDULUM, ROBOTS, ROUNDING, SOLVED, states_of
 
+# Solving with M amplifies rounding by its condition number, of which this is allowed for nothing.
+SOLVING, CONDITION = ('forward_dynamics', 'hybrid_dynamics', 'task_space_dynamics'), 100.0
 TRACED = [name for name, one in QUANTITIES.items() if one.method and one.in_code in FUNCTIONS]
 
 
@@ -110,9 +112,11 @@ def test_every_method_equals_that_of_the_library(name, codes):
         assert difference(getattr(ours, quantity)(*calls[quantity, 0]), getattr(
             theirs, quantity)(*calls[quantity, 0])) == 0.0
     codes.work()
+    digits = max(1.0, np.linalg.cond(theirs.mass_matrix(states['q'][1])) / CONDITION)
     for (quantity, _), values in calls.items():
         expected = getattr(theirs, quantity)(*values)
-        assert difference(getattr(ours, quantity)(*values), expected) < SOLVED, quantity
+        allowed = ROUNDING * (digits if quantity.startswith(SOLVING) else 1.0)
+        assert difference(getattr(ours, quantity)(*values), expected) < allowed, quantity
     made = codes._codes[machine_methods.robot_of(model)]
     assert {quantity: code.made.reason for (quantity, _), code in made.items()
             if code.runner is None} == {}
@@ -255,7 +259,8 @@ def test_many_states_by_code_have_masks_bad_states_and_threads(batch_by_code):
     prescribed[::3, 0] = prescribed[1::3, 2] = True
     for run in (lambda: batch.hybrid_dynamics(model, Q, V, A, V, prescribed),
                 lambda: batch.normal_equations(model, Q, V, A, V)[:2],
-                lambda: (batch.inverse_dynamics(model, Q, V, A, threads=3),),
+                lambda: (batch.inverse_dynamics(model, Q, V, A, threads=3, external_wrenches={
+                    model.link_names[-1]: np.sin(np.arange(15000.0)).reshape(2500, 6)}),),
                 lambda: (batch.torque_regressor_product(
                     model, Q, V, A, rbd_ros.model.inertial_parameters(model)),)):
         use('numba')
@@ -342,7 +347,7 @@ def test_open_loops_are_left_to_the_library(codes):
         ours.gravity_torques(q + 0.3)
 
 
-@pytest.mark.parametrize('limit', [1.5, 1e5])
+@pytest.mark.parametrize('limit', [1.01, 1e5])
 def test_damped_loops_are_damped_by_code(limit, codes):
     model, states = states_of('closed', 3)
     damped = with_constraints(model.unconstrained, model.constraints, condition_limit=limit)
@@ -362,12 +367,12 @@ def test_damped_loops_are_damped_by_code(limit, codes):
 @pytest.mark.parametrize('limit', [2e3, 3.0])
 @pytest.mark.parametrize('joints', [7, 4])
 def test_task_space_dynamics_are_damped_by_code(joints, limit, codes, monkeypatch):
-    model = load_quietly('urdf/demo_arm.urdf')
-    if joints < 7:      # some of the singular values are zero
-        model = rbd_ros.with_locked_joints(model, dict.fromkeys(model.velocity_names[joints:], 0.3))
+    model = ROBOTS['arm']()
+    # With few joints, some of the singular values are zero.
+    model = rbd_ros.with_locked_joints(model, dict.fromkeys(model.velocity_names[joints:], 0.3))
     ours, theirs, rng = workspace_of(model), library(model), np.random.default_rng(3)
     Q = np.vstack((np.zeros((2, model.nq)), rng.uniform(-2.0, 2.0, (4, model.nq))))
-    Q[1, 1] = Q[2, -2] = 1e-4       # singular, and nearly so
+    Q[1, 1], Q[2, -2] = 1e-4, 1e-5      # singular, and nearly so
     found = []
     for k, q in enumerate(Q):
         given = q, rng.normal(size=model.nv), model.link_names[-1]
@@ -375,7 +380,8 @@ def test_task_space_dynamics_are_damped_by_code(joints, limit, codes, monkeypatc
         expected = theirs.task_space_dynamics(*given, **options)
         found.append((expected.damped, expected.condition < np.inf))
         one = ours.task_space_dynamics(*given, **options)
-        assert difference(one[:6], expected[:6]) < SOLVED
+        # J M^-1 J^T has the square of the condition number of J.
+        assert difference(one[:6], expected[:6]) < max(SOLVED, 1e-15 * limit ** 2)
         assert type(one.condition) is float and one.damped is expected.damped
         assert one.condition == pytest.approx(expected.condition, rel=1e-15 * expected.condition
                                               if expected.condition < 1e14 else 1.0)
