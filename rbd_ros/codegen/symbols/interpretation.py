@@ -13,8 +13,8 @@ raises an error; the tape keeps the margins by which the checks pass.
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache, reduce
-from itertools import combinations
 from inspect import isfunction, ismodule, unwrap
+from itertools import combinations
 import math
 from types import CellType, CodeType, FunctionType, SimpleNamespace
 from typing import Any
