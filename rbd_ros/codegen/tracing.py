@@ -89,7 +89,9 @@ def trace_method(model: Model, name: str, options: Mapping[str, Any]) -> tuple[G
     options = dict(options)
     parameters = *['wrenches'] * options.pop(WRENCHES, False), 'bodies'
     states = QUANTITIES[name].states if options.pop(STATES, False) else None
-    declared = QUANTITIES[name]._replace(results={}, **{} if states else {'part': None})
+    declared = QUANTITIES[name]._replace(results={})
+    if states is None:
+        declared = declared._replace(part=None)
     graph, found = _graph(model, declared, parameters, options, True, states, damps=True)
     return graph, structure(found if len(found) > 1 else found[0])
 
