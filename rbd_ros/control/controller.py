@@ -162,7 +162,7 @@ class Controller(ABC):
 
     @abstractmethod
     def damping(self, q: np.ndarray) -> np.ndarray:
-        """Return the matrix D of the torques -D v at a configuration, where friction is left."""
+        """Return D = -d tau / d v at a configuration, at rest and without friction."""
 
     @abstractmethod
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: Any) -> np.ndarray:
@@ -222,7 +222,10 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
     """
     if not len(stiffness):
         return np.zeros((0, 0))     # LAPACK refuses an empty matrix
-    modes, weights = _damped_modes(inverse_inertia(inertia), stiffness, ratio)
+    factor, failed = lapack().dpotrf(inertia)
+    if failed:
+        raise np.linalg.LinAlgError('the inertia is not positive definite')
+    modes, weights = _damped_modes(lapack().dpotri(factor)[0], stiffness, ratio)
     return (modes * weights) @ modes.T
 
 
@@ -231,14 +234,6 @@ def damping_forces(mobility: np.ndarray, stiffness: np.ndarray, ratio: float,
     """Return D V, shape (n,) or (n, m), with the `critical_damping` D for an inverse inertia."""
     modes, weights = _damped_modes(mobility, stiffness, ratio)
     return modes @ (weights * (motion.T @ modes)).T
-
-
-def inverse_inertia(inertia: np.ndarray) -> np.ndarray:
-    """Return the upper triangle of the inverse of a positive definite matrix."""
-    factor, failed = lapack().dpotrf(inertia)
-    if failed:
-        raise np.linalg.LinAlgError('the inertia is not positive definite')
-    return lapack().dpotri(factor)[0]
 
 
 def _damped_modes(mobility: np.ndarray, stiffness: np.ndarray,

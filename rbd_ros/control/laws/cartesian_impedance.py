@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.control.controller import (
-    Circumstances, Controller, damping_forces, FRICTION_SPEED, Gain,
-    inverse_inertia, joint_gain, lapack, MAX_STIFFNESS, STIFFNESS)
+    Circumstances, Controller, damping_forces, FRICTION_SPEED, Gain, joint_gain, lapack,
+    MAX_STIFFNESS, STIFFNESS)
 from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.model.arguments import number, sizes
 from rbd_ros.model.model import Model
@@ -141,7 +141,7 @@ class CartesianImpedance(Controller):
         # Errors name the joint that moves no inertia, or the link that no joint moves.
         task = self._workspace.task_space_dynamics(
             q, v, self._link, frame='world-aligned', condition_limit=self._limit)
-        return inverse_inertia(M), np.linalg.inv(task.Lambda), task.J_bar
+        return np.linalg.inv(M), np.linalg.inv(task.Lambda), task.J_bar
 
 
 def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference

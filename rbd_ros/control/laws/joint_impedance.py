@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.control.controller import (
-    Controller, critical_damping, damping_forces, FRICTION_SPEED, Gain, inverse_inertia,
-    joint_gain, MAX_STIFFNESS, STIFFNESS)
+from rbd_ros.control.controller import (Controller, critical_damping, FRICTION_SPEED, Gain,
+                                        joint_gain, MAX_STIFFNESS, STIFFNESS)
 from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
 from rbd_ros.motions.references import JointReference
@@ -60,8 +59,7 @@ class JointImpedance(Controller):
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
         terms = self._workspace.all_terms(q, v)
+        D = critical_damping(terms.M, self._stiffness, self._ratio)
         return (terms.M @ reference.a + terms.C @ reference.v + terms.g
-                + self._stiffness * self.error(q, reference)
-                + damping_forces(inverse_inertia(terms.M), self._stiffness, self._ratio,
-                                 reference.v - v)
+                + self._stiffness * self.error(q, reference) + D @ (reference.v - v)
                 + self._friction(q, reference.v))
