@@ -59,11 +59,11 @@ class Runner:
 
     def __init__(self, code: ctypes.CDLL, made: Made, real: np.dtype[Any]) -> None:
         self.sizes, self.shapes, self.real = [*made.inputs.values()], made.shapes, real
-        self._run = code.run
-        self._run.restype = ctypes.c_long
         self._types = (ctypes.c_void_p * len(self.sizes), ctypes.c_long * len(self.sizes),
                        ctypes.c_void_p * len(self.shapes))
-        self._run.argtypes = [ctypes.c_long, ctypes.c_long, *self._types]
+        # Not `code.run`, which runners of other threads may share, with types of their own.
+        self._run = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long, ctypes.c_long, *self._types)(
+            ('run', code))
 
     def arguments(self, count: int, inputs: Sequence[np.ndarray],
                   outputs: Sequence[np.ndarray]) -> list[Any]:
