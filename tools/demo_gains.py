@@ -5,8 +5,6 @@
 from pathlib import Path
 
 import numpy as np
-import rbd_ros
-from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances
 from rbd_ros.ros.control.law_factory import ControlSettings, damping_warning, make_controller
 from rbd_ros.ros.launch import launch_plan
@@ -27,22 +25,19 @@ def launched(mode):
 
 
 def made(values):
-    """Return settings, law, configuration and reference of the demo arm with some parameters."""
+    """Return settings, law and configuration of the demo arm with some parameters."""
     settings = check(TorqueController.kinds, check_values(TorqueController.settings, {
         name: values.get(name, one.default) for name, one in TorqueController.settings.items()}))
     model = read_model(DEMO.read_text(), settings.select(RobotSettings))
     q, control = np.array(launch_plan.DEMO_POSITIONS), settings.select(ControlSettings)
     law = make_controller(control, Circumstances(model, LINK, q, False, 0.0, True))
-    reference = {JointReference: lambda: JointReference(model, q),
-                 PoseReference: lambda: PoseReference(rbd_ros.forward_kinematics(model, q)[
-                     model.link_index(LINK)])}.get(law.reference_type, lambda: None)()
-    return control, law, q, reference
+    return control, law, q
 
 
 def warning(values, period, age):
     """Return the warning of damping at states of the demo arm with a period and an age, s."""
-    control, law, q, reference = made(values)
-    return damping_warning(law, control, q, reference, period, np.full(law.model.nv, age))
+    control, law, q = made(values)
+    return damping_warning(law, control, q, period, np.full(law.model.nv, age))
 
 
 def slowest_rate(values, age=None):

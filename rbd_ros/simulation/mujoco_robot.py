@@ -279,8 +279,11 @@ def _add_load(spec: Any, model: Model, load: Load) -> None:
     body = spec.body(load.link)
     if body is None:
         raise ModelError(f"MuJoCo's robot '{model.name}' has no link '{load.link}'")
-    body.add_body(name=PAYLOAD, mass=mass, ipos=com, explicitinertial=True,
-                  fullinertia=inertia[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
+    # MuJoCo takes principal inertias that are zero, of a point or a rod, but no such matrix.
+    principal, axes = np.linalg.eigh(inertia)
+    axes[:, 0] *= np.linalg.det(axes)
+    body.add_body(name=PAYLOAD, mass=mass, ipos=com, explicitinertial=True, inertia=principal,
+                  iquat=np.roll(quaternion_of_matrix(axes), 1))
 
 
 def mujoco_urdf(urdf: str, model: Model) -> str:

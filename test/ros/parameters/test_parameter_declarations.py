@@ -12,6 +12,7 @@ from parameter_files import files
 import pytest
 from rbd_ros import gravity_torques, load_urdf, mass_matrix, neutral
 from rbd_ros._internal.setting import Setting, settings_of
+from rbd_ros.control import JointReference
 from rbd_ros.control.controller import Circumstances
 from rbd_ros.control.laws import control_laws
 from rbd_ros.ros.control.law_factory import ControlSettings, LAWS, make_controller, parameter_name
@@ -57,8 +58,8 @@ def test_generated_files_are_up_to_date():
 def test_the_smallest_rates_of_the_demo_arm_hold_with_springs_too(mode, late):
     values = launched(mode)
     rate = slowest_rate(values, age=None if late else 0.0)
-    _, law, q, reference = made(values)
-    n, h = len(q), 1e-4
+    _, law, q = made(values)
+    reference, n, h = JointReference(law.model, q), len(q), 1e-4
     # Gravity and its compensation cancel; K and D are those of the law per inertia.
     M, push = mass_matrix(law.model, q), [
         law.update(0.0, q + x, y, reference) - gravity_torques(law.model, q + x)
