@@ -8,9 +8,9 @@ from pathlib import Path
 
 from lxml import etree
 import numpy.typing as npt
-from rbd_ros.errors import ModelError, named
+from rbd_ros.errors import ModelError
 from rbd_ros.model.files.mjcf import is_mjcf, load_mjcf
-from rbd_ros.model.files.urdf import load_urdf_string, read_file, SUFFIX
+from rbd_ros.model.files.urdf import load_urdf, load_urdf_string, read_file, SUFFIX
 from rbd_ros.model.files.xml_elements import decode, parse_xml
 from rbd_ros.model.model import Model, STANDARD_GRAVITY
 
@@ -59,10 +59,14 @@ def load_file(path: str | PathLike[str], *, floating_base: bool = False,
               gravity: npt.ArrayLike | None = None, strict: bool = False,
               xacro_arguments: Iterable[str] = (), ignore: Collection[str] = ()) -> Model:
     """Return the robot of a file; arguments are those of `load_urdf` and `load_mjcf`."""
-    text = read_description(path, xacro_arguments)
-    with named(path):
-        return load_text(text, floating_base=floating_base, gravity=gravity, strict=strict,
-                         ignore=ignore)
+    if not xacro_arguments and is_mjcf_file(path):
+        return _checked(load_mjcf(path, gravity=gravity, strict=strict, ignore=ignore),
+                        floating_base)
+    if ignore:
+        raise ModelError(f'{path} is not MJCF: there is nothing to ignore')
+    return load_urdf(path, floating_base=floating_base, strict=strict,
+                     gravity=STANDARD_GRAVITY if gravity is None else gravity,
+                     xacro_arguments=xacro_arguments)
 
 
 def load_text(text: str, *, floating_base: bool = False, gravity: npt.ArrayLike | None = None,
@@ -70,10 +74,8 @@ def load_text(text: str, *, floating_base: bool = False, gravity: npt.ArrayLike 
               ignore: Collection[str] = ()) -> Model:
     """Return the robot of a text; arguments are those of `load_urdf` and `load_mjcf`."""
     if is_mjcf(text):
-        model = load_mjcf(text, gravity=gravity, strict=strict, ignore=ignore)
-        if floating_base and not any(joint.kind == 'free' for joint in model.joints):
-            raise ModelError(f"robot '{model.name}' has a fixed base: MJCF itself says which "
-                             'bodies float; add a <freejoint/> to its first body')
+        model = _checked(load_mjcf(text, gravity=gravity, strict=strict, ignore=ignore),
+                         floating_base)
         if max_joints is not None and len(model.joints) > max_joints:
             raise ModelError(f'the robot has {len(model.joints)} joints, max_joints is '
                              f'{max_joints}: simplify it, or raise max_joints')
@@ -83,3 +85,11 @@ def load_text(text: str, *, floating_base: bool = False, gravity: npt.ArrayLike 
     return load_urdf_string(text, floating_base=floating_base, strict=strict,
                             gravity=STANDARD_GRAVITY if gravity is None else gravity,
                             max_joints=max_joints)
+
+
+def _checked(model: Model, floating_base: bool) -> Model:
+    """Return a robot read from MJCF; raise ModelError if it should float but cannot."""
+    if floating_base and not any(joint.kind == 'free' for joint in model.joints):
+        raise ModelError(f"robot '{model.name}' has a fixed base: MJCF itself says which bodies "
+                         'float; add a <freejoint/> to its first body')
+    return model
