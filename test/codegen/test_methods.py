@@ -15,6 +15,7 @@ from rbd_ros.batch import functions, tasks
 from rbd_ros.codegen import FUNCTIONS
 from rbd_ros.kernels.jit import c_compiler, compiled, kernel_cache, machine_code
 from rbd_ros.kernels.jit.compile_process import CompileProcess
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.model import with_constraints
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace import machine_methods
@@ -235,7 +236,11 @@ def batch_by_code(codes, monkeypatch):
     monkeypatch.setattr(tasks, 'MANY', 1)
     monkeypatch.setattr(tasks.Problem, '_run_code', lambda problem, *given: (
         ran.append(problem.task.name) or run(problem, *given)))
-    return lambda way: monkeypatch.setattr(tasks, 'WAY', way), ran
+
+    def use(way):
+        monkeypatch.setattr(tasks, 'WAY', way)
+        monkeypatch.setattr(tasks, 'COMPILES', way == 'numba' and COMPILES)
+    return use, ran
 
 
 @pytest.mark.parametrize('name', ROBOTS)
@@ -302,6 +307,7 @@ def test_many_states_that_must_not_wait_are_told_so(codes, monkeypatch, tmp_path
     monkeypatch.setattr(c_compiler, 'cache_root', lambda: tmp_path)
     monkeypatch.setattr(machine_code, 'CODES', one := Codes())
     monkeypatch.setattr(tasks, 'WAY', 'cc')
+    monkeypatch.setattr(tasks, 'COMPILES', False)
     monkeypatch.setattr(compiled, '_compile_process', CompileProcess(lambda: False))
     Q = np.linspace(-1.0, 1.0, 64)[:, None]
     with pytest.raises(compiled.KernelNotReady):

@@ -97,6 +97,9 @@ def declared():
     for name in ('casadi', 'jax', 'torch', 'batch.functions'):
         with suppress(KeyError, AttributeError):
             del sys.modules[f'rbd_ros.{name}'].power
+        # Modules that were imported meanwhile list it.
+        with suppress(KeyError, AttributeError, ValueError):
+            sys.modules[f'rbd_ros.{name}'].__all__.remove('power')
 
 
 @pytest.fixture(params=ROBOTS)
