@@ -8,6 +8,7 @@ import sys
 import threading
 
 from closed_robots import closed_robot
+from covering import covering
 from differentiable_robots import ROBOTS, states
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def assert_equal_to_states(model, name, results, arrays):
             assert relative_error(x[index], y) < ROUNDING, name
 
 
-@pytest.mark.parametrize('robot', TREES)
+@pytest.mark.parametrize('robot', covering(TREES, 'mimics'))
 def test_xla_calls_all_kernels(robot):
     model = TREES[robot]
     for name in KERNELS:

@@ -20,7 +20,7 @@ STATES = 7
 
 
 @pytest.fixture(params=covering(['four_bar', 'delta', 'balls', 'mimics and balls'],
-                                'four_bar', 'delta', 'mimics and balls'))
+                                'four_bar', 'delta'))
 def states(request):
     model, _, q, v, _, _ = closed_robot(request.param)
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import re
 
 from closed_robots import closed_robot, driven, NAMES, RANDOM
+from covering import covering
 from generated_code import COMPILERS, evaluate, Library, library_results, run_test, STRICT
 from loop_robots import MOTORS
 import numpy as np
@@ -62,7 +63,7 @@ def test_all_functions_equal_the_library(name):
             [one for one in FUNCTIONS if one != 'task_space_dynamics'])
 
 
-@pytest.mark.parametrize('name', ['mimics', 'weld of balls'])
+@pytest.mark.parametrize('name', covering(['mimics', 'weld of balls'], 'weld of balls'))
 def test_mimics_and_quaternions_in_loops(name):
     robot = closed_robot(name)
     compare(robot, driven(robot.model, 3), MAPPED)

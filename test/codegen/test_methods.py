@@ -183,7 +183,7 @@ def test_lists_slices_and_keywords_are_taken(codes, pendulum):
     assert difference(ours.inverse_dynamics(q, v, ours.inverse_dynamics(q, v, a)), again) < 1e-12
 
 
-@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('name', covering(ROBOTS, 'arm', 'closed'))
 def test_external_wrenches_are_an_input_of_code(name, codes):
     model, states = states_of(name, 2)
     ours, theirs = workspace_of(model), library(model)
@@ -243,7 +243,7 @@ def batch_by_code(codes, monkeypatch):
     return use, ran
 
 
-@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('name', covering(ROBOTS, 'mimics', 'closed'))
 def test_functions_of_many_states_run_code(name, batch_by_code):
     use, ran = batch_by_code
     model, states = states_of(name, 21)     # not a multiple of any number of lanes

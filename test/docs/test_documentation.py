@@ -384,6 +384,7 @@ def test_the_picture_of_closed_loops_is_that_of_the_robots():
     assert picture.count('class="cut"') == sum(text.count('</constraint>') for text in urdfs) + 1
 
 
+@pytest.mark.long
 def test_the_picture_of_the_controller_is_that_of_the_simulation():
     drawing = runpy.run_path(str(DOC / 'draw_controller.py'))
     picture = (DOC / 'images/controller.svg').read_text(encoding='utf-8')
