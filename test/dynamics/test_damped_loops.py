@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots with closed loops at and near singular positions, damped on request."""
 
-from closed_robots import CASES, closed_robot, NAMES
+from closed_robots import CASES as ROBOTS, closed_robot
 import numpy as np
 import pytest
 import rbd_ros
@@ -127,7 +127,7 @@ def test_maps_are_bounded_and_continuous(case):
     assert np.abs(maps).max() > 5.0 * np.abs(maps[0]).max()
 
 
-@pytest.mark.parametrize('name', CASES)
+@pytest.mark.parametrize('name', ROBOTS)
 def test_far_away_nothing_changes(name):
     model, _, q, v, a, tau = closed_robot(name)
     damped = with_constraints(model, model.constraints, model.velocity_names,
