@@ -25,8 +25,8 @@ from rbd_ros.dynamics import spring_torques
 from rbd_ros.errors import StateError
 from rbd_ros.model.changes.friction import friction as joint_friction
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.configurations import (
-    closed_along, independent_positions, normalize)
+from rbd_ros.model.positions.closure import moved_closed
+from rbd_ros.model.positions.configurations import independent_positions, normalize
 from rbd_ros.workspace.passive_joints import passive_friction, velocity_map
 
 FASTEST = 1e3           # largest ds/dt: toppra needs a limit
@@ -69,8 +69,8 @@ class Path:
 
     def __init__(self, model: Model, limits: Limits, waypoints: np.ndarray) -> None:
         from scipy.interpolate import CubicSpline    # lazily: SciPy is slow to import
-        self._model, self.given = model, waypoints
-        points = waypoints[:, independent_positions(model)]
+        self._model, self._own, self.given = model, independent_positions(model), waypoints
+        points = waypoints[:, self._own]
         self.numbers = _different(points)
         points = points[self.numbers]
         self.knots = np.concatenate(([0.0], np.cumsum(
@@ -127,7 +127,13 @@ class Path:
 
     def configurations(self, x: np.ndarray) -> np.ndarray:
         """Return q (states, nq) for positions of the independent joints, each near the last."""
-        return closed_along(self._model, x, 'the path', self._first)
+        if self._model.loops is None:
+            return x
+        q, found = self._first, []
+        for one in x:
+            q = moved_closed(self._model, q, one - q[self._own])
+            found.append(q)
+        return np.array(found)
 
 
 def _different(points: np.ndarray) -> list[int]:

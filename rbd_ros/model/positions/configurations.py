@@ -81,15 +81,13 @@ def independent_positions(model: Model) -> list[int]:
     return found
 
 
-def closed_along(model: Model, positions: np.ndarray, label: str = 'positions',
-                 start: np.ndarray | None = None) -> np.ndarray:
+def closed_along(model: Model, positions: np.ndarray, label: str = 'positions') -> np.ndarray:
     """Return configurations (points, nq) for those of the independent joints, by point."""
-    # Each one is reached from the one before, and the first one from `start`, by default neutral.
+    # Each one is reached from the one before, and the first one from the neutral configuration.
     if model.loops is None:
         return positions
     # The first row is the start.
-    own, start = independent_positions(model), neutral(model) if start is None else start
-    found = np.tile(start, (len(positions) + 1, 1))
+    own, found = independent_positions(model), np.tile(neutral(model), (len(positions) + 1, 1))
     found[1:, own] = positions
     row = close_samples(model, 1, LONGEST_STEP, found)
     while row < len(found):

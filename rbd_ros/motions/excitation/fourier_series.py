@@ -12,7 +12,8 @@ from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number, whole_number
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.configurations import closed_along
+from rbd_ros.model.positions.closure import close_samples, moved_closed
+from rbd_ros.model.positions.configurations import independent_positions, neutral
 
 # Range of the period, s; most harmonics and points (they fill matrices).
 DURATION_RANGE, MAX_HARMONICS, MAX_POINTS = (1e-3, 1e5), 100, 1_000_000
@@ -92,12 +93,32 @@ class RestBasis:
                              moving[n:] / self._omega[:, None])
 
 
+# Longest step of an independent joint from one closure to the next, rad or m, and how often it is
+# halved where Newton's method fails.
+STRIDE, CUTS = 0.2, 2
+
+
 def whole_motion(model: Model, q: np.ndarray) -> np.ndarray | None:
     """Return configurations (points, nq) for positions of the independent joints, or None."""
-    try:
-        return closed_along(model, q)
-    except StateError:
-        return None
+    # The loops are closed all the way from the neutral configuration through the points, if they
+    # can be. Without loops these are the positions.
+    if model.loops is None:
+        return q
+    own, start = independent_positions(model), neutral(model)
+    way = np.concatenate((start[None, own], q))
+    parts = np.maximum(1, np.ceil(np.max(np.abs(np.diff(way, axis=0)), axis=1) / STRIDE))
+    ends = np.concatenate(([0.0], np.cumsum(parts)))
+    found = np.tile(start, (int(ends[-1]) + 1, 1))
+    found[:, own] = np.stack([np.interp(np.arange(len(found)), ends, x) for x in way.T], 1)
+    row = 1
+    while (row := close_samples(model, row, 2.0 * STRIDE, found)) < len(found):
+        try:
+            step = found[row, own] - found[row - 1, own]
+            found[row] = moved_closed(model, found[row - 1], step, CUTS)
+        except StateError:
+            return None
+        row += 1
+    return found[ends[1:].astype(int)]
 
 
 def passive_limits(model: Model) -> np.ndarray:
