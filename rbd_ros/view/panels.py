@@ -157,7 +157,7 @@ class Panels:
         # uPlot finds no range by itself if values are unknown.
         low, high = (float(np.nanmax(sign * curves, initial=0.0)) for sign in (-1.0, 1.0))
         if max(low, high) > NEAR_LIMIT * limit:
-            low = high = limit
+            low, high = max(low, limit), max(high, limit)
         bounds = -plot_range(low), plot_range(high)
         if bounds != self._bounds:
             self._bounds = bounds

@@ -4,6 +4,7 @@
 
 from contextlib import contextmanager
 from io import BytesIO
+from pathlib import Path
 import re
 import signal
 import sys
@@ -29,9 +30,9 @@ BENT = 0.4 * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
 
 
 @contextmanager
-def viewing(*options):
+def viewing(*options, arm=ARM):
     """Start the command, and return its process and the address of its page."""
-    with running('-m', 'rbd_ros.cli.main', 'view', ARM, '--port', '0', *options) as process:
+    with running('-m', 'rbd_ros.cli.main', 'view', arm, '--port', '0', *options) as process:
         said = process.stdout.readline()
         url = re.fullmatch(r'demo_arm: (http://localhost:\d+)\n', said)
         assert url, said + process.stderr.read()
@@ -69,10 +70,14 @@ def column(model, cells, k):
     return np.array([float(cells[name][k]) for name in model.velocity_names])
 
 
-def test_a_slider_changes_the_torques_that_are_shown(arm):
-    model, oracle = arm
+def test_a_slider_changes_the_torques_that_are_shown(arm, tmp_path):
+    # Its torques come near its limits, which the plot then shows.
+    weak = tmp_path / 'weak.urdf'
+    weak.write_text(re.sub(r'effort="(\d+)"', lambda limit: f'effort="{int(limit[1]) / 6.0}"',
+                           Path(ARM).read_text()))
+    model, oracle = load_quietly(weak), arm[1]
     q, v, zero = BENT.copy(), np.zeros(model.nv), np.zeros(model.nv)
-    with viewing() as (_, url), chromium(size=(1440, 800)) as page:
+    with viewing(arm=str(weak)) as (_, url), chromium(size=(1440, 800)) as page:
         page.get(url)
         before = wait_for(lambda: table(page), 'torques')
         assert list(before) == list(model.velocity_names)
