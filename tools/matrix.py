@@ -43,9 +43,7 @@ WITHOUT_NUMBA = ('-m', 'not long', 'test/codegen/test_methods.py', 'test/kernels
                  'test/ros/runtime/test_node_without_numba.py',
                  'test/ros/nodes/test_node_machine.py')
 # Tests in which methods wait for machine code, so that it is what they test.
-OF_CODE = ('-m', 'not long', '-p', 'waiting', 'test/dynamics/test_closed_forms.py',
-           'test/dynamics/test_damped_loops.py', 'test/analysis/test_task_space.py',
-           'test/batch/test_batch_kinematics.py')
+OF_CODE = ('-m', 'not long', '-p', 'waiting', 'test/dynamics/test_closed_forms.py')
 
 
 class Place(NamedTuple):
