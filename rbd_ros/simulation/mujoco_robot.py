@@ -28,6 +28,8 @@ from rbd_ros.simulation.simulator import Measurement
 IMPEDANCE, TIME_CONSTANT = 0.9999, 2.0
 AXIS_LENGTH = 0.1    # m, distance of the two points that hold a revolute constraint
 PAYLOAD = 'rbd_ros_load'    # name of the body that is added for a payload
+# Of principal inertias, relative to the largest.
+ROUNDING = 1e-12
 
 
 class Load(NamedTuple):
@@ -282,6 +284,9 @@ def _add_load(spec: Any, model: Model, load: Load) -> None:
     # MuJoCo takes principal inertias that are zero, of a point or a rod, but no such matrix.
     principal, axes = np.linalg.eigh(inertia)
     axes[:, 0] *= np.linalg.det(axes)
+    principal[np.abs(principal) < ROUNDING * principal[2]] = 0.0
+    if 0.0 < principal[2] - principal[0] - principal[1] < ROUNDING * principal[2]:
+        principal[2] = principal[0] + principal[1]      # else MuJoCo balances a rod's
     body.add_body(name=PAYLOAD, mass=mass, ipos=com, explicitinertial=True, inertia=principal,
                   iquat=np.roll(quaternion_of_matrix(axes), 1))
 

@@ -74,9 +74,13 @@ def test_mujoco_agrees_with_inverse_dynamics_with_and_without_a_payload(name):
     state = some_state(model)
     assert np.allclose(robot_of(name).inverse_dynamics(*state),
                        rbd_ros.inverse_dynamics(model, *state), rtol=0.0, atol=EXACT)
-    loaded = rbd_ros.with_payload(model, TOOLS[name], *LOAD)
-    assert np.allclose(robot_of(name, load=Load(TOOLS[name], *LOAD)).inverse_dynamics(*state),
-                       rbd_ros.inverse_dynamics(loaded, *state), rtol=0.0, atol=EXACT)
+    # Its principal axes are not those of the link; the second load is a thin rod.
+    skew = np.array([[0.5, 0.05, 0.1], [0.05, 0.6, -0.08], [0.1, -0.08, 0.4]])
+    rod = np.eye(3) - np.outer([0.48, 0.6, 0.64], [0.48, 0.6, 0.64])
+    for load in (LOAD, (2.0, (0.1, 0.0, 0.2), skew), (2.0, (0.1, 0.0, 0.2), rod)):
+        loaded = rbd_ros.with_payload(model, TOOLS[name], *load)
+        assert np.allclose(robot_of(name, load=Load(TOOLS[name], *load)).inverse_dynamics(*state),
+                           rbd_ros.inverse_dynamics(loaded, *state), rtol=0.0, atol=EXACT)
 
 
 @pytest.mark.parametrize('name', URDFS)
