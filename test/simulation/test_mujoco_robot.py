@@ -74,7 +74,7 @@ def test_mujoco_agrees_with_inverse_dynamics_with_and_without_a_payload(name):
     state = some_state(model)
     assert np.allclose(robot_of(name).inverse_dynamics(*state),
                        rbd_ros.inverse_dynamics(model, *state), rtol=0.0, atol=EXACT)
-    # Its principal axes are not those of the link; the second load is a thin rod.
+    # The principal axes of the last two are not those of the link; the last one is a thin rod.
     skew = np.array([[0.5, 0.05, 0.1], [0.05, 0.6, -0.08], [0.1, -0.08, 0.4]])
     rod = np.eye(3) - np.outer([0.48, 0.6, 0.64], [0.48, 0.6, 0.64])
     for load in (LOAD, (2.0, (0.1, 0.0, 0.2), skew), (2.0, (0.1, 0.0, 0.2), rod)):

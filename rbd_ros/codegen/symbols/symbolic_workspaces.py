@@ -22,7 +22,6 @@ from rbd_ros.workspace.workspace import workspace_of
 
 # Rotations are rounded to 0 and 1 within this distance, a few roundings of the cosine of pi / 2.
 ROUNDING = 4e-16
-NO_WRENCHES = np.zeros(0)
 
 
 def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
@@ -78,7 +77,7 @@ class Symbolic:
         if self.parameters:
             constants = replaced(model, constants, places, self.parameters, self.whole)
         robot = constants, buffer(len(constants))
-        wrenches = self.parameters.get('wrenches', NO_WRENCHES).reshape(-1, 6)
+        wrenches = self.parameters.get('wrenches', np.zeros(0)).reshape(-1, 6)
         for slot, wrench in zip(places, wrenches):
             first = int(interpreted(work_offset)(robot, slot, WRENCH))
             robot[1][first:first + len(wrench)] = wrench
