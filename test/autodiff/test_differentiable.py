@@ -58,7 +58,7 @@ def test_results_of_no_states_have_the_shapes_of_those_of_many():
 
 @pytest.mark.parametrize('name', NAMES)
 @pytest.mark.parametrize('kind', ROBOTS)
-def test_values_and_derivatives_in_all_directions(kind, name):
+def test_derivatives_hold_in_all_directions(kind, name):
     model = ROBOTS[kind]
     case, rng = robot(model, name), np.random.default_rng(1)
     xs = states(model, 2)[:arguments_of(name)]

@@ -78,7 +78,7 @@ def test_xla_calls_kernels_of_closed_loops():
                                (q[None], v, a))
 
 
-def test_mapped_axes_and_no_states():
+def test_mapped_axes_and_no_states_have_results_of_their_shapes():
     model = ROBOTS['ball']
     Q, V, A = states(model, 5)
 

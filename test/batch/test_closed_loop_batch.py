@@ -71,7 +71,7 @@ def test_dynamics_of_many_states_need_no_calls_from_python(states, monkeypatch):
         same(found, [getattr(rbd_ros, name)(model, *state) for state in zip(*own)] * count)
 
 
-def test_hybrid_dynamics(states):
+def test_hybrid_dynamics_takes_one_mask_or_many(states):
     model, Q, V, A, Tau = states
     rng = np.random.default_rng(1)
     for masks in (rng.random(model.nv) < 0.5, rng.random((STATES, model.nv)) < 0.5):
@@ -80,7 +80,7 @@ def test_hybrid_dynamics(states):
             Q, V, A, Tau, np.broadcast_to(masks, V.shape))])
 
 
-def test_external_wrenches(states):
+def test_external_wrenches_are_those_of_single_calls(states):
     model, Q, V, A, Tau = states
     link = model.link_names[-1]
     W = np.random.default_rng(2).normal(size=(STATES, 6))
@@ -90,7 +90,7 @@ def test_external_wrenches(states):
               for w, *state in zip(W, *states)])
 
 
-def test_products_and_least_squares(states):
+def test_products_and_normal_equations_are_those_of_the_regressors(states):
     model, Q, V, A, X = states
     pi = inertial_parameters(model)
     Y = np.array([rbd_ros.torque_regressor(model, *state) for state in zip(Q, V, A)])
@@ -108,7 +108,7 @@ def test_products_and_least_squares(states):
     assert np.allclose(R[:-1, :-1].T @ R[:-1, :-1], found.matrix, atol=1e-12 * scale)
 
 
-def test_steps(states):
+def test_steps_are_those_of_single_calls(states):
     model, Q, V, _, _ = states
     moved = batch.integrate(model, Q, V, 0.01)
     same(moved, [rbd_ros.integrate(model, *state, 0.01) for state in zip(Q, V)])

@@ -56,7 +56,7 @@ def test_wrong_options_are_refused(words, message, tmp_path, capsys):
     assert not folder.exists()
 
 
-def test_a_robot_with_closed_loops(tmp_path, capsys):
+def test_a_robot_with_closed_loops_gets_a_function_that_closes_them(tmp_path, capsys):
     assert code_of('generate', str(ROOT / 'urdf/four_bar.urdf'), '-o', str(tmp_path / 'x')) == 0
     assert 'int four_bar_close_loops(double *q);' in (
         tmp_path / 'x/four_bar_dynamics.h').read_text()

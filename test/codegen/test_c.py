@@ -143,7 +143,7 @@ def test_a_thousand_states_equal_the_library(tmp_path):
     compare_with_batch(load_quietly(example_urdf('ur5_robot.urdf')), tmp_path, 1000)
 
 
-def test_a_thousand_states_in_float(tmp_path):
+def test_a_thousand_states_in_float_equal_the_library(tmp_path):
     compare_with_batch(load_quietly(example_urdf('ur5_robot.urdf')), tmp_path, 1000, True)
 
 
@@ -152,12 +152,12 @@ def test_a_thousand_states_in_float(tmp_path):
     'panda.urdf', 'talos_reduced.urdf', 'ur10_robot.urdf', 'kinova.urdf', 'anymal.urdf',
     'hyq_no_sensors.urdf', 'solo12.urdf', 'ur3_robot.urdf', 'baxter.urdf', 'icub_reduced.urdf',
     'tiago.urdf', 'double_pendulum.urdf'])
-def test_a_thousand_states_of_other_robots(name, tmp_path):
+def test_a_thousand_states_of_other_robots_equal_the_library(name, tmp_path):
     floating = name in ('anymal.urdf', 'hyq_no_sensors.urdf', 'solo12.urdf')
     compare_with_batch(load_quietly(example_urdf(name), floating_base=floating), tmp_path, 1000)
 
 
-def test_sines_of_all_angles(tmp_path):
+def test_sines_are_right_for_all_angles(tmp_path):
     model = rbd_ros.load_urdf_string(PENDULUM)
     code = Library(package_files(model, ['gravity_torques']), tmp_path, 'pendulum', '-O3')
     quarters = np.arange(-9, 10) * np.pi / 4.0

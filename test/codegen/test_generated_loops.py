@@ -64,7 +64,7 @@ def test_all_functions_equal_the_library(name):
 
 
 @pytest.mark.parametrize('name', covering(['mimics', 'weld of balls'], 'weld of balls'))
-def test_mimics_and_quaternions_in_loops(name):
+def test_mimics_and_quaternions_may_be_in_loops(name):
     robot = closed_robot(name)
     compare(robot, driven(robot.model, 3), MAPPED)
 
@@ -158,7 +158,7 @@ def test_loops_in_c_are_closed_or_refused(tmp_path):
         assert close(ctypes.c_void_p(wrong.ctypes.data)) == 0
 
 
-def test_damping_and_parameters():
+def test_code_is_undamped_and_takes_no_parameters():
     robot = closed_robot('delta')
     damped = with_constraints(robot.model, robot.model.constraints, robot.model.velocity_names,
                               condition_limit=1e5)

@@ -444,7 +444,7 @@ def test_parameters_are_arguments(quick_load):
         quick_load(model, ['inverse_dynamics'], parameters=('mass',))
 
 
-def test_code_in_float(quick_load):
+def test_code_in_float_rounds_and_nothing_else(quick_load):
     model, states = states_of('arm')
     code = quick_load(model, ['inverse_dynamics', 'all_terms'], single=True)
     rounded = [states[x].astype(np.float32) for x in ('q', 'v', 'a')]

@@ -34,7 +34,7 @@ def twisted(T, V, h):
 
 
 @pytest.mark.parametrize('seed', seeds(20))
-def test_rate_of_the_pose_error(seed):
+def test_the_rate_of_the_pose_error_is_its_difference(seed):
     rng = np.random.default_rng(seed)
     T, goal, (V, V_r) = random_pose(rng), random_pose(rng), rng.normal(size=(2, 6))
     if seed < 5:
@@ -49,7 +49,7 @@ def test_rate_of_the_pose_error(seed):
 
 
 @pytest.mark.parametrize('seed', range(5))
-def test_rate_of_the_turned_twist(seed):
+def test_the_rate_of_the_turned_twist_is_its_difference(seed):
     rng = np.random.default_rng(seed)
     T, goal, (V, V_r, V_r_dot) = random_pose(rng), random_pose(rng), rng.normal(size=(3, 6))
     _, _, _, rate = pose_error(T, V, PoseReference(goal, V_r, V_r_dot))

@@ -132,7 +132,7 @@ def test_friction_compensation_never_drives_a_joint(robot, dead_band):
         control.friction_compensation(model, v)
 
 
-def test_momentum_observer_and_external_wrench():
+def test_the_momentum_observer_finds_an_external_wrench():
     bare, _, q, _, _, _ = closed_robot('five_bar')
     model = driven(bare, 2)
     link = model.link_names[-1]
@@ -239,7 +239,7 @@ def test_trajectories_stay_on_a_branch():
         control.JointTrajectory(model, [0.0, 1.0], [q, other])
 
 
-def test_trajectory_efforts():
+def test_efforts_along_a_trajectory_include_springs_and_friction():
     bare, _, q, _, _, _ = closed_robot('five_bar')
     model = driven(bare, 3)
     time = np.linspace(0.0, 1.0, 21)

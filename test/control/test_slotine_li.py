@@ -44,7 +44,7 @@ def lyapunov(model, controller, adaptation, q, v, reference):
             DAMPING * s @ s)
 
 
-def test_dual_basis():
+def test_the_dual_basis_makes_traces_of_products():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 10))
     assert np.trace(np.tensordot(x, DUAL, 1) @ pseudo_inertia_of_parameters(y)) == (

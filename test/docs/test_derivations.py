@@ -107,7 +107,7 @@ def test_b_is_a_field_of_accelerations(body):
     assert close((later[2] - before[2]) / (2 * STEP), p, DIFFERENCES)
 
 
-def test_difference_of_the_factorizations(body):
+def test_the_difference_of_the_factorizations_is_as_printed(body):
     _, _, G, sigma, h, mass, rng = body
     V, S = rng.normal(size=(2, 6))
     omega, v, z, s = V[:3], V[3:], S[:3], S[3:]
@@ -161,7 +161,7 @@ class Chain:
         return S @ (G @ A[3] - ad(V[3]).T @ G @ V[3])
 
 
-def test_derivatives_of_a_chain():
+def test_derivatives_of_a_chain_are_as_printed():
     rng = np.random.default_rng(3)
     chain, state = Chain(rng), rng.normal(size=(3, 3))
     S, G, V, A = chain.motion(*state)
@@ -184,7 +184,7 @@ def test_derivatives_of_a_chain():
     assert close(by_v, 2.0 * C)
 
 
-def test_derivatives_of_hybrid_dynamics():
+def test_derivatives_of_hybrid_dynamics_are_as_printed():
     rng = np.random.default_rng(4)
     root = rng.normal(size=(5, 5))
     M, D = root @ root.T + 5.0 * np.eye(5), rng.normal(size=5)
@@ -205,7 +205,7 @@ def test_derivatives_of_hybrid_dynamics():
                  D[given] + M_ap @ inverse @ (dtau - D)[p] + by_given @ da[given])
 
 
-def test_columns_of_the_regressors(body):
+def test_columns_of_the_regressors_are_as_printed(body):
     _, _, G, sigma, h, mass, rng = body
     inertia_matrix = np.trace(sigma) * np.eye(3) - sigma
     S, V, A, V_r, A_r = rng.normal(size=(5, 6))

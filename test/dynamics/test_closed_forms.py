@@ -12,7 +12,7 @@ ROUNDING = 1e-13
 Z = np.array([0.0, 0.0, 1.0])
 
 
-def test_pendulum():
+def test_a_pendulum_takes_its_closed_form():
     mass, length, inertia = 1.3, 0.7, 0.05
     model = rbd_ros.model.build_model(
         'pendulum',

@@ -36,7 +36,7 @@ def by_v(f, v):
     return np.array([(f(v + STEP * e) - f(v - STEP * e)) / (2 * STEP) for e in np.eye(len(v))])
 
 
-def test_derivatives_of_inverse_dynamics(robot):
+def test_derivatives_of_inverse_dynamics_are_differences(robot):
     model, _, q, v, a, _ = robot
     found = rbd_ros.inverse_dynamics_derivatives(model, q, v, a)
     close(leading(found.by_position),
@@ -46,7 +46,7 @@ def test_derivatives_of_inverse_dynamics(robot):
     close(found.by_input, rbd_ros.mass_matrix(model, q), ROUNDING)
 
 
-def test_derivatives_of_forward_dynamics(robot):
+def test_derivatives_of_forward_dynamics_are_differences(robot):
     model, _, q, v, _, tau = robot
     found = rbd_ros.forward_dynamics_derivatives(model, q, v, tau)
     close(leading(found.by_position),
@@ -56,7 +56,7 @@ def test_derivatives_of_forward_dynamics(robot):
     close(found.by_input, np.linalg.inv(rbd_ros.mass_matrix(model, q)), ROUNDING)
 
 
-def test_derivatives_of_hybrid_dynamics(robot):
+def test_derivatives_of_hybrid_dynamics_are_differences(robot):
     model, _, q, v, a, tau = robot
     mask = np.arange(model.nv) % 2 == 0
 
@@ -71,7 +71,7 @@ def test_derivatives_of_hybrid_dynamics(robot):
     close(leading(found.by_input), inputs)
 
 
-def test_derivatives_with_external_wrenches(robot):
+def test_derivatives_with_external_wrenches_are_differences(robot):
     model, _, q, v, a, tau = robot
     wrenches = {model.link_names[-1]: np.arange(1.0, 7.0)}
     found = rbd_ros.inverse_dynamics_derivatives(model, q, v, a, external_wrenches=wrenches)
@@ -82,7 +82,7 @@ def test_derivatives_with_external_wrenches(robot):
         model, q, v, tau, external_wrenches=wrenches), model, q))
 
 
-def test_directional_derivatives(robot):
+def test_directional_derivatives_are_products_of_the_full_ones(robot):
     model, _, q, v, a, tau = robot
     rng = np.random.default_rng(2)
     dq, dv, da, dtau = rng.normal(size=(4, model.nv))
@@ -105,7 +105,7 @@ def test_directional_derivatives(robot):
             model, q, v, a, Variation(dplacement={model.joints[0].name: np.ones(6)}))
 
 
-def test_directional_derivatives_by_inertias_and_wrenches(robot):
+def test_directional_derivatives_by_inertias_and_wrenches_are_differences(robot):
     model, _, q, v, a, _ = robot
     link, h = model.link_names[-1], 1e-3
     dW = np.arange(1.0, 7.0)
@@ -122,7 +122,7 @@ def test_directional_derivatives_by_inertias_and_wrenches(robot):
     close(found, (rbd_ros.inverse_dynamics(heavier, q, v, a) - tau) / h, 1e-7)
 
 
-def test_derivatives_of_matrices(robot):
+def test_derivatives_of_matrices_are_differences(robot):
     model, _, q, v, a, _ = robot
     close(leading(analysis.mass_matrix_derivatives(model, q)),
           by_q(lambda q: rbd_ros.mass_matrix(model, q), model, q))
@@ -146,7 +146,7 @@ def test_derivatives_of_matrices(robot):
             other, q, v, factorization=form) - C(q, v), ROUNDING)
 
 
-def test_jacobians_and_their_rates(robot):
+def test_jacobians_and_their_rates_are_those_of_poses(robot):
     model, oracle, q, v, a, _ = robot
     link = model.link_names[-1]
     oracle.jacobian(q)
@@ -170,7 +170,7 @@ def test_jacobians_and_their_rates(robot):
     close(leading(found[1]), by_v(lambda v: rbd_ros.jacobian_dot(model, q, v, link), v))
 
 
-def test_centre_of_mass_and_centroidal_momentum(robot):
+def test_jacobians_of_the_centre_of_mass_and_momentum_are_differences(robot):
     model, oracle, q, v, _, _ = robot
     close(leading(rbd_ros.com_jacobian(model, q)),
           by_q(lambda q: rbd_ros.center_of_mass(model, q), model, q))
@@ -187,7 +187,7 @@ def test_centre_of_mass_and_centroidal_momentum(robot):
           analysis.link_com_world_jacobian(oracle.tree, q, link) @ oracle.G(q), ROUNDING)
 
 
-def test_task_space(robot):
+def test_task_space_dynamics_have_their_definitions(robot):
     model, _, q, v, _, _ = robot
     link = model.link_names[-1]
     found = rbd_ros.task_space_dynamics(model, q, v, link)

@@ -27,7 +27,7 @@ def robot(request):
     return closed_robot(request.param)
 
 
-def test_mass_matrix_bias_and_inverse_dynamics(robot):
+def test_mass_matrix_and_torques_are_those_of_the_reduced_tree(robot):
     model, oracle, q, v, a, _ = robot
     M, bias = oracle.reduced(q, v)
     assert relative_error(rbd_ros.mass_matrix(model, q), M) < SOLUTIONS
@@ -172,7 +172,7 @@ def test_energies_are_those_of_all_joints(robot):
         1.0, np.max(np.abs(g)))
 
 
-def test_regressors_times_parameters(robot):
+def test_regressors_times_parameters_are_torques(robot):
     model, oracle, q, v, a, tau = robot
     G, gamma = oracle.G(q), oracle.gamma(q, oracle.G(q) @ v)
     v_r, a_r = np.random.default_rng(4).normal(size=(2, model.nv))

@@ -72,7 +72,7 @@ def test_configurations_are_closed(robot):
     assert moved.shape == (model.nq,) and model.nq > model.nv
 
 
-def test_names_and_sizes(robot):
+def test_names_and_sizes_are_those_of_independent_joints(robot):
     model, oracle, _, _, _, _ = robot
     tree = model.unconstrained
     assert tree.constraints == () and tree.unconstrained is tree and tree is oracle.tree
@@ -284,7 +284,7 @@ def test_singular_configurations_name_loop_and_joints():
     (pin('weld', placement_b=pose(rotation_from_rpy((0.0, np.pi / 2, 0.0)) @ ABOUT_Y,
                                   np.array([LENGTHS['rocker'], 0, 0]))),
      'leave no degree of freedom')])
-def test_wrong_constraints(constraint, words):
+def test_wrong_constraints_are_refused_by_name(constraint, words):
     with pytest.raises(ModelError) as raised:
         with_constraints(planar_tree(), [constraint])
     assert words in str(raised.value) and 'pin' in str(raised.value)
@@ -303,7 +303,7 @@ def test_links_that_are_fixed_to_each_other_form_no_loop():
     (['j1', 'j2'], 'has 1 degree of freedom, but the independent joints have 2 velocities'),
     ([], 'has 1 degree of freedom, but the independent joints have 0 velocities'),
     ('j1', 'independent must be a list of names of joints')])
-def test_wrong_independent_joints(names, words):
+def test_wrong_independent_joints_are_refused_by_name(names, words):
     with pytest.raises(ModelError) as raised:
         four_bar(independent=names)
     assert words in str(raised.value)

@@ -32,7 +32,7 @@ def passive(model):
     return np.setdiff1d(range(model.unconstrained.nv), model.loops.own)
 
 
-def test_payloads_and_gravity(robot):
+def test_payloads_and_gravity_act_through_the_loops(robot):
     model, oracle, q, v, a, _ = robot
     link = model.link_names[-1]
     loaded = rbd_ros.with_payload(model, link, 2.0, (0.1, 0.2, 0.3))
@@ -51,7 +51,7 @@ def test_payloads_and_gravity(robot):
     assert np.array_equal(rbd_ros.neutral(floating), rbd_ros.neutral(model))
 
 
-def test_inertial_parameters(robot):
+def test_inertial_parameters_are_what_regressors_multiply(robot):
     model, _, q, v, a, _ = robot
     pi = 1.5 * inertial_parameters(model)
     other = with_inertial_parameters(model, pi)

@@ -314,7 +314,7 @@ def test_difference_undoes_integrate(kind):
                            sums_over_links.poses(model, there))
 
 
-def test_difference_of_half_turns():
+def test_the_difference_of_half_turns_is_half_a_turn():
     model = (rbd_ros.ModelBuilder('ball').link('a').link('b', 1.0, inertia=(1.0, 1.0, 1.0))
              .joint('ball', 'spherical', 'a', 'b').build())
     for axis in np.vstack((np.eye(3), -np.eye(3), [[0.6, -0.8, 0.0]])):
@@ -347,7 +347,7 @@ def test_a_zero_quaternion_is_refused_by_name():
             call(np.zeros(4))
 
 
-def test_neutral_and_random_configurations():
+def test_neutral_and_random_configurations_keep_to_limits():
     model = random_tree(6, 12, kinds=list(KINDS))
     assert np.allclose(sums_over_links.poses(model, rbd_ros.neutral(model))[1],
                        model.joints[0].placement)

@@ -350,7 +350,7 @@ def test_mimics_must_not_be_named_where_joints_are_locked_or_chosen():
         rbd_ros.model.with_free_joints(model, ['follow'])
 
 
-def test_friction_torques():
+def test_friction_torques_follow_damping_friction_and_smoothing():
     model = load_urdf_string(robot(link('a'), link('b'), link('c'), joint(
         'i', 'a', 'b', inside='<axis xyz="0 0 1"/><dynamics damping="0.5" friction="2"/>'),
         joint('j', 'b', 'c')))
@@ -365,7 +365,7 @@ def test_friction_torques():
     assert np.allclose(rbd_ros.inverse_dynamics(model, [0, 0], [1, 1], [0, 0]), [0.0, 0.0])
 
 
-def test_armature_by_name():
+def test_armature_is_added_to_the_named_joints():
     model = load_quietly(example_urdf('ur10_robot.urdf'))
     geared = rbd_ros.with_armature(model, {'elbow_joint': 0.7})
     q, _, _ = random_state(model, 0)

@@ -31,7 +31,7 @@ def same(got, expected, tolerance=ROUNDING):
     return np.allclose(got, expected, rtol=tolerance, atol=tolerance)
 
 
-def test_inverse_of_a_pose(rng):
+def test_the_inverse_of_a_pose_is_its_inverse(rng):
     T = random_pose(rng)
     assert same(T @ inverse(T), np.eye(4))
     assert same(T[:3, :3] @ T[:3, :3].T, np.eye(3))
@@ -46,7 +46,7 @@ def test_hat_and_vee_are_inverse(rng):
     assert same(vee(hat(V)), V)
 
 
-def test_identities_of_skew_matrices(rng):
+def test_skew_matrices_have_their_identities(rng):
     a, b, c = rng.normal(size=(3, 3))
     R = random_pose(rng)[:3, :3]
     assert same(skew(a) @ b, np.cross(a, b))
@@ -76,7 +76,7 @@ def test_bracket_is_the_commutator(rng):
     assert same(ad(V), sum(x * ad(unit) for x, unit in zip(V, np.eye(6))))
 
 
-def test_coadjoint_bracket_of_a_wrench(rng):
+def test_the_coadjoint_bracket_of_a_wrench_has_cross_products(rng):
     V, F = rng.normal(size=(2, 6))
     w, v, m, f = *V.reshape(2, 3), *F.reshape(2, 3)
     assert same(ad(V).T @ F, [*(-np.cross(w, m) - np.cross(v, f)), *-np.cross(w, f)])
@@ -84,7 +84,7 @@ def test_coadjoint_bracket_of_a_wrench(rng):
     assert same(momentum_bracket(F) @ V, -ad(V).T @ F)
 
 
-def test_exponential_and_logarithm(rng):
+def test_exponential_and_logarithm_are_inverse(rng):
     V = 0.5 * rng.normal(size=6)
     assert same(exp(V), expm(hat(V)))
     assert same(log(exp(V)), V)
@@ -98,7 +98,7 @@ def differentiate(f):
     return (f(STEP) - f(-STEP)) / (2 * STEP)
 
 
-def test_derivatives_of_the_adjoint(rng):
+def test_derivatives_of_the_adjoint_are_brackets(rng):
     T_0, h = random_pose(rng), rng.normal(size=6)
 
     def T(p):

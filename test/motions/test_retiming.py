@@ -175,7 +175,7 @@ def test_bang_bang_of_a_double_integrator():
     assert back.time[-1] == pytest.approx(2.0 * np.sqrt(WAY * INERTIA / 3.0), rel=DURATION)
 
 
-def test_trapezoid_of_velocities():
+def test_velocity_limits_make_a_trapezoid():
     # 1 rad/s is reached after 1 / 6 s, in which a twelfth of a radian is covered; so at the end.
     assert duration(wheel(effort=3.0, velocity=1.0)) == pytest.approx(
         WAY + 1.0 / 6.0, rel=DURATION)

@@ -56,7 +56,7 @@ def test_sums_in_com_frames_are_m_and_g(make, arguments):
 
 
 @pytest.mark.parametrize('seed', TREES)
-def test_equations_of_lagrange(seed):
+def test_inverse_dynamics_obeys_the_equations_of_lagrange(seed):
     # tau = d/dt (dK/dv) - dK/dq + dP/dq, where v = dq/dt.
     model, q, v, a = tree(seed, SCREWS)
     momentum_rate = time_rate(lambda x, w: rbd_ros.mass_matrix(model, x) @ w, model, q, v, a)

@@ -116,7 +116,7 @@ def test_unreadable_meshes_are_reported_and_replaced(tmp_path, name, reason):
 @pytest.mark.parametrize('shape,size', [
     ('<box size="1 2 3"/>', (1, 2, 3)), ('<cylinder radius="1" length="3"/>', (2, 2, 3)),
     ('<capsule radius="1" length="3"/>', (2, 2, 5)), ('<sphere radius="1"/>', (2, 2, 2))])
-def test_primitives(shape, size):
+def test_primitives_have_their_sizes(shape, size):
     found = load(one_link(f'<visual><geometry>{shape}</geometry></visual>'))
     low, high = bounds(found.shapes[0])
     np.testing.assert_allclose(low + high, 0.0, atol=SINGLE)
