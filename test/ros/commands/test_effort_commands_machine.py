@@ -3,21 +3,20 @@
 """
 Whatever happens in whatever order, effort commands keep their invariant.
 
-RBD_ROS_MACHINE_STEPS sets how many steps there are at least.
-
 """
 
 from collections import Counter
 from dataclasses import replace
-import os
 
 from command_watch import CommandWatch, Settings
-from hypothesis import HealthCheck, Phase, settings, strategies as st
+from covering import covering
+from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule, RuleBasedStateMachine
+from machines import run_machine
 import numpy as np
+import pytest
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 
-STEPS = int(os.environ.get('RBD_ROS_MACHINE_STEPS', '5000'))
 STEPS_PER_RUN = 50
 # The same joints in two orders, others, and fewer.
 ROBOTS = (('a', 'b', 'c'), ('c', 'a', 'b'), ('a', 'b', 'd'), ('a', 'b'))
@@ -149,14 +148,8 @@ class CommandMachine(RuleBasedStateMachine):
         counts['means'] += self.watch.means
 
 
-def test_commands_keep_their_invariant():
+@pytest.mark.parametrize('steps', covering([1500, 5000], 1500))
+def test_commands_keep_their_invariant(steps):
     counts.clear()
-    CommandMachine.TestCase.settings = settings(
-        max_examples=2 * STEPS // STEPS_PER_RUN, stateful_step_count=STEPS_PER_RUN,
-        derandomize=STEPS == 5000, deadline=None, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck))
-    while counts['steps'] < STEPS:
-        CommandMachine.TestCase('runTest').runTest()
-    assert counts['checked'] > STEPS
-    assert counts['means'] > STEPS
-    print(dict(counts))
+    run_machine(CommandMachine, 2 * steps // STEPS_PER_RUN, STEPS_PER_RUN)
+    assert min(counts[name] for name in ('steps', 'checked', 'means')) > steps

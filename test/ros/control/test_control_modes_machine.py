@@ -16,10 +16,13 @@ from types import SimpleNamespace
 
 from builtin_interfaces.msg import Duration, Time
 from command_watch import CommandWatch, LONGEST_STEP, Settings, SHORTEST_GAP
+from covering import covering
 from geometry_msgs.msg import PoseStamped
-from hypothesis import HealthCheck, Phase, settings, strategies as st
+from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule, RuleBasedStateMachine
+from machines import run_machine
 import numpy as np
+import pytest
 from rbd_msgs.msg import ReferenceStatus
 import rbd_ros
 from rbd_ros import all_terms, inverse_dynamics, with_gravity
@@ -487,9 +490,7 @@ class ModeMachine(RuleBasedStateMachine):
             self.now += seconds
 
 
-def test_modes_and_references_keep_their_invariant():
+@pytest.mark.parametrize('runs', covering([20, 60], 20))
+def test_modes_and_references_keep_their_invariant(runs):
     assert LONGEST_STEP > STEP
-    ModeMachine.TestCase.settings = settings(
-        max_examples=60, stateful_step_count=40, derandomize=True, deadline=None, database=None,
-        phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-    ModeMachine.TestCase('runTest').runTest()
+    run_machine(ModeMachine, runs, 40)

@@ -11,8 +11,10 @@ its own see them.
 from types import SimpleNamespace
 
 from builtin_interfaces.msg import Time
-from hypothesis import HealthCheck, Phase, settings, strategies as st
+from covering import covering
+from hypothesis import strategies as st
 from hypothesis.stateful import rule, RuleBasedStateMachine
+from machines import run_machine
 import numpy as np
 import pytest
 from rbd_ros import with_gravity
@@ -226,9 +228,7 @@ class GivenThresholds(ForceMachine):
     given = (THRESHOLD,)
 
 
+@pytest.mark.parametrize('runs', covering([15, 40], 15))
 @pytest.mark.parametrize('machine', [ForceMachine, GivenThresholds])
-def test_external_forces_keep_their_invariant(machine):
-    machine.TestCase.settings = settings(
-        max_examples=40, stateful_step_count=30, derandomize=True, deadline=None, database=None,
-        phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-    machine.TestCase('runTest').runTest()
+def test_external_forces_keep_their_invariant(machine, runs):
+    run_machine(machine, runs, 30)

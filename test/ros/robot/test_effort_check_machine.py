@@ -5,8 +5,9 @@
 from types import SimpleNamespace
 
 from builtin_interfaces.msg import Time
-from hypothesis import HealthCheck, Phase, settings, strategies as st
+from hypothesis import strategies as st
 from hypothesis.stateful import rule, RuleBasedStateMachine
+from machines import run_machine
 import numpy as np
 from rbd_ros import gravity_torques, with_gravity, Workspace
 from rbd_ros.control import EffortConvention
@@ -113,7 +114,4 @@ def test_a_rest_begins_again_when_other_joints_are_measured():
 
 
 def test_efforts_are_judged_once_and_by_one_rest_alone():
-    CheckMachine.TestCase.settings = settings(
-        max_examples=60, stateful_step_count=30, derandomize=True, deadline=None, database=None,
-        phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-    CheckMachine.TestCase('runTest').runTest()
+    run_machine(CheckMachine, 60, 30)

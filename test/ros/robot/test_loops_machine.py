@@ -9,17 +9,17 @@ published unless the last state determines a closed configuration that agrees wi
 measured; its numbers are finite and those of a dense calculation; commands are of the motors and
 within their limits; and a sound state is answered, whatever came before.
 
-RBD_ROS_MACHINE_STEPS sets how many steps there are at least.
-
 """
 
 from collections import Counter
-import os
 
+from covering import covering
 from harness import joint_state, ros
-from hypothesis import HealthCheck, Phase, settings, strategies as st
+from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule, RuleBasedStateMachine
+from machines import run_machine
 import numpy as np
+import pytest
 import rbd_ros
 from rbd_ros.model.positions.closure import equations_and_gaps
 from rbd_ros.ros.messages.topics import TOPICS
@@ -32,7 +32,6 @@ from rclpy.time import Time
 from robots import load_quietly
 from std_msgs.msg import String
 
-STEPS = int(os.environ.get('RBD_ROS_MACHINE_STEPS', '400'))
 STEPS_PER_RUN = 40
 TIMEOUT = 0.5
 # m and rad; the node closes to 1e-13, and dense calculations agree to rounding.
@@ -206,14 +205,11 @@ class LoopsMachine(RuleBasedStateMachine):
             assert np.all(np.abs(got.data) <= self.model.effort_limit * (1.0 + 1e-12))
 
 
-def test_only_closed_states_reach_the_robot():
+@pytest.mark.parametrize('states', covering([150, 400], 150))
+def test_only_closed_states_reach_the_robot(states):
     counts.clear()
-    LoopsMachine.TestCase.settings = settings(
-        max_examples=6 * STEPS // STEPS_PER_RUN, stateful_step_count=STEPS_PER_RUN,
-        derandomize=STEPS == 400, deadline=None, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck))
     with ros():
-        while counts['sent'] < STEPS:
-            LoopsMachine.TestCase('runTest').runTest()
-    assert counts['answered'] > 0.2 * STEPS and counts['withheld'] > 0.05 * STEPS
-    assert counts['commands'] > 0.2 * STEPS and counts['sound'] > 0.05 * STEPS
+        run_machine(LoopsMachine, 6 * states // STEPS_PER_RUN, STEPS_PER_RUN)
+    assert counts['sent'] >= states
+    assert counts['answered'] > 0.2 * states and counts['withheld'] > 0.05 * states
+    assert counts['commands'] > 0.2 * states and counts['sound'] > 0.05 * states

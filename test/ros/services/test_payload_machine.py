@@ -12,10 +12,13 @@ from types import SimpleNamespace
 
 from builtin_interfaces.msg import Time
 from command_line import ARM as URDF
-from hypothesis import HealthCheck, settings, strategies as st
+from covering import covering
+from hypothesis import strategies as st
 from hypothesis.stateful import (
-    invariant, precondition, rule, RuleBasedStateMachine, run_state_machine_as_test)
+    invariant, precondition, rule, RuleBasedStateMachine)
+from machines import run_machine
 import numpy as np
+import pytest
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.ros.runtime.worker import Busy
@@ -26,6 +29,7 @@ LINK, LOAD = ARM.link_names[-1], 1.5
 RATE, SECONDS = 50.0, 8.0
 # kg: what differentiating the positions of so short a motion leaves
 NEAR = 0.05
+RARELY = st.sampled_from([False, False, False, True])
 counts = Counter()
 
 
@@ -136,20 +140,20 @@ class Machine(RuleBasedStateMachine):
             for timer in [one for one in self.timers if one.due <= self.now]:
                 timer.callback()
 
-    @rule()
-    def another_robot(self):
+    @rule(changes=RARELY)
+    def another_robot(self, changes):
         """Let a description arrive, or a load be set."""
-        self.current.robot = Robot()
+        if changes:
+            self.current.robot = Robot()
 
     @precondition(lambda self: self.queue)
-    @rule(changes=st.sampled_from([False, False, True]))
+    @rule(changes=RARELY)
     def work(self, changes):
         """Let the worker do the next piece of work, and the node what is left of it."""
         header, = (one for one in self.asked if one not in self.answers)
         work, then = self.queue.pop(0)
         finish = work()
-        if changes:
-            self.another_robot()
+        self.another_robot(changes)
         changed = self.asked[header] is not self.current.robot
         then(finish)
         if changed:
@@ -161,10 +165,10 @@ class Machine(RuleBasedStateMachine):
         """Let other requests fill the queue of the worker, or leave it."""
         self.is_full = full
 
-    @rule()
-    def stop(self):
+    @rule(stops=RARELY)
+    def stop(self, stops):
         """Clean the node up: what is being collected is forgotten."""
-        if self.timers:
+        if self.timers and stops:
             self.loads.close()
             for header in self.asked:
                 self.answers.setdefault(header, None)
@@ -189,8 +193,8 @@ class Machine(RuleBasedStateMachine):
                 assert abs(response.inertia.m - LOAD) < NEAR
 
 
-def test_every_request_is_answered_once_and_the_next_one_is_welcome():
-    run_state_machine_as_test(Machine, settings=settings(
-        max_examples=150, stateful_step_count=40, deadline=None, derandomize=True,
-        suppress_health_check=list(HealthCheck)))
+@pytest.mark.parametrize('runs', covering([40, 150], 40))
+def test_every_request_is_answered_once_and_the_next_one_is_welcome(runs):
+    counts.clear()
+    run_machine(Machine, runs, 40)
     assert counts['believed'] > 0
