@@ -103,8 +103,8 @@ def run(command: list[str], log: Path) -> int:
                               stderr=subprocess.STDOUT).returncode
 
 
-def install(place: Place, folder: Path, log: Path) -> bool:
-    """Create the environment of a place; return whether that succeeded."""
+def install(place: Place, folder: Path, log: Path, quick: bool) -> bool:
+    """Create the environment of a place, for few tests or all; return whether that succeeded."""
     pip = [str(folder / 'bin' / 'pip'), '--disable-pip-version-check', '--quiet', 'install']
     # Builds leave files where the sources are, and `make` may build there at the same time.
     source = folder.with_name(f'{folder.name}-source')
@@ -117,19 +117,20 @@ def install(place: Place, folder: Path, log: Path) -> bool:
                     or run([*pip, '--no-deps', f'{source}/rbd_msgs', str(source)], log))
     wanted = [f'{name}=={version}.*' if place.age == 'oldest' else name
               for name, version in zip(PACKAGES, OLDEST[place.minor])]
+    needed = [str(source), *FOR_TESTS] if quick else [f'{source}[test]']
     # Pinocchio's wheels require NumPy 2, but run with 1.26: install the packages last.
     return not (run([place.python, '-m', 'venv', '--clear', str(folder)], log)
-                or run([*pip, f'{source}[test]'], log)
+                or run([*pip, *needed], log)
                 or run([*pip, '--only-binary', ':all:', '--upgrade', *wanted], log))
 
 
-def try_out(place: Place, *tests: tuple[str, ...]) -> Row:
+def try_out(place: Place, quick: bool, *tests: tuple[str, ...]) -> Row:
     """Run tests in a place, those of each tuple by themselves."""
     name = f'3.{place.minor}-{place.age}'
     folder, log, start = FOLDER / name, FOLDER / f'{name}.log', monotonic()
     log.unlink(missing_ok=True)
     print(f'Python 3.{place.minor}, {place.age} packages: see {log.relative_to(ROOT)}', flush=True)
-    if not install(place, folder, log):
+    if not install(place, folder, log, quick):
         print(*log.read_text(encoding='utf-8').splitlines()[-10:], sep='\n')
         return Row(f'3.{place.minor}', place.age, ('-',) * len(PACKAGES), 'not installed',
                    monotonic() - start, False)
@@ -163,7 +164,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     tests = (WITHOUT_NUMBA, OF_CODE) if given.which == 'bare' else [
         QUICK if given.quick else TESTS]
-    rows = [try_out(place, *tests) for place in places(given.which)]
+    rows = [try_out(place, given.quick, *tests) for place in places(given.which)]
     form = '{:7s} {:7s} {:8s} {:8s} {:8s} {:>6s}  {}'
     print(form.format('Python', '', *PACKAGES, 's', 'tests'))
     for row in rows:
