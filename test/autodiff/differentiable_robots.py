@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots whose functions are differentiated, with states whose quaternions are not of length 1."""
 
+from itertools import product
+
+from covering import covering
 import numpy as np
 from rbd_ros import ModelBuilder, random_configuration
 from rbd_ros.model.positions.steps import quaternion_joints
@@ -17,12 +20,16 @@ def robots():
     kinds = ('spherical', 'universal', 'helical', 'free')
     found = {
         'ball': random_tree(4, 4, kinds=kinds), 'free': random_tree(0, 4, kinds=kinds),
-        'mimics': with_mimics(random_tree(8, 4, kinds=('spherical', 'universal', 'revolute')), 8)}
+        'mimics': with_mimics(random_tree(3, 4, kinds=('prismatic', 'universal', 'revolute')), 8),
+        'mimics and ball': with_mimics(
+            random_tree(8, 4, kinds=('spherical', 'universal', 'revolute')), 8)}
     joints = {name: [joint.kind for joint in model.joints] for name, model in found.items()}
     assert joints['ball'] == ['revolute', 'spherical', 'universal', 'helical']
     assert joints['free'] == ['revolute', 'universal', 'helical', 'free']
-    assert joints['mimics'] == ['revolute', 'revolute', 'universal', 'spherical']
-    assert found['mimics'].nq == 7    # the second joint mimics the first
+    assert joints['mimics'] == ['revolute', 'universal', 'prismatic', 'revolute']
+    assert joints['mimics and ball'] == ['revolute', 'revolute', 'universal', 'spherical']
+    # One joint mimics the first.
+    assert found['mimics'].nq == 4 and found['mimics and ball'].nq == 7
     return found
 
 
@@ -83,5 +90,9 @@ STEP, DIFFERENCES, OPERATIONS = 1e-3, 1e-7, 1e-10
 NAMES = [name for name, one in QUANTITIES.items() if one.derivatives]
 OF_LINK = {name for name in NAMES if QUANTITIES[name].by_link or QUANTITIES[name].options}
 # Those that frameworks evaluate and differentiate operation by operation.
+# Robots and functions: all functions of joints of all kinds, and some of mimics.
+KINDS_AND_NAMES = covering(
+    product(ROBOTS, NAMES), *product(['ball'], NAMES), ('free', 'mass_matrix'),
+    ('free', 'forward_kinematics'), ('mimics', 'forward_dynamics'), ('mimics', 'body_jacobian'))
 WITHOUT_RULE = [name for name, one in QUANTITIES.items()
                 if not (one.untraced or one.derivatives)]

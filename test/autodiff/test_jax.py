@@ -63,8 +63,7 @@ def test_values_and_first_derivatives_are_those_of_batch(name):
 
 # Few have every kind of operation, several results, a link or none; JAX takes seconds for each.
 @pytest.mark.parametrize('name', covering(
-    WITHOUT_RULE, 'all_terms', 'task_space_dynamics', 'jacobian_dot_v', 'friction_torques',
-    'spring_torques'))
+    WITHOUT_RULE, 'task_space_dynamics', 'jacobian_dot_v', 'friction_torques', 'spring_torques'))
 def test_other_quantities_are_those_of_the_library_with_derivatives(name):
     model = ROBOTS['free']
     options, x, direction, expected, change = operations_of(model, name)
@@ -102,8 +101,9 @@ def test_check_grads_to_the_second_order(kind, name):
     check_grads(jax.jit(function(name, model)), x, order=2, **CHECK)
 
 
-@pytest.mark.parametrize('kind, name', [
-    ('ball', 'inverse_dynamics'), pytest.param('mimics', 'mass_matrix', marks=pytest.mark.long)])
+@pytest.mark.parametrize('kind, name', covering([
+    ('ball', 'bias_torques'), ('ball', 'inverse_dynamics'), ('mimics and ball', 'mass_matrix')],
+    ('ball', 'bias_torques')))
 def test_second_derivatives_are_the_same_in_all_modes_and_mapped(kind, name):
     loss, x = joined(name, ROBOTS[kind])
     direction = np.random.default_rng(0).normal(size=x.shape)

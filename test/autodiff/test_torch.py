@@ -4,8 +4,8 @@
 
 from closed_robots import closed_robot
 from differentiable_robots import (
-    arguments_of, DIFFERENCES, GRAVITY, LENGTH, MASS, NAMES, OF_LINK, OPERATIONS, operations_of,
-    pendulum, ROBOTS, states, WITHOUT_RULE)
+    arguments_of, DIFFERENCES, GRAVITY, KINDS_AND_NAMES, LENGTH, MASS, NAMES, OF_LINK, OPERATIONS,
+    operations_of, pendulum, ROBOTS, states, WITHOUT_RULE)
 import numpy as np
 from optional import Optional
 import pytest
@@ -49,8 +49,7 @@ def test_other_quantities_are_those_of_the_library_with_derivatives(name):
     assert abs(along - change @ weights) <= DIFFERENCES * np.abs(change) @ np.abs(weights)
 
 
-@pytest.mark.parametrize('name', NAMES)
-@pytest.mark.parametrize('kind', ['ball', 'mimics', pytest.param('free', marks=pytest.mark.long)])
+@pytest.mark.parametrize('kind, name', KINDS_AND_NAMES)
 def test_gradcheck_and_gradgradcheck(kind, name):
     model = ROBOTS[kind]
     x = tensors(model, 1, name, requires_grad=True)

@@ -61,7 +61,7 @@ def assert_equal_to_states(model, name, results, arrays):
             assert relative_error(x[index], y) < ROUNDING, name
 
 
-@pytest.mark.parametrize('robot', covering(TREES, 'mimics'))
+@pytest.mark.parametrize('robot', covering(TREES, 'ball'))
 def test_xla_calls_all_kernels(robot):
     model = TREES[robot]
     for name in KERNELS:
@@ -71,7 +71,7 @@ def test_xla_calls_all_kernels(robot):
 
 
 def test_xla_calls_kernels_of_closed_loops():
-    model, _, q = closed_robot('mimics')[:3]
+    model, _, q = closed_robot('five_bar')[:3]
     v, a = np.random.default_rng(0).normal(size=(2, 1, model.nv))
     for name in ('inverse_dynamics', 'inverse_dynamics_derivatives'):
         assert_equal_to_states(model, name, calls.call(model, name, (q[None], v, a)),

@@ -4,6 +4,7 @@
 
 import gc
 import inspect
+from itertools import product
 import os
 from pathlib import Path
 import subprocess
@@ -48,10 +49,11 @@ def robots():
             'mimic': load_quietly(example_urdf('panda.urdf'))}
 
 
-@pytest.fixture(params=robots().items(), ids=lambda item: item[0])
+# One of each sort, whose kernels are the same.
+@pytest.fixture(scope='module', params=covering(robots(), 'all kinds', 'many joints', 'mimic'))
 def states(request):
     """Return a robot and many states."""
-    model = request.param[1]
+    model = robots()[request.param]
     rng = np.random.default_rng(5)
     Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(COUNT)])
     return model, Q, *rng.normal(size=(3, COUNT, model.nv))
@@ -62,7 +64,11 @@ def picked(count):
     return np.linspace(0, count - 1, 23).astype(int)
 
 
-@pytest.mark.parametrize('name', ['inverse_dynamics', 'forward_dynamics', 'torque_regressor'])
+@pytest.mark.parametrize('states, name', covering(
+    product(robots(), ('inverse_dynamics', 'forward_dynamics', 'torque_regressor')),
+    ('all kinds', 'inverse_dynamics'), ('all kinds', 'torque_regressor'),
+    ('many joints', 'inverse_dynamics'), ('mimic', 'inverse_dynamics'),
+    ('mimic', 'forward_dynamics')), indirect=['states'])
 def test_results_are_those_of_single_calls(states, name):
     model, Q, V, A, _ = states
     got = getattr(batch, name)(model, Q, V, A)
@@ -79,6 +85,7 @@ ARGUMENTS = {'inverse_dynamics': 'QVA', 'forward_dynamics': 'QVT', 'hybrid_dynam
              'all_terms': 'QV', 'inverse_dynamics_derivatives': 'QVA',
              'forward_dynamics_derivatives': 'QVT', 'torque_regressor': 'QVA',
              'mass_matrix': 'Q', 'coriolis_matrix': 'QV', 'bias_torques': 'QV'}
+OF_ALL_KINDS = [*product(sorted(ARGUMENTS), ('all kinds',))]
 
 
 def some_states(model, name, count, seed=0):
@@ -118,7 +125,7 @@ def assert_close(found, expected, tolerance=AGREEMENT):
 @pytest.mark.parametrize('count', covering([1, 2, 3, 7, 8, 9, 10, 11, 19], 1, 8, 11))
 @pytest.mark.parametrize('name', sorted(ARGUMENTS))
 def test_a_state_has_the_same_result_whatever_its_neighbours(name, count):
-    model = random_tree(2, 11)
+    model = robots()['all kinds']
     states = some_states(model, name, count, count)
     expected = one_by_one(model, name, states)
     for k in range(count):
@@ -129,8 +136,9 @@ def test_a_state_has_the_same_result_whatever_its_neighbours(name, count):
         assert_close([x[0] for x in listed(got)], [x[k] for x in expected], AGREEMENT * worse)
 
 
-@pytest.mark.parametrize('kind', ['all kinds', 'many joints', 'mimic'])
-@pytest.mark.parametrize('name', sorted(ARGUMENTS))
+@pytest.mark.parametrize('name, kind', covering(
+    product(sorted(ARGUMENTS), ('all kinds', 'many joints', 'mimic')), *OF_ALL_KINDS,
+    ('all_terms', 'many joints'), ('hybrid_dynamics', 'mimic')))
 def test_results_are_written_where_the_user_wants_them(name, kind):
     model = robots()[kind]
     function, states = getattr(batch, name), some_states(model, name, 21)
@@ -153,7 +161,7 @@ def test_results_are_written_where_the_user_wants_them(name, kind):
 
 @pytest.mark.parametrize('name', sorted(ARGUMENTS))
 def test_results_of_float32_are_those_of_float64_rounded(name):
-    model = random_tree(3, 5)
+    model = robots()['all kinds']
     function, states = getattr(batch, name), some_states(model, name, 19)
     expected = listed(function(model, *states))
     out = tuple(np.zeros(x.shape, np.float32) for x in expected)
@@ -163,7 +171,9 @@ def test_results_of_float32_are_those_of_float64_rounded(name):
 
 # Rows of states fill whole lines of memory with 8 joints, and do not with 7.
 @pytest.mark.parametrize('joints', [7, 8])
-@pytest.mark.parametrize('name', ['all_terms', 'inverse_dynamics_derivatives', 'torque_regressor'])
+@pytest.mark.parametrize('name', covering(
+    ['all_terms', 'inverse_dynamics_derivatives', 'torque_regressor'], 'all_terms',
+    'torque_regressor'))
 def test_large_results_that_go_past_the_caches_are_those_of_single_states(
         name, joints, monkeypatch):
     model = random_tree(4, joints, kinds=['revolute', 'prismatic'])
@@ -261,8 +271,10 @@ def test_states_that_are_none_are_refused_by_name(name, Q):
         getattr(batch, name)(model, *given)
 
 
-@pytest.mark.parametrize('kind', ['all kinds', 'many joints', 'mimic'])
-@pytest.mark.parametrize('name', PUSHED)
+@pytest.mark.parametrize('name, kind', covering(
+    product(PUSHED, ('all kinds', 'many joints', 'mimic')),
+    *product(PUSHED, ('all kinds',)), ('inverse_dynamics', 'many joints'),
+    ('forward_dynamics', 'mimic')))
 def test_wrenches_push_as_in_single_calls_and_only_there(name, kind):
     model = robots()[kind]
     function, states = getattr(batch, name), some_states(model, name, 19)
@@ -459,7 +471,10 @@ def test_short_registers_and_no_compiler_give_the_same(variable, value, width):
                    env={**os.environ, 'NUMBA_DISABLE_JIT': '0', variable: value})
 
 
-@pytest.mark.parametrize('name', ['inverse_dynamics_derivatives', 'forward_dynamics_derivatives'])
+@pytest.mark.parametrize('states, name', covering(
+    product(robots(), ('inverse_dynamics_derivatives', 'forward_dynamics_derivatives')),
+    ('all kinds', 'inverse_dynamics_derivatives'), ('all kinds', 'forward_dynamics_derivatives'),
+    ('mimic', 'forward_dynamics_derivatives')), indirect=['states'])
 def test_derivatives_are_those_of_single_calls(states, name):
     model, Q, V, A, _ = states
     got = getattr(batch, name)(model, Q, V, A)
@@ -612,7 +627,7 @@ def test_no_states_have_no_results(states):
 def test_a_state_that_cannot_be_computed_is_named(states, share):
     model, Q, V, A, _ = states
     # In the first chunk, in one amid the others, and in the last.
-    k = round(share * (len(Q) - 1))
+    k, V = round(share * (len(Q) - 1)), V.copy()
     V[k, 2] = np.nan
     with pytest.raises(rbd_ros.StateError, match=f"state {k}: .*'{model.velocity_names[2]}'"):
         batch.inverse_dynamics(model, Q, V, A)
@@ -635,8 +650,9 @@ def test_a_joint_that_moves_no_inertia_is_named():
         batch.forward_dynamics(model, *np.zeros((3, 4, 1)))
 
 
-@pytest.mark.parametrize('kind', ['screws', 'all kinds', 'mimic'])
-@pytest.mark.parametrize('name', sorted(ARGUMENTS))
+@pytest.mark.parametrize('name, kind', covering(
+    product(sorted(ARGUMENTS), ('screws', 'all kinds', 'mimic')), *OF_ALL_KINDS,
+    ('inverse_dynamics', 'screws'), ('forward_dynamics', 'mimic')))
 def test_few_states_of_a_wrong_shape_are_refused(name, kind):
     model, function = robots()[kind], getattr(batch, name)
     states = some_states(model, name, 5)

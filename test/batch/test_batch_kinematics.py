@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses, Jacobians, momentum and configurations of many states, against single calls."""
 
-from functools import partial
+from functools import cache, partial
+from itertools import product
 
 from covering import covering
 import numpy as np
@@ -29,17 +30,24 @@ ARGUMENTS = {
     'centroidal_momentum_matrix': 'Q', 'centroidal_momentum_matrix_dot': 'QV',
     'integrate': 'QVt', 'difference': 'QP'}
 NAMES = sorted(ARGUMENTS)
-ROBOTS = {'screws': random_tree(1, 6), 'all kinds': random_tree(2, 7, kinds=MOVING),
+OF_LINK = [name for name in NAMES if 'l' in ARGUMENTS[name]]
+ROBOTS = {'screws': random_tree(1, 6), 'all kinds': random_tree(3, 7, kinds=MOVING),
           'floating': rbd_ros.with_floating_base(random_tree(5, 9)), 'few': random_tree(3, 3),
           'mimic': load_quietly(example_urdf('panda.urdf'))}
 
 
+@cache
+def random_states(model, count, seed):
+    """Return configurations, others, and velocities."""
+    rng = np.random.default_rng(seed)
+    return (*(np.reshape([rbd_ros.random_configuration(model, rng) for _ in range(count)],
+                         (count, model.nq)) for _ in range(2)), rng.normal(size=(count, model.nv)))
+
+
 def arguments(model, name, count, seed=0):
     """Return what a function takes for a number of states."""
-    rng = np.random.default_rng(seed)
-    Q, P = (np.reshape([rbd_ros.random_configuration(model, rng) for _ in range(count)],
-                       (count, model.nq)) for _ in range(2))
-    known = {'Q': Q, 'P': P, 'V': rng.normal(size=(count, model.nv)),
+    Q, P, V = (x.copy() for x in random_states(model, count, seed))
+    known = {'Q': Q, 'P': P, 'V': V,
              'l': model.link_names[-1 - seed % len(model.link_names)], 't': DT}
     return [known[letter] for letter in ARGUMENTS[name]]
 
@@ -62,10 +70,11 @@ def assert_close(got, expected, tolerance=AGREEMENT):
 
 
 # None, one, a full set of lanes, one more, and more states than one task has.
-@pytest.mark.parametrize('count', covering(
-    [0, 1, 2, 7, 8, 9, 19, batch.CHUNK + 37], 0, 9, batch.CHUNK + 37))
-@pytest.mark.parametrize('kind', sorted(ROBOTS))
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name, kind, count', covering(
+    product(NAMES, ROBOTS, [0, 1, 2, 7, 8, 9, 19, batch.CHUNK + 37]),
+    *product(NAMES, ['all kinds'], [0, 9]), *product(NAMES, ['floating'], [batch.CHUNK + 37]),
+    ('gravity_torques', 'few', 9), ('jacobian_dot', 'screws', 9), ('body_jacobian', 'mimic', 9),
+    ('center_of_mass', 'mimic', 0)))
 def test_results_are_those_of_single_calls(name, kind, count):
     model, one = ROBOTS[kind], single(name)
     states = arguments(model, name, count, count)
@@ -77,22 +86,22 @@ def test_results_are_those_of_single_calls(name, kind, count):
         assert_close(got[k], one(model, *of_state(states, k)))
 
 
-@pytest.mark.parametrize('name', NAMES)
-def test_every_link_has_its_own_jacobian_and_the_root_has_none(name):
-    if 'l' not in ARGUMENTS[name]:
-        name = 'body_jacobian'
-    for model in (ROBOTS['all kinds'], ROBOTS['mimic']):
-        *states, _ = arguments(model, name, 9)
-        for link in model.link_names:
-            got = getattr(batch, name)(model, *states, link)
-            for k in (0, 8):
-                assert_close(got[k], single(name)(model, *of_state(states, k), link))
-        assert not np.any(getattr(batch, name)(model, *states, model.link_names[0]))
-        with pytest.raises(rbd_ros.ModelError, match="no link 'nowhere'"):
-            getattr(batch, name)(model, *states, 'nowhere')
+@pytest.mark.parametrize('kind, name', covering(
+    product(['all kinds', 'mimic'], OF_LINK), *product(['all kinds'], OF_LINK),
+    ('mimic', 'body_jacobian')))
+def test_every_link_has_its_own_jacobian_and_the_root_has_none(kind, name):
+    model = ROBOTS[kind]
+    *states, _ = arguments(model, name, 9)
+    for link in model.link_names:
+        got = getattr(batch, name)(model, *states, link)
+        for k in (0, 8):
+            assert_close(got[k], single(name)(model, *of_state(states, k), link))
+    assert not np.any(getattr(batch, name)(model, *states, model.link_names[0]))
+    with pytest.raises(rbd_ros.ModelError, match="no link 'nowhere'"):
+        getattr(batch, name)(model, *states, 'nowhere')
 
 
-@pytest.mark.parametrize('kind', ['all kinds', 'mimic'])
+@pytest.mark.parametrize('kind', covering(['all kinds', 'mimic'], 'all kinds'))
 @pytest.mark.parametrize('name', NAMES)
 def test_results_are_written_where_the_user_wants_them(name, kind):
     model, function = ROBOTS[kind], getattr(batch, name)
@@ -110,7 +119,7 @@ def test_results_are_written_where_the_user_wants_them(name, kind):
 
 
 @pytest.mark.parametrize('k', covering([0, 7, 8, 22, batch.CHUNK + 3], 8, batch.CHUNK + 3))
-@pytest.mark.parametrize('kind', ['screws', 'floating', 'mimic'])
+@pytest.mark.parametrize('kind', covering(['screws', 'floating', 'mimic'], 'floating'))
 @pytest.mark.parametrize('name', NAMES)
 def test_the_state_that_cannot_be_computed_is_named(name, kind, k):
     model, function = ROBOTS[kind], getattr(batch, name)
@@ -137,7 +146,7 @@ def test_a_quaternion_that_is_zero_is_named(name):
 
 
 def test_progress_and_threads_are_as_for_dynamics():
-    model = ROBOTS['screws']
+    model = ROBOTS['floating']
     for name in NAMES:
         function, told = getattr(batch, name), []
         states = arguments(model, name, 2 * batch.CHUNK + 9)
@@ -154,6 +163,8 @@ def oracle():
     return Oracle(example_urdf('panda.urdf'), ROBOTS['mimic'])
 
 
+# Single calls, with which the others agree, are compared with Pinocchio elsewhere, too.
+@pytest.mark.long
 def test_poses_jacobians_and_momentum_are_those_of_pinocchio(oracle):
     model = oracle.model
     Q, V = arguments(model, 'com_jacobian_dot', 9)
@@ -202,7 +213,8 @@ def test_rates_are_those_of_central_differences(name, kind):
         assert_close(got[k], (ahead - back) / (2.0 * STEP), DIFFERENCES)
 
 
-@pytest.mark.parametrize('kind', ['all kinds', 'floating', 'mimic'])
+@pytest.mark.parametrize('kind', covering(
+    ['all kinds', 'floating', 'mimic'], 'all kinds', 'floating'))
 def test_jacobians_are_the_differences_of_poses_and_points(kind):
     model, link = ROBOTS[kind], ROBOTS[kind].link_names[-1]
     Q, V = arguments(model, 'com_jacobian_dot', 9)

@@ -19,7 +19,7 @@ MOVING = [kind for kind in KINDS if kind != 'fixed']
 SCREWS = random_tree(1, 6)
 ROBOTS = {'screws': rbd_ros.with_armature(SCREWS, {joint.name: 0.7 for joint, _, _
                                                    in SCREWS.moving_joints}),
-          'all kinds': random_tree(2, 7, kinds=MOVING),
+          'all kinds': random_tree(3, 7, kinds=MOVING),
           'floating': rbd_ros.with_floating_base(random_tree(5, 9)),
           'mimic': load_quietly(example_urdf('panda.urdf'))}
 

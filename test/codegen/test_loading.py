@@ -36,7 +36,7 @@ iyz="0"/></inertial></link><joint name="hinge" type="continuous"><parent link="b
 <child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
 ROBOTS = {'arm': lambda: load_quietly('urdf/demo_arm.urdf'),
           'mimics': lambda: with_mimics(random_tree(3, 5), 4),
-          'kinds': lambda: random_tree(8, 4, ('spherical', 'universal', 'free')),
+          'kinds': lambda: random_tree(0, 3, ('spherical', 'universal', 'free')),
           'closed': lambda: closed_robot('four_bar').model}
 
 
@@ -249,7 +249,7 @@ def test_a_pendulum_has_its_closed_form(quick_load):
     assert np.allclose(code.inverse_dynamics(q, v, a), expected, rtol=0.0, atol=1e-14)
 
 
-@pytest.mark.parametrize('name', ['arm', 'mimics', 'closed'])
+@pytest.mark.parametrize('name', covering(['arm', 'mimics', 'closed'], 'mimics', 'closed'))
 def test_wrenches_act_as_in_the_library(name, quick_load):
     model, states = states_of(name)
     names = ['inverse_dynamics', 'bias_torques', 'forward_dynamics', 'hybrid_dynamics',
@@ -265,8 +265,11 @@ def test_wrenches_act_as_in_the_library(name, quick_load):
         assert differences(found, plain(model, *one, external_wrenches=same)) < SOLVED
         many = arguments_of(plain, states)
         found = getattr(code, function)(*many, external_wrenches=others)
-        assert differences(found, getattr(batch, function)(
-            model, *many, external_wrenches=others)) < SOLVED
+        for k in range(5):
+            expected = plain(model, *arguments_of(plain, states, k), external_wrenches={
+                link: np.broadcast_to(x, (5, 6))[k] for link, x in others.items()})
+            assert differences(tuple(x[k] for x in found) if isinstance(found, tuple)
+                               else found[k], expected) < SOLVED
         # Nothing is left of them.
         assert differences(getattr(code, function)(*one), plain(model, *one)) < SOLVED
 

@@ -5,6 +5,7 @@
 import gc
 from importlib import import_module
 from inspect import signature
+from itertools import product
 
 from covering import covering
 import numpy as np
@@ -183,7 +184,7 @@ def test_lists_slices_and_keywords_are_taken(codes, pendulum):
     assert difference(ours.inverse_dynamics(q, v, ours.inverse_dynamics(q, v, a)), again) < 1e-12
 
 
-@pytest.mark.parametrize('name', covering(ROBOTS, 'arm', 'closed'))
+@pytest.mark.parametrize('name', covering(ROBOTS, 'mimics', 'closed'))
 def test_external_wrenches_are_an_input_of_code(name, codes):
     model, states = states_of(name, 2)
     ours, theirs = workspace_of(model), library(model)
@@ -233,11 +234,11 @@ def batch_by_code(codes, monkeypatch):
     ran = []
     run = tasks.Problem._run_code
     monkeypatch.setattr(machine_code, 'CODES', ReadyCodes())
-    monkeypatch.setattr(tasks, 'MANY', 1)
     monkeypatch.setattr(tasks.Problem, '_run_code', lambda problem, *given: (
         ran.append(problem.task.name) or run(problem, *given)))
 
-    def use(way):
+    def use(way, many=1):
+        monkeypatch.setattr(tasks, 'MANY', many)
         monkeypatch.setattr(tasks, 'WAY', way)
         monkeypatch.setattr(tasks, 'COMPILES', way == 'numba' and COMPILES)
     return use, ran
@@ -258,7 +259,7 @@ def test_functions_of_many_states_run_code(name, batch_by_code):
                      model.link_names[1]: np.sin(np.arange(126.0).reshape(21, 6))}
         for more in ({}, {'external_wrenches': {model.link_names[-1]: np.arange(1.0, 7.0)}},
                      {'external_wrenches': of_states})[:1 + 2 * wrenched]:
-            use('numba')
+            use('cc', 22)       # one by one
             expected = run(model, *given, **more)
             use('cc')
             ran.clear()
@@ -293,12 +294,11 @@ def test_many_states_by_code_have_masks_bad_states_and_threads(batch_by_code):
         batch.inverse_dynamics(model, bad, V, A)
 
 
-def test_a_few_states_are_computed_one_by_one(batch_by_code, monkeypatch):
+def test_a_few_states_are_computed_one_by_one(batch_by_code):
     use, ran = batch_by_code
-    monkeypatch.setattr(tasks, 'MANY', 22)
     model, states = states_of('arm', 21)
     expected = batch.gravity_torques(model, states['q'])
-    use('cc')
+    use('cc', 22)
     assert difference(batch.gravity_torques(model, states['q']), expected) < SOLVED
     assert not ran
 
@@ -384,8 +384,8 @@ def test_damped_loops_are_damped_by_code(limit, codes):
         machine_methods.robot_of(damped)].values())
 
 
-@pytest.mark.parametrize('limit', [2e3, 3.0])
-@pytest.mark.parametrize('joints', [7, 4])
+@pytest.mark.parametrize('joints, limit', covering(
+    product((7, 4), (2e3, 3.0)), (7, 2e3), (4, 3.0)))
 def test_task_space_dynamics_are_damped_by_code(joints, limit, codes, monkeypatch):
     model = ROBOTS['arm']()
     # With few joints, some of the singular values are zero.

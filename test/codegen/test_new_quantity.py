@@ -5,10 +5,12 @@
 from contextlib import suppress
 from functools import partial
 import importlib
+from itertools import product
 from pathlib import Path
 import sys
 
 from closed_robots import closed_robot
+from covering import covering
 from generated_code import evaluate, Library
 import numpy as np
 from numpy.typing import ArrayLike
@@ -155,7 +157,9 @@ def test_casadi_has_it(case):
     assert relative_error(casadi.DM(in_casadi.power(model)(Q[0], V[0])).full()[0], P[0]) < ROUNDING
 
 
-@pytest.mark.parametrize('name', ['jax', 'torch'])
+@pytest.mark.parametrize('case, name', covering(
+    product(ROBOTS, ('jax', 'torch')), ('mimics', 'jax'), ('tree', 'torch'), ('loops', 'torch')),
+    indirect=['case'])
 def test_jax_and_pytorch_have_it_with_derivatives(case, name):
     pytest.importorskip(name)
     model, Q, V, P = case

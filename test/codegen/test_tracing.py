@@ -37,7 +37,7 @@ def robots():
     return {'ur5': with_drives(ur5), 'floating': rbd_ros.with_floating_base(ur5),
             'panda': load_quietly(example_urdf('panda.urdf')),
             'mimics': with_mimics(random_tree(3, 9), 4),
-            'kinds': random_tree(5, 6, ('revolute', 'spherical', 'universal', 'helical'))}
+            'kinds': random_tree(4, 4, ('spherical', 'universal', 'helical', 'free'))}
 
 
 ROBOTS = robots()
@@ -50,7 +50,7 @@ def options_of(model, function, link):
     return {name: known[name] for name in FUNCTIONS[function].options}
 
 
-@pytest.mark.parametrize('name', covering(ROBOTS, 'ur5', 'panda', 'mimics', 'kinds'))
+@pytest.mark.parametrize('name', covering(ROBOTS, 'ur5', 'mimics', 'kinds'))
 def test_traced_functions_equal_the_library(name):
     model = ROBOTS[name]
     link, states = LINKS.get(name, model.link_names[-1]), random_states(model, STATES)

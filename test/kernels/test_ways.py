@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels run as RBD_ROS_KERNELS says, by default in the fastest way that there is."""
 
+from itertools import product
 import os
 from pathlib import Path
 import subprocess
 import sys
 
+from covering import covering
 from hidden_modules import environment
 import pytest
 
@@ -77,10 +79,13 @@ def test_what_cannot_be_is_one_clear_error(without_numba):
         assert failed.stderr.splitlines()[-1].endswith(message), failed.stderr
 
 
-@pytest.mark.parametrize('way', ['cc', 'python'])
-def test_identities_hold_in_every_way(way, tmp_path):
+# The cases with most masks of accelerations take minutes.
+@pytest.mark.parametrize('way, few', covering(
+    product(('cc', 'python'), ('', ' and not (matches or floating or line)')),
+    *product(('cc', 'python'), (' and not (matches or floating or line)',))))
+def test_identities_hold_in_every_way(way, few, tmp_path):
     tested = run('-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-p', 'waiting', '-n', '0',
-                 '-k', '(0 or 1) and not (10 or 11)', f'--basetemp={tmp_path / "pytest"}',
+                 '-k', f'(0 or 1) and not (10 or 11){few}', f'--basetemp={tmp_path / "pytest"}',
                  'test/dynamics/test_identities.py', RBD_ROS_KERNELS=way, XDG_CACHE_HOME=tmp_path,
                  PYTHONPATH=os.pathsep.join(map(str, (ROOT, ROOT / 'test/rigs'))))
     assert tested.returncode == 0, tested.stdout
