@@ -65,6 +65,12 @@ def torques(robot, q, v, a):
             + DAMPING * v + FRICTION * np.sign(v) + OFFSET)
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave out the plots of a report that is not read."""
+    monkeypatch.setattr('rbd_ros.identification.report._panels', lambda *_, **__: '')
+
+
 def record(path, robot, seed=0, seconds=40.0, change=lambda t, q, v, tau: (t, q, v, tau)):
     """Write a recording as a table."""
     t, q, v, a = motion(seed, seconds)
@@ -150,6 +156,7 @@ def test_parameters_lie_within_their_deviations(found):
             assert row['unit'] == unit
 
 
+@pytest.mark.usefixtures('undrawn')
 def test_values_that_torques_do_not_determine_are_marked(found, tmp_path, capsys):
     _, paths, _ = found
     assert code_of('identify', URDF, paths[0], '-o', str(tmp_path / 'out')) == 0
@@ -269,6 +276,7 @@ def test_a_recording_kept_back_that_is_not_explained_is_not_believable(found, tm
     assert reason in (tmp_path / 'out' / 'report.html').read_text(encoding='utf-8')
 
 
+@pytest.mark.usefixtures('undrawn')
 def test_a_short_motion_that_explains_the_next_is_good_for_motions_like_it(tmp_path, capsys):
     short, after = (
         record(tmp_path / f'{name}.csv', true_robot(),
@@ -292,6 +300,7 @@ def test_a_short_motion_that_explains_the_next_is_good_for_motions_like_it(tmp_p
     assert content(tmp_path / 'alone')['verdict'] == 'not believable'
 
 
+@pytest.mark.usefixtures('undrawn')
 def test_a_recording_counts_once_and_notes_are_told(tmp_path, capsys):
     gap = record(tmp_path / 'gap.csv', true_robot(), change=lambda t, *rest: [
         x[(t < 10.0) | (t > 11.0)] for x in (t, *rest)])
@@ -319,6 +328,7 @@ def test_a_delay_of_a_recording_kept_back_is_not_fitted(found, tmp_path):
     assert error['validation'][behind] > 3.0 * error['fit']
 
 
+@pytest.mark.usefixtures('undrawn')
 def test_the_load_alone_is_found_when_the_robot_is_known(found, tmp_path, capsys):
     home, _, _ = found
     robot = true_robot()
@@ -390,6 +400,7 @@ def test_validation_takes_the_delay_of_the_fit(tmp_path):
     assert error[also_late] < 0.5 * ERROR and error[early] > 1.5 * ERROR
 
 
+@pytest.mark.usefixtures('undrawn')
 def test_a_part_of_a_recording_and_a_gain(found, tmp_path):
     _, paths, _ = found
     joints = list(true_robot().names)[1:]

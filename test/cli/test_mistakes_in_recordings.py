@@ -13,7 +13,7 @@ import pytest
 import rbd_ros
 from rbd_ros.identification import Recording, write_recording
 
-RATE, SECONDS = 100.0, 20.0
+RATE, SECONDS = 100.0, 10.0
 URDF = """<robot name="arm"><link name="base"/>""" + ''.join(f"""
 <link name="{child}"><inertial><origin xyz="0.02 0.03 {com}"/><mass value="{mass}"/>
 <inertia ixx="0.05" iyy="0.06" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -31,6 +31,12 @@ GAINS = np.array([80.0, 110.0, 130.0, 200.0])
 def code_of(*arguments):
     """Return the exit code of a command."""
     return code_of_texts(*map(str, arguments))
+
+
+@pytest.fixture(autouse=True)
+def plots_are_not_drawn(monkeypatch):
+    """Leave out what takes longest and is looked at nowhere here."""
+    monkeypatch.setattr('rbd_ros.identification.report._panels', lambda *_, **__: '')
 
 
 @pytest.fixture(scope='module')
@@ -117,6 +123,7 @@ CASES = {
         doubled(effort=0.0), 1, ('two publishers', 'zero efforts', '--topic'), ()),
     'a second publisher of old states': (
         doubled(late=5), 1, ('two publishers', 'positions', '--topic'), ())}
+SIMILAR = 'a hundredth', 'small currents'   # to 'half' and 'currents'
 
 
 def written(folder, recording, kind):
@@ -137,7 +144,7 @@ def relative_error(folder):
 
 
 @pytest.mark.parametrize('name, kind', [
-    *((name, 'csv') for name in CASES),
+    *(pytest.param(name, 'csv', marks=[pytest.mark.long] * (name in SIMILAR)) for name in CASES),
     *((name, 'bag') for name in ('clean', 'a second publisher of old states'))])
 def test_each_mistake_is_named(arm, name, kind, tmp_path, capfd):
     change, code, said, more = CASES[name]
