@@ -10,6 +10,7 @@ import signal
 import time
 
 from command_line import code_of, one_line, running
+from covering import covering
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -71,7 +72,7 @@ def undrawn(monkeypatch):
     monkeypatch.setattr('rbd_ros.identification.report._panels', lambda *_, **__: '')
 
 
-def record(path, robot, seed=0, seconds=40.0, change=lambda t, q, v, tau: (t, q, v, tau)):
+def record(path, robot, seed=0, seconds=20.0, change=lambda t, q, v, tau: (t, q, v, tau)):
     """Write a recording as a table."""
     t, q, v, a = motion(seed, seconds)
     rng = np.random.default_rng(100 + seed)
@@ -90,7 +91,7 @@ def found(tmp_path_factory):
     """Return a directory with recordings, and the directory of an identification from them."""
     home = tmp_path_factory.mktemp('identify')
     robot = true_robot()
-    paths = [record(home / f'run{k}.csv', robot, k) for k in range(3)]
+    paths = [record(home / f'run{k}.csv', robot, k, 40.0) for k in range(3)]
     code = code_of('identify', URDF, *paths[:2], '--validate', paths[2], '-o', str(home / 'out'),
                    '--workers', '1', '--residuals', str(home / 'residuals.parquet'))
     return home, paths, code
@@ -404,7 +405,7 @@ def test_validation_takes_the_delay_of_the_fit(tmp_path):
 def test_a_part_of_a_recording_and_a_gain(found, tmp_path):
     _, paths, _ = found
     joints = list(true_robot().names)[1:]
-    assert code_of('identify', URDF, paths[0], '--from', '5', '--to', '35', '--no-rotors',
+    assert code_of('identify', URDF, paths[0], '--from', '2', '--to', '18', '--no-rotors',
                    '--friction', 'viscous,coulomb', '--scale', f'{joints[0]}=1.5',
                    '-o', str(tmp_path / 'out')) == 0
     values = {row['name']: row['value'] for row in content(tmp_path / 'out')['parameters']}
@@ -449,8 +450,8 @@ if __name__ == '__main__':
 """
 
 
-@pytest.mark.parametrize('at_work', [False, True])
-@pytest.mark.parametrize('everyone', [False, True])
+@pytest.mark.parametrize('everyone, at_work', covering(
+    [(False, False), (False, True), (True, False), (True, True)], (False, True), (True, False)))
 def test_ctrl_c_ends_the_workers_without_a_word(tmp_path, everyone, at_work):
     """As they start and as they work, whether Ctrl-C reaches all processes or the first alone."""
     script, marks = tmp_path / 'work.py', [tmp_path / 'a', tmp_path / 'b']
