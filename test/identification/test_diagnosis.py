@@ -28,9 +28,9 @@ PAIRS = [('payload', 'gravity_direction'), ('gain', 'torque_offset'), ('delay', 
          ('sign', 'spring'), ('common_gain', 'zero_offset'), ('friction', 'link_mass')]
 
 
-def case(kinds, number):
+def case(kinds, number, joints=5):
     """Return a case with planted mistakes."""
-    one = Case(ROBOTS[number % len(ROBOTS)], np.random.default_rng((number, 5)), kinds)
+    one = Case(ROBOTS[number % len(ROBOTS)], np.random.default_rng((number, 5)), kinds, joints)
     for kind in kinds:
         one.plant(kind)
     return one
@@ -138,7 +138,7 @@ def test_a_rotor_at_a_vertical_axis_is_no_link_of_many_times_its_mass():
 
 
 def test_nothing_has_less_than_no_inertia():
-    one = Case('z1.urdf', np.random.default_rng(3))
+    one = Case('z1.urdf', np.random.default_rng(3), joints=4)
     bare = with_armature(one.true, np.zeros(one.true.nv))
     recording, at = one.recording(), np.eye(one.true.nv)[0]
     M = rbd_ros.mass_matrix(bare, rbd_ros.neutral(bare))[0, 0]
@@ -150,7 +150,7 @@ def test_nothing_has_less_than_no_inertia():
 
 
 def test_a_spring_that_hardly_depends_on_the_position_is_an_offset():
-    one = Case('ur5_robot.urdf', np.random.default_rng(3))
+    one = Case('ur5_robot.urdf', np.random.default_rng(3), joints=5)
     one.true = with_springs(one.true, stiffness={'wrist_2_joint': 0.2}, spring_reference={
         'wrist_2_joint': 12.0})
     found = diagnose(one.described, one.recording()).findings
@@ -169,11 +169,11 @@ def test_friction_is_that_of_the_joint_whatever_the_efforts_are_multiplied_by(fa
                                            abs=3.0 * found[1].deviation)
 
 
-@pytest.mark.parametrize('name', ROBOTS[:3])
+@pytest.mark.parametrize('name', covering(ROBOTS[:3], *ROBOTS[:2]))
 def test_efforts_of_the_other_sign_are_no_gain_where_friction_hides_some(name):
     # Of slow motions, the torques of a vertical axis are mostly friction, which is not declared;
     # offsets are more mistakes than are combined.
-    model = robot(name)
+    model = robot(name, 5)
     true = measured.with_drives(model, np.random.default_rng(2))
     recording = measured.recording(true, 3, 30.0, speed=0.3)
     for sign in (-1.0, 1.0):
@@ -246,7 +246,7 @@ def written(folder, one):
 @pytest.mark.parametrize('kinds, code', [
     ((), 0), (('payload',), 2), (('current',), 2), (('two_publishers',), 2)])
 def test_the_command_prints_stores_and_draws_what_it_finds(kinds, code, tmp_path, capsys):
-    one = case(kinds, 1)
+    one = case(kinds, 1, None)
     words = written(tmp_path, one)
     assert code_of('diagnose', *words, '--json', str(tmp_path / 'a.json'), '--report',
                    str(tmp_path / 'a.html')) == code
@@ -267,7 +267,7 @@ def test_the_command_prints_stores_and_draws_what_it_finds(kinds, code, tmp_path
 
 
 def test_the_command_refuses_what_cannot_be_diagnosed(tmp_path, capsys):
-    words = written(tmp_path, case((), 1))
+    words = written(tmp_path, case((), 1, None))
     assert code_of('diagnose', words[0], str(tmp_path / 'none.csv')) == 1
     assert code_of('diagnose', *words, '--json', words[1]) == 1
     assert 'will not be replaced' in capsys.readouterr().err

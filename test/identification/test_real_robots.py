@@ -62,6 +62,7 @@ def test_ur10_is_known_on_the_half_that_was_held_out():
     assert free.believable and consistent.believable
 
 
+@pytest.mark.long
 @needs_data
 def test_panda_is_known_on_the_part_that_was_held_out():
     free, consistent = TRUST['evaluate'](*TRUST['panda'](DATA), 0.7)
@@ -79,7 +80,7 @@ def test_intervals_of_90_percent_hold_torques_that_were_held_out(name):
 
 
 @needs_data
-@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('name', covering(ROBOTS, 'UR10'))
 def test_contacts_are_pushes_and_nothing_else(name):
     source, share = TRUST['CASES'][name]
     found = TRUST['contacts'](*source(DATA), share)

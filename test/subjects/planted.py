@@ -23,17 +23,19 @@ ROBOTS = ('demo', 'ur5_robot.urdf', 'panda.urdf', 'kinova.urdf', 'xarm7.urdf', '
 SECONDS, RATE, NOISE, NOISE_BAND = 30.0, 200.0, 0.02, 10.0
 
 
-def robot(name):
-    """Return a robot without its gripper's joints and without limits of efforts."""
+def robot(name, joints=None):
+    """Return a robot of so many joints, none of them its gripper's, without limits of efforts."""
     model = load_quietly(ROOT / 'urdf/demo_arm.urdf' if name == 'demo' else example_urdf(name))
+    moving = [joint for joint in model.velocity_names
+              if 'finger' not in joint and 'Gripper' not in joint][:joints]
     model = rbd_ros.with_locked_joints(model, {
-        joint: 0.0 for joint in model.velocity_names if 'finger' in joint or 'Gripper' in joint})
+        joint: 0.0 for joint in model.velocity_names if joint not in moving})
     return replace(model, effort_limit=np.full(model.nv, np.inf))
 
 
-def clean(name, rng):
+def clean(name, rng, joints=None):
     """Return a description with rotors and with or without friction, and the robot."""
-    model = robot(name)
+    model = robot(name, joints)
     true = with_friction(measured.with_drives(model, rng), effort_offset=np.zeros(model.nv))
     described = true
     if rng.random() < 0.5:
@@ -50,9 +52,9 @@ MODELLED = ('payload', 'link_mass', 'zero_offset', 'rotor', 'spring')
 class Case:
     """A description, a robot, and what is wrong."""
 
-    def __init__(self, name, rng, kinds=()):
+    def __init__(self, name, rng, kinds=(), joints=None):
         self.rng, self.kinds = rng, kinds
-        self.described, self.true = clean(name, rng)
+        self.described, self.true = clean(name, rng, joints)
         t, q, v, a = measured.swing(self.true, rng, SECONDS, RATE)
         self.names = self.true.velocity_names
         self.t, self.q, self.v, self.a = t, q, v, a
