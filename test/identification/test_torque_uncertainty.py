@@ -21,7 +21,7 @@ from rbd_ros.model.constraints import attach
 # Intervals of 90 % are as wide as those of a normal distribution.
 WIDTH = 1.6449
 # Fits, and samples of other motions for each: 10,000 in all.
-RUNS, FRESH = 8, 1250
+RUNS, FRESH = 4, 2500
 GRAVITY = 9.81
 
 
@@ -104,7 +104,7 @@ def test_noise_is_found_by_joint_and_speed(arm):
 
 # The noise is a quantile of about 120 independent values where it is filtered most, which varies
 # by 3 %, and parameters are as wrong as they are for one robot: so single robots hold 90 +- 6 %.
-ROBOTS, ONE, ALL = 6, (0.84, 0.96), (0.87, 0.94)
+ROBOTS, ONE, ALL = 3, (0.84, 0.96), (0.87, 0.94)
 
 
 def growing(rng, v):
