@@ -95,7 +95,7 @@ def test_stiffness_is_the_commanded_one():
 
     state, q, v = {'R': T[:3, :3]}, POSE, np.zeros(7)
     for _ in range(20):
-        _, qs, vs = run(arm, law, lambda t: PoseReference(T), q, v, 0.15, 1e-3, push)
+        _, qs, vs = run(arm, law, lambda t: PoseReference(T), q, v, 0.15, 3e-3, push)
         q, v = qs[-1], vs[-1]
         state['R'] = place(arm, q)[:3, :3]
     assert np.max(np.abs(v)) < 1e-3

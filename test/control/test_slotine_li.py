@@ -206,8 +206,15 @@ class AdaptationMachine(RuleBasedStateMachine):
 
 
 TestAdaptationMachine = AdaptationMachine.TestCase
-TestAdaptationMachine.settings = settings(max_examples=40, stateful_step_count=30, deadline=None,
+TestAdaptationMachine.settings = settings(max_examples=10, stateful_step_count=30, deadline=None,
                                           derandomize=True, database=None)
+
+
+@pytest.mark.long
+class TestAdaptationMachineForLong(AdaptationMachine.TestCase):
+    """The same in more orders."""
+
+    settings = settings(TestAdaptationMachine.settings, max_examples=40)
 
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
