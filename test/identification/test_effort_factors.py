@@ -22,7 +22,7 @@ def robot(name):
     """Return a robot without the effort limits of its URDF, which its random motions ignore."""
     model = (random_tree(int(name[5:]), 4) if name.startswith('tree')
              else load_quietly(example_urdf(name)))
-    return rbd_ros.with_locked_joints(model, dict.fromkeys(model.velocity_names[4:], 0.0))
+    return rbd_ros.with_locked_joints(model, dict.fromkeys(model.velocity_names[6:], 0.0))
 
 
 def motion(model, seed, **options):
