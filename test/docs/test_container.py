@@ -157,13 +157,14 @@ def test_kernels_of_the_image_work_for_a_user_without_home_and_write_access(fold
     # As docker/install.sh does, but for this processor.
     cache = warm_cache(folder)
     _, said = run(COMMAND, str(os.geteuid()), 'warmup', NUMBA_CACHE_DIR=cache)
-    assert said.replace('rbd_ros warmup: still working\n', '') == ''
+    working = 'rbd_ros warmup: still working\n'
+    assert said.replace(working, '') == ''
     for path in (*cache.rglob('*'), cache):
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob('*')}
     user = str(os.geteuid() or NOBODY)
     out, said = run(COMMAND, user, 'warmup', NUMBA_CACHE_DIR=cache)
-    assert said == '' and str(cache) in out
+    assert said.replace(working, '') == '' and str(cache) in out
     assert {path: path.stat().st_mtime_ns for path in folder.rglob('*')} == before
     # A missing kernel would be reported.
     for missing in cache.rglob('newton_euler.newton_euler_at_rest-*'):

@@ -264,9 +264,10 @@ def test_fault_83_compensation_without_friction_parameters_is_reported(harness, 
     node.answer(*fan_state('abc'))
     assert 'neither friction nor damping' in capfd.readouterr().err
     said(node, 'no joint of the robot has friction or damping', WARN)
-    other = harness(fan('abc').replace('<axis', '<dynamics damping="1"/><axis'), friction=True)
-    other.close()
-    other.close = lambda: None
+    # The other node must not receive this description.
+    node.close()
+    node.close = lambda: None
+    harness(fan('abc').replace('<axis', '<dynamics damping="1"/><axis'), friction=True)
     assert 'neither friction nor damping' not in capfd.readouterr().err
 
 
