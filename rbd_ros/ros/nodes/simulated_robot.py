@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated robot that runs in real time in place of a real one."""
 
-from contextlib import suppress
 from dataclasses import replace
 from math import isfinite
 from time import monotonic
@@ -20,12 +19,12 @@ from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.ros.nodes.plain_node import PlainNode
 from rbd_ros.ros.robot.read_model import load_quietly, RobotSettings
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
+from rbd_ros.ros.runtime.report import guarded
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import MujocoRobot
 from rbd_ros.simulation.simulator import Simulator
 from rbd_ros.workspace import Workspace
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import InvalidHandle
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
@@ -117,15 +116,15 @@ class SimulatedRobot(PlainNode):
         Simulator(model, q, step=given['step']).advance(np.zeros(model.nv))
         return Simulator(model, q, step=given['step'])
 
+    @guarded
     def _describe(self) -> None:
         """Publish the robot description if no other node does."""
-        with suppress(InvalidHandle):       # ROS was shut down meanwhile
-            self.destroy_timer(self._discovery)
-            if self._describes and self.count_publishers('robot_description') == 0:
-                self._description_publisher = self.create_publisher(
-                    String, 'robot_description', DESCRIPTION_QOS)
-                self._description_publisher.publish(String(data=self._text))
-                self._log.info('publishing the robot description')
+        self.destroy_timer(self._discovery)
+        if self._describes and self.count_publishers('robot_description') == 0:
+            self._description_publisher = self.create_publisher(
+                String, 'robot_description', DESCRIPTION_QOS)
+            self._description_publisher.publish(String(data=self._text))
+            self._log.info('publishing the robot description')
 
     def _on_command(self, message: Float64MultiArray) -> None:
         """Apply efforts; ignore them if they are not finite, or not one per joint."""
@@ -139,6 +138,7 @@ class SimulatedRobot(PlainNode):
             self._tau, self._simulated_until = np.zeros(len(efforts)), monotonic()
         self._tau[self._order] = efforts
 
+    @guarded
     def _on_timer(self) -> None:
         now, engine = monotonic(), self._engine
         if self._tau is not None:
@@ -154,9 +154,8 @@ class SimulatedRobot(PlainNode):
         state, measured = self._state, engine.measure()
         state.position, state.velocity, state.effort = (
             measured.q[self._measured].tolist(), measured.v.tolist(), measured.tau.tolist())
-        with suppress(InvalidHandle):       # ROS was shut down meanwhile
-            state.header.stamp = self.get_clock().now().to_msg()
-            self._publisher.publish(state)
+        state.header.stamp = self.get_clock().now().to_msg()
+        self._publisher.publish(state)
 
 
 def rest_position(model: Model) -> np.ndarray:

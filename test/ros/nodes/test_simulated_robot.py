@@ -129,19 +129,27 @@ def test_an_end_at_any_moment_while_states_stream_raises_nothing(events, end, se
             with suppress(ExternalShutdownException):       # a normal end, see entry_points
                 spin(executor, Future())
         executor.shutdown()
+        assert not node._report.counts['errors']
 
 
-@pytest.mark.parametrize('shut_down', [True, False])
-def test_callbacks_that_wait_while_the_robot_ends_do_nothing(shut_down):
+@pytest.mark.parametrize('end', ['shut down', 'destroyed', 'shut down meanwhile'])
+def test_callbacks_that_wait_while_the_robot_ends_do_nothing(end):
     with ros():
         node = SimulatedRobot()
         node._on_command(Float64MultiArray(data=[0.0] * 7))
-        if shut_down:
+
+        def shut_down_meanwhile(_):
             rclpy.try_shutdown()
-        else:
+            raise RCLError('context is invalid')
+        if end == 'shut down':
+            rclpy.try_shutdown()
+        elif end == 'destroyed':
             node.destroy_node()
+        else:
+            node._publisher.publish = shut_down_meanwhile
         node._on_timer()
         node._describe()
+        assert not node._report.counts['errors']
 
 
 def test_brakes_hold_without_effort_and_then_the_last_command_is_the_effort(robot):
