@@ -89,10 +89,15 @@ def operations_of(model, name):
 STEP, DIFFERENCES, OPERATIONS = 1e-3, 1e-7, 1e-10
 NAMES = [name for name, one in QUANTITIES.items() if one.derivatives]
 OF_LINK = {name for name in NAMES if QUANTITIES[name].by_link or QUANTITIES[name].options}
-# Those that frameworks evaluate and differentiate operation by operation.
+# One of each shape: they share their rules.
+SHAPES = ('inverse_dynamics', 'forward_dynamics', 'mass_matrix', 'body_jacobian',
+          'forward_kinematics')
 # Robots and functions: all functions of joints of all kinds, and some of mimics.
 KINDS_AND_NAMES = covering(
     product(ROBOTS, NAMES), *product(['ball'], NAMES), ('free', 'mass_matrix'),
     ('free', 'forward_kinematics'), ('mimics', 'forward_dynamics'), ('mimics', 'body_jacobian'))
-WITHOUT_RULE = [name for name, one in QUANTITIES.items()
-                if not (one.untraced or one.derivatives)]
+# Those that frameworks evaluate and differentiate operation by operation. Few have every kind of
+# operation, several results, a link or none; frameworks take seconds for each.
+WITHOUT_RULE = covering(
+    [name for name, one in QUANTITIES.items() if not (one.untraced or one.derivatives)],
+    'task_space_dynamics', 'jacobian_dot_v', 'friction_torques', 'spring_torques')

@@ -6,7 +6,7 @@ from closed_robots import closed_robot
 from covering import covering
 from differentiable_robots import (
     arguments_of, DIFFERENCES, function_of_library, GRAVITY, LENGTH, MASS, NAMES, OF_LINK,
-    OPERATIONS, operations_of, pendulum, ROBOTS, states, WITHOUT_RULE)
+    OPERATIONS, operations_of, pendulum, ROBOTS, SHAPES, states, WITHOUT_RULE)
 import numpy as np
 import pytest
 import rbd_ros
@@ -39,7 +39,7 @@ def joined(name, model):
     return lambda x: jnp.sum(jnp.sin(f(*jnp.split(x, ends)))), np.concatenate(x)
 
 
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', covering(NAMES, *SHAPES))
 def test_values_and_first_derivatives_are_those_of_batch(name):
     model = ROBOTS['free']
     link = model.link_names[-1] if name in OF_LINK else None
@@ -61,9 +61,7 @@ def test_values_and_first_derivatives_are_those_of_batch(name):
     assert relative_error(values, [one(*y) for y in zip(*x)]) < ROUNDING
 
 
-# Few have every kind of operation, several results, a link or none; JAX takes seconds for each.
-@pytest.mark.parametrize('name', covering(
-    WITHOUT_RULE, 'task_space_dynamics', 'jacobian_dot_v', 'friction_torques', 'spring_torques'))
+@pytest.mark.parametrize('name', WITHOUT_RULE)
 def test_other_quantities_are_those_of_the_library_with_derivatives(name):
     model = ROBOTS['free']
     options, x, direction, expected, change = operations_of(model, name)
@@ -91,10 +89,7 @@ def test_values_are_those_of_batch_and_leading_axes_are_combined():
 
 @pytest.mark.parametrize('kind, name', [
     ('mimics', 'forward_dynamics'),
-    # One of each shape: they share their rules.
-    *(pytest.param('free', name, marks=pytest.mark.long) for name in (
-        'inverse_dynamics', 'forward_dynamics', 'mass_matrix', 'body_jacobian',
-        'forward_kinematics'))])
+    *(pytest.param('free', name, marks=pytest.mark.long) for name in SHAPES)])
 def test_check_grads_to_the_second_order(kind, name):
     model = ROBOTS[kind]
     x = [y[0] for y in states(model, 1)[:arguments_of(name)]]

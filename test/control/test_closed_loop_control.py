@@ -17,9 +17,9 @@ from robots import relative_error
 
 ROUNDING = 1e-8
 SPEED = 0.05
-# Kernels for balls without mimics take long to compile.
+# Kernels for balls take long to compile.
 ROBOTS = covering(['five_bar', 'delta', 'balls', 'mimics and balls'],
-                  'five_bar', 'delta', 'mimics and balls')
+                  'five_bar', 'delta')
 
 
 @pytest.fixture(params=ROBOTS)

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The filter of recordings against closed forms and scipy.signal, and where it is made to cut."""
 
+from itertools import product
+
+from covering import covering
 from known_motions import SineSum
 import numpy as np
 import pytest
@@ -153,10 +156,10 @@ def error_of_acceleration(motion, time, x, derivative, rate, cutoff, edge):
     return np.sqrt(np.mean(wrong ** 2) / np.mean(motion(time, 2) ** 2))
 
 
-@pytest.mark.parametrize('rate', [100.0, 1000.0])
-@pytest.mark.parametrize('measured', [False, True])
-@pytest.mark.parametrize('noise', [1e-5, 1e-4])
-@pytest.mark.parametrize('slow', [True, False])
+@pytest.mark.parametrize('rate, measured, noise, slow', covering(
+    product([100.0, 1000.0], [False, True], [1e-5, 1e-4], [True, False]),
+    (100.0, False, 1e-5, True), (100.0, True, 1e-4, False), (100.0, True, 1e-5, False),
+    (1000.0, False, 1e-4, True), (1000.0, True, 1e-5, True)))
 def test_accelerations_are_nearly_as_good_as_with_the_best_cutoff(rate, measured, noise, slow):
     rng = np.random.default_rng(6)
     motion = SineSum(6, rng, (0.1, 0.23, 0.41, 0.7) if slow else (0.5, 1.1, 2.0, 3.1))

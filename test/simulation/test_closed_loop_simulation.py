@@ -17,10 +17,11 @@ from rbd_ros.model.constraints import rebuild
 
 
 # Of the robots in urdf/, those whose motors may turn as they like.
-@pytest.mark.parametrize('name', covering(['four_bar', 'slider_crank'], 'four_bar'))
-def test_energy_is_kept_for_ten_seconds(name):
+@pytest.mark.parametrize('name, seconds', covering(
+    [('four_bar', 3.0), ('four_bar', 10.0), ('slider_crank', 10.0)], ('four_bar', 3.0)))
+def test_energy_is_kept_for_seconds(name, seconds):
     model, oracle, q, v, _, _ = closed_robot(name)
-    motion = simulate(model, q, 0.5 * v, np.zeros(model.nv), np.arange(0.0, 10.0, 1.5e-3))
+    motion = simulate(model, q, 0.5 * v, np.zeros(model.nv), np.arange(0.0, seconds, 1.5e-3))
     kinetic = [analysis.kinetic_energy(model, *state) for state in zip(motion.q, motion.v)]
     exchanged = np.ptp(motion.energy - kinetic)
     assert exchanged > 0.1
@@ -47,15 +48,15 @@ def test_methods_agree():
     model, _, q, v, _, tau = closed_robot('five_bar')
     model = driven(model, 3)
     ends = {}
-    for method, steps in (('runge_kutta_4', 200), ('solve_ivp', 2), ('semi_implicit_euler', 9000),
-                          ('explicit_euler', 9000)):
+    for method, steps in (('runge_kutta_4', 200), ('solve_ivp', 2), ('semi_implicit_euler', 3000),
+                          ('explicit_euler', 3000)):
         motion = simulate(model, q, v, tau, np.linspace(0.0, 0.2, steps + 1), method=method,
                           friction_speed=0.5)
         ends[method] = np.concatenate((motion.q[-1], motion.v[-1]))
     exact = ends['runge_kutta_4']
     assert np.max(np.abs(ends['solve_ivp'] - exact)) < 1e-6
     for method in ('semi_implicit_euler', 'explicit_euler'):
-        assert np.max(np.abs(ends[method] - exact)) < 2e-3
+        assert np.max(np.abs(ends[method] - exact)) < 6e-3
 
 
 def test_long_motions_of_solve_ivp_stay_closed():

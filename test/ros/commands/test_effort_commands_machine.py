@@ -1,9 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Whatever happens in whatever order, effort commands keep their invariant.
-
-"""
+"""Whatever happens in whatever order, effort commands keep their invariant."""
 
 from collections import Counter
 from dataclasses import replace

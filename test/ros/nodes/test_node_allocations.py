@@ -6,6 +6,7 @@ from itertools import count
 import struct
 from time import time_ns
 
+from covering import covering
 from harness import joint_state, ros, TOPICS
 from memory import memory_left
 import numpy as np
@@ -39,7 +40,7 @@ class Listener:
         self.heard += 1
 
 
-@pytest.mark.parametrize('effort', [False, True], ids=['without efforts', 'with efforts'])
+@pytest.mark.parametrize('effort', covering([False, True], True))
 def test_states_leave_nothing_behind(effort):
     with ros():
         node = DynamicsNode(parameter_overrides=[

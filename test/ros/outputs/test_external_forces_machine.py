@@ -228,7 +228,7 @@ class GivenThresholds(ForceMachine):
     given = (THRESHOLD,)
 
 
-@pytest.mark.parametrize('runs', covering([15, 40], 15))
+@pytest.mark.parametrize('runs', covering([8, 40], 8))
 @pytest.mark.parametrize('machine', [ForceMachine, GivenThresholds])
 def test_external_forces_keep_their_invariant(machine, runs):
     run_machine(machine, runs, 30)
