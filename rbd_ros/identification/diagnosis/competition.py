@@ -167,7 +167,10 @@ class Competition:
         """Return the products of reduced columns."""
         used = np.flatnonzero(np.any(C, axis=1))
         H, S = G[:, :, used[:, None], used], self.mirrored(chosen)[:, used]
-        return C[used].T @ (H * (S[:, :, None] * S[:, None])) @ C[used]
+        if np.any(S < 0.0):
+            H *= S[:, :, None] * S[:, None]
+        # Without fixed columns the reduction is a choice.
+        return H if len(used) == C.shape[1] else C[used].T @ H @ C[used]
 
     def fit(self, chosen: tuple[int, ...]) -> Fitted:
         """Fit a set of hypotheses, and judge it."""
@@ -178,7 +181,7 @@ class Competition:
         for _ in range(ROUNDS if n else 0):
             w = np.where(self.active, self.count / left, 0.0)
             A = np.einsum('j,jab->ab', w, whole)
-            beta = _inverse(A) @ A[:n, n]
+            beta = _solved(A)
             left = self._left(beta, whole)
         held_out, dof = left, 0.0
         if n:
@@ -188,7 +191,7 @@ class Competition:
             held_out = np.zeros(len(left))
             for one in H:
                 B = A - np.einsum('j,jab->ab', w, one)
-                held_out += self._left(_inverse(B) @ B[:n, n], one)
+                held_out += self._left(_solved(B), one)
         held_out = np.maximum(held_out, ROUNDING * self.total)
         score = (np.sum(self.count * np.log(held_out / self.total)) + self.price * dof
                  + beta @ beta)
@@ -293,10 +296,23 @@ class Competition:
         return (_inverse(A) @ A[:, :n, n:])[:, :, 0] * self.scale[self._free(found.chosen)]
 
 
-def _inverse(A: np.ndarray) -> np.ndarray:
-    """Return the inverse of products (..., n + 1, n + 1) without the last, with the prior's."""
+def _scaled(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return products (..., n + 1, n + 1) without the last, with the prior's, and their scales."""
     n = A.shape[-1] - 1
     unit = 1.0 / np.sqrt(np.diagonal(A, axis1=-2, axis2=-1)[..., :n] + 1.0)
-    unit = unit[..., :, None] * unit[..., None, :]
+    eye = np.eye(n)
     # Dependent columns stay solvable.
-    return np.linalg.inv((A[..., :n, :n] + np.eye(n)) * unit + ROUNDING * np.eye(n)) * unit
+    return (A[..., :n, :n] + eye) * (unit[..., :, None] * unit[..., None, :]) + (
+        ROUNDING * eye), unit
+
+
+def _solved(A: np.ndarray) -> np.ndarray:
+    """Return the sizes (n,) that products (n + 1, n + 1) and the prior give."""
+    scaled, unit = _scaled(A)
+    return unit * np.linalg.solve(scaled, unit * A[:-1, -1])
+
+
+def _inverse(A: np.ndarray) -> np.ndarray:
+    """Return the inverse of products (..., n + 1, n + 1) without the last, with the prior's."""
+    scaled, unit = _scaled(A)
+    return np.linalg.inv(scaled) * (unit[..., :, None] * unit[..., None, :])
