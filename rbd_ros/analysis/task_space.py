@@ -48,14 +48,22 @@ def _lengths_of_links(w: WorkspaceBase) -> dict[str, float]:
     return {}
 
 
+def unit_of_length(workspace: WorkspaceBase, link: str) -> float:
+    """Return the `characteristic_length` of a link, which a workspace computes once."""
+    lengths = workspace._kept(_lengths_of_links)
+    if link not in lengths:
+        lengths[link] = characteristic_length(workspace.model, link)
+    return lengths[link]
+
+
 class TaskSpaceMethods(DynamicsMethods, JacobianMethods):
     """The equations of motion of a link."""
 
     def _task_terms(self, q: ArrayLike, M: np.ndarray, b: np.ndarray, rows: np.ndarray,
-                    link: str, last: int, length: float,
+                    link: str, last: int,
                     limit: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (Lambda, eta, condition number), J_bar and the null-space projector."""
-        results = self._kept(scratch.task_results)
+        results, length = self._kept(scratch.task_results), unit_of_length(self, link)
         status = task_space(np.ascontiguousarray(M), rows, b, self._kept(self._carriers), last,
                             length, limit, *self._kept(scratch.task_work), *results)
         if status == UNMOVED:
@@ -114,18 +122,16 @@ class TaskSpaceMethods(DynamicsMethods, JacobianMethods):
             condition_limit = number('condition_limit', condition_limit, 1.0)
         aligned = choice('frame', frame, FRAMES) == 'world-aligned'
         rows, J, J_dot, last = self._jacobian_and_bias(q, v, link, aligned)
-        b, M, lengths = self.bias_torques(q, v), self.mass_matrix(q), self._kept(_lengths_of_links)
-        if link not in lengths:
-            lengths[link] = characteristic_length(self.model, link)
-        out, J_bar, N = self._task_terms(q, M, b, rows, link, last, lengths[link], condition_limit)
+        b, M = self.bias_torques(q, v), self.mass_matrix(q)
+        out, J_bar, N = self._task_terms(q, M, b, rows, link, last, condition_limit)
         return TaskSpaceDynamics(out[:6], out[6], J, J_dot, J_bar, N,
                                  *condition_and_damped(out[7, 0], condition_limit))
 
-    def task_inertia(self, M: np.ndarray, q: ArrayLike, link: str, *, condition_limit: float,
-                     length: float) -> tuple[np.ndarray, float]:
-        """Return Lambda of a link in its own axes, and the condition number for ``length``."""
+    def task_inertia(self, M: np.ndarray, q: ArrayLike, link: str, *,
+                     condition_limit: float) -> tuple[np.ndarray, float]:
+        """Return Lambda of a link in its own axes, and the condition number."""
         rows, _, _, last = self._jacobian_and_bias(q, self._zeros, link, False)
-        out, _, _ = self._task_terms(q, M, self._zeros, rows, link, last, length, condition_limit)
+        out, _, _ = self._task_terms(q, M, self._zeros, rows, link, last, condition_limit)
         return out[:6], float(out[7, 0])
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.analysis.task_space import characteristic_length
+from rbd_ros.analysis.task_space import unit_of_length
 from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.control.momentum_observer import GAIN, MomentumObserver
 from rbd_ros.errors import ModelError, RecordingError
@@ -63,7 +63,7 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
     workspace = workspace_of(model)
     J, _ = (workspace.world_jacobian if aligned else workspace.body_jacobian)(q, link)
     size = np.ones(6)
-    size[3:] = characteristic_length(model, link)
+    size[3:] = unit_of_length(workspace, link)
     U, sigma, W = np.linalg.svd(J / size[:, None], full_matrices=False)
     if not sigma.any():
         return np.zeros(6)

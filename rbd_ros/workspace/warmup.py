@@ -91,7 +91,6 @@ def call(workspace: Workspace, name: str, **options: object) -> Callable[[], obj
               'motion': np.concatenate((q, v, v)), 'variation': Variation(),
               'prescribed': np.zeros(model.nv, bool), 'M': np.eye(model.nv),
               'contacts': (), 'actuated': np.ones(model.nv, bool), 'condition_limit': 2e3,
-              'length': 1.0,
               # Uses the kernels of the Christoffel form, too.
               'factorization': 'body', **options}
     return partial(method, **{label: values[label] for label in signature(method).parameters

@@ -210,8 +210,7 @@ def check_definition(model, q, v, link, frame, limit):
     assert task.damped == (task.condition > limit)
     workspace = rbd_ros.Workspace(model)
     if frame == 'body':
-        got = workspace.task_inertia(M, q, link, condition_limit=limit,
-                                     length=characteristic_length(model, link))
+        got = workspace.task_inertia(M, q, link, condition_limit=limit)
         assert relative_error(got[0], task.Lambda) < EXACT
         assert got[1] == task.condition
 

@@ -99,8 +99,7 @@ def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) 
     if 'eta.force' in values:
         return {}           # computed for ~/task_dynamics, which comes first
     if topic == TASK_INERTIA:
-        Lambda, condition = workspace.task_inertia(values['M'], q, link, condition_limit=limit,
-                                                   length=robot.task_length)
+        Lambda, condition = workspace.task_inertia(values['M'], q, link, condition_limit=limit)
         return {'Lambda': Lambda, 'condition': np.array([condition, limit])}
     J, T = workspace.body_jacobian(q, link)
     if topic == TASK_JACOBIAN:

@@ -12,7 +12,6 @@ import numpy as np
 from rbd_ros import Model, Workspace
 from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.text import listed
-from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.messages.markers import Markers
@@ -50,9 +49,6 @@ class Robot:
         self.possible_commands = settings.command_joints or driven_joints(model)
         self.command_columns = np.zeros(0, int)
         self.task_link = settings.task_link
-        # m, unit of length for the condition number of the task Jacobian
-        self.task_length = (characteristic_length(model, self.task_link)
-                            if self.task_link else 1.0)
         self.markers = Markers(model, self.prefix)
         self.convention = settings.effort_convention
         self._state_constants = self.convention.constants_of_states(model.velocity_names)
