@@ -18,7 +18,7 @@ from rbd_ros.view.shapes import (
 from rbd_ros.view.state import (
     COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, FORCES, GRAVITY, LAYERS, LINK_COMS,
     MANIPULABILITY, MASSES, MOMENT_COLOR, NAMES, PATH, rgb, State, WRENCHES)
-from rbd_ros.view.tables import UNKNOWN
+from rbd_ros.view.tables import short_names, UNKNOWN
 from scipy.spatial.transform import Rotation
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class RobotScene:
             '/past', np.zeros((1, 2, 3)), rgb(LAYERS[PATH].color),
             thickness=0.5 * LINE * self.extent, visible=False)
         # On both sides in turn: origins of two joints of a wrist or a shoulder often coincide.
-        self._names = {k: scene.add_label(f'/{NAMES}/{k}', model.velocity_names[k],
+        self._short = short_names(model.velocity_names)
+        self._names = {k: scene.add_label(f'/{NAMES}/{k}', self._short[k],
                                           anchor=SIDES[k % 2], font_screen_scale=NAME_SIZE)
                        for k in self._arcs.columns}
         self._at_link = {name: scene.add_icosphere(
@@ -143,7 +144,7 @@ class RobotScene:
         for k, label in self._names.items():
             unit = 'N m' if self._model.angular[k] else 'N'
             effort = float(state.effort[k])
-            label.text = f'{self._model.velocity_names[k]}  ' + (
+            label.text = f'{self._short[k]}  ' + (
                 f'{round(effort, 1) + 0.0} {unit}' if isfinite(effort) else UNKNOWN)
 
     def _move_inertias(self, poses: np.ndarray) -> None:

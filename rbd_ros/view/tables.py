@@ -4,7 +4,9 @@
 
 from collections.abc import Sequence
 from html import escape
+from itertools import takewhile
 from math import isfinite
+import re
 
 import numpy as np
 from rbd_ros.model.model import Model
@@ -37,6 +39,13 @@ def number(x: float) -> str:
     return text[1:] if float(text) == 0.0 and text.startswith('-') else text
 
 
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return names without the part, up to a _ or /, with which all of them begin."""
+    parts = [re.split('(?<=[_/])', name) for name in names]
+    same = len([*takewhile(lambda some: len(set(some)) == 1, zip(*parts))]) * (len(names) > 1)
+    return [''.join(some[same:]) or name for some, name in zip(parts, names)]
+
+
 def torque_table(model: Model, state: State, effort: str) -> str:
     """Return the torques of a state by joint, with their limits; `effort` names its efforts."""
     head = ['joint', 'q', *(f'<span style="color: {css(LAYERS[name].color)}">■</span> {title}'
@@ -45,13 +54,14 @@ def torque_table(model: Model, state: State, effort: str) -> str:
             escape(effort), 'limit']
     lines = [f'<tr>{"".join(f"<th>{cell}</th>" for cell in head)}</tr>']
     positions = coordinates(model, state.q)
-    for k, name in enumerate(model.velocity_names):
+    for k, (name, short) in enumerate(zip(model.velocity_names, short_names(
+            model.velocity_names))):
         limit, tau = model.effort_limit[k], state.effort[k]
         near = ' class="near"' if abs(tau) > NEAR * limit else ''
         cells = ''.join(f'<td>{number(x)}</td>' for x in (
             positions[k], state.gravity[k], state.coriolis[k], state.external[k]))
         lines.append(
-            f'<tr><td title="{escape(name)}">{escape(name)}</td>{cells}<td{near}>{number(tau)}'
+            f'<tr><td title="{escape(name)}">{escape(short)}</td>{cells}<td{near}>{number(tau)}'
             f'</td><td>{f"{limit:g}" if isfinite(limit) else "none"}</td></tr>')
     return (f'{STYLE}<div class="rbd"><table>{"".join(lines)}</table>q in rad or m, torques in '
             'N m or N</div>')

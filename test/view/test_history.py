@@ -10,6 +10,7 @@ from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.panels import age_line
 from rbd_ros.view.sliders import Sliders
 from rbd_ros.view.state import computed_state
+from rbd_ros.view.tables import short_names
 from rbd_ros.view.viewer import Viewer
 from robots import example_urdf, load_quietly, Oracle, random_state
 from scipy.spatial.transform import Rotation
@@ -123,6 +124,14 @@ def test_the_path_is_where_the_chosen_link_was_in_the_last_seconds(ur10):
     viewer.scene.set_visible('path', False)
     viewer.scene.update(seen[4], viewer.panels.path())
     assert not drawn.visible
+
+
+@pytest.mark.parametrize('names, short', [
+    (('panda_joint1', 'panda_joint2', 'panda_finger'), ('joint1', 'joint2', 'finger')),
+    (('left/arm_1', 'left/hand'), ('arm_1', 'hand')), (('a_b',), ('a_b',)),
+    (('elbow', 'elbow_2'), ('elbow', 'elbow_2')), (('a_', 'a_b'), ('a_', 'b')), ((), ())])
+def test_names_are_shown_without_what_all_begin_with(names, short):
+    assert tuple(short_names(names)) == short
 
 
 def test_names_with_efforts_are_at_their_joints(ur10):
