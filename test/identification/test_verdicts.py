@@ -72,12 +72,13 @@ def test_good_recordings_of_different_robots_are_believed(robot, seed):
 @pytest.mark.parametrize('options', covering([{}, {'friction': (), 'rotors': False}], {}))
 def test_efforts_of_the_wrong_sign_are_named(arm, options):
     model, recording = arm
-    if options:
+    if options:     # of four joints, the last has hardly a torque that the masses do not explain
+        model = urdf('ur10_robot.urdf')
         recording = measured.recording(measured.changed(model, np.random.default_rng(1)), 1)
     check_reason(judge(model, replace(recording, effort=-recording.effort), **options),
                  'wrong sign: multiply', *model.velocity_names)
     for wrong in ([2], [0, 1, 3]):
-        sign = np.ones(4)
+        sign = np.ones(model.nv)
         sign[wrong] = -1.0
         found = judge(model, replace(recording, effort=sign * recording.effort), **options)
         check_reason(found, 'wrong sign')
