@@ -40,10 +40,15 @@ def number(x: float) -> str:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return names without the part, up to a _ or /, with which all of them begin."""
+    """Return names, which begin with a letter, without what all of them begin with."""
+    if len(names) < 2:
+        return [*names]
     parts = [re.split('(?<=[_/])', name) for name in names]
-    same = len([*takewhile(lambda some: len(set(some)) == 1, zip(*parts))]) * (len(names) > 1)
-    return [''.join(some[same:]) or name for some, name in zip(parts, names)]
+    same = len([*takewhile(lambda some: len(set(some)) == 1, zip(*parts))])
+    # joint_1 rather than 1
+    while same and not all(''.join(some[same:])[:1].isalpha() for some in parts):
+        same -= 1
+    return [''.join(some[same:]) for some in parts]
 
 
 def torque_table(model: Model, state: State, effort: str) -> str:

@@ -153,7 +153,6 @@ def test_the_script_of_the_image_installs_its_programs_and_files(folder):
     assert {f'install/share/rbd_ros/{name}' for name in kept} <= set(installed)
 
 
-@pytest.mark.long
 def test_kernels_of_the_image_work_for_a_user_without_home_and_write_access(folder):
     # As docker/install.sh does, but for this processor.
     cache = warm_cache(folder)

@@ -129,7 +129,8 @@ def test_the_path_is_where_the_chosen_link_was_in_the_last_seconds(ur10):
 @pytest.mark.parametrize('names, short', [
     (('panda_joint1', 'panda_joint2', 'panda_finger'), ('joint1', 'joint2', 'finger')),
     (('left/arm_1', 'left/hand'), ('arm_1', 'hand')), (('a_b',), ('a_b',)),
-    (('elbow', 'elbow_2'), ('elbow', 'elbow_2')), (('a_', 'a_b'), ('a_', 'b')), ((), ())])
+    (('elbow', 'elbow_2'), ('elbow', 'elbow_2')), (('a_', 'a_b'), ('a_', 'a_b')),
+    (('arm_joint_1', 'arm_joint_2'), ('joint_1', 'joint_2')), ((), ())])
 def test_names_are_shown_without_what_all_begin_with(names, short):
     assert tuple(short_names(names)) == short
 

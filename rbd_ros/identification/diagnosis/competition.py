@@ -165,12 +165,13 @@ class Competition:
 
     def products(self, chosen: tuple[int, ...], C: np.ndarray, G: np.ndarray) -> np.ndarray:
         """Return the products of reduced columns."""
-        used = np.flatnonzero(np.any(C, axis=1))
+        free = [*self._free(chosen), len(self.scale) - 1]
+        fixed = np.setdiff1d(np.flatnonzero(C[:, -1]), free)
+        used = np.append(free, fixed)
         H, S = G[:, :, used[:, None], used], self.mirrored(chosen)[:, used]
         if np.any(S < 0.0):
             H *= S[:, :, None] * S[:, None]
-        # Without fixed columns the reduction is a choice.
-        return H if len(used) == C.shape[1] else C[used].T @ H @ C[used]
+        return C[used].T @ H @ C[used] if len(fixed) else H
 
     def fit(self, chosen: tuple[int, ...]) -> Fitted:
         """Fit a set of hypotheses, and judge it."""

@@ -8,8 +8,6 @@ which turn with it.
 
 """
 
-from math import cos, sin, sqrt
-
 import numpy as np
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import Model
@@ -153,9 +151,8 @@ def quaternion_of_turn(rotation: np.ndarray) -> np.ndarray:
 
 def quaternion_of_matrix(R: np.ndarray) -> np.ndarray:
     """Return the quaternion (x, y, z, w) of a rotation matrix, w >= 0."""
-    turn = rotation_vector(R)       # at most half a turn
-    half = 0.5 * sqrt(turn @ turn)
-    return np.append((0.5 * sin(half) / half if half else 0.5) * turn, max(cos(half), 0.0))
+    quaternion = quaternion_of_turn(rotation_vector(R))
+    return -quaternion if quaternion[3] < 0.0 else quaternion
 
 
 def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
