@@ -10,7 +10,7 @@ tuples of `rbd_ros.kernels.tree.vectors` instead.
 """
 
 from collections.abc import Iterable
-from math import atan2, cos, sin, sqrt
+from math import atan2, copysign, cos, sin, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -114,19 +114,28 @@ def log(T: np.ndarray) -> np.ndarray:
     return np.concatenate((turn, np.linalg.solve(np.eye(3) + b * W + c * W @ W, T[:3, 3])))
 
 
+def quaternion_of_matrix(R: np.ndarray) -> np.ndarray:
+    """Return the quaternion (x, y, z, w) of a rotation, w >= 0."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
+    # The products of the quaternion with its largest component, times 4.
+    if xx + yy + zz > 0.0:
+        x, y, z, w = zy - yz, xz - zx, yx - xy, 1.0 + xx + yy + zz
+    elif xx >= yy and xx >= zz:
+        x, y, z, w = 1.0 + xx - yy - zz, yx + xy, xz + zx, zy - yz
+    elif yy >= zz:
+        x, y, z, w = yx + xy, 1.0 - xx + yy - zz, zy + yz, xz - zx
+    else:
+        x, y, z, w = xz + zx, zy + yz, 1.0 - xx - yy + zz, yx - xy
+    scale = copysign(1.0 / sqrt(x * x + y * y + z * z + w * w), w)
+    return np.array([scale * x, scale * y, scale * z, scale * w])
+
+
 def rotation_vector(R: np.ndarray) -> np.ndarray:
     """Return the rotation vector of a rotation, at most pi rad long."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
-    axial = 0.5 * np.array([zy - yz, xz - zx, yx - xy])
-    sine, cosine = sqrt(axial @ axial), 0.5 * (xx + yy + zz - 1.0)
-    angle = atan2(sine, cosine)
-    if cosine > 0.0:
-        return axial / _angle_series(angle)[0]
-    # Close to pi the axis is in the symmetric part, (R + R^T)/2 = cos + (1 - cos) u u^T.
-    outer = (0.5 * (R + R.T) - cosine * np.eye(3)) / (1.0 - cosine)
-    axis = outer[:, np.argmax(np.diag(outer))]
-    axis = axis / np.linalg.norm(axis)
-    return angle * (axis if axis @ axial >= 0.0 else -axis)
+    x, y, z, w = quaternion_of_matrix(R).tolist()
+    sine = sqrt(x * x + y * y + z * z)
+    scale = 2.0 * atan2(sine, w) / sine if sine > 0.0 else 2.0
+    return np.array([scale * x, scale * y, scale * z])
 
 
 def inertia_matrix(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Inertia, Point, Pose, Twist, Vector3, Wrench, WrenchStamped
 import numpy as np
 from rbd_ros._internal.cdr import Field, JointStateReader, Stamp, Template
-from rbd_ros.model.positions.steps import quaternion_of_matrix
+from rbd_ros.model.se3 import quaternion_of_matrix
 from rclpy import serialization
 from sensor_msgs.msg import JointState
 

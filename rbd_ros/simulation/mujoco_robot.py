@@ -19,7 +19,7 @@ from rbd_ros.model.files.urdf_writer import (
 from rbd_ros.model.files.xml_elements import decode, parse
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import normalize
-from rbd_ros.model.positions.steps import quaternion_of_matrix
+from rbd_ros.model.se3 import quaternion_of_matrix
 from rbd_ros.simulation.simulator import Measurement
 
 # MuJoCo's dry friction and closed loops are soft constraints. Their impedance, just below 1,

@@ -7,8 +7,8 @@ import pytest
 import rbd_ros
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
-from rbd_ros.model.positions.steps import quaternion_of_matrix
-from rbd_ros.model.se3 import Ad, ad, exp, hat, inertia_matrix, inverse, log, pose, skew, vee
+from rbd_ros.model.se3 import (
+    Ad, ad, exp, hat, inertia_matrix, inverse, log, pose, quaternion_of_matrix, skew, vee)
 from rbd_ros.textbook.sums_over_links import coriolis_factor, momentum_bracket
 from robots import random_inertia, random_pose
 from scipy.linalg import expm

@@ -11,7 +11,6 @@ which turn with it.
 import numpy as np
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.model.se3 import rotation_vector
 
 CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])  # Signs that invert a unit quaternion.
 SMALL_ANGLE = 1e-2  # Below this angle, rad, series are more accurate than quotients.
@@ -22,6 +21,8 @@ HALF = 0.5 + 1e-9   # Steps of half a turn keep their direction, up to rounding.
 
 def quaternion_joints(model: Model) -> list[tuple[Joint, slice, slice]]:
     """Return the ball and free joints with their slices of q and v."""
+    if model.nq == model.nv:
+        return []
     return [(joint, q, v) for joint, q, v in model.moving_joints
             if not KINDS[joint.kind].is_screws]
 
@@ -147,12 +148,6 @@ def quaternion_of_turn(rotation: np.ndarray) -> np.ndarray:
     # sin(x / 2) / x, by np.sinc(t) = sin(pi t) / (pi t)
     return np.concatenate((0.5 * np.sinc(0.5 * angle / np.pi) * rotation, np.cos(0.5 * angle)),
                           axis=-1)
-
-
-def quaternion_of_matrix(R: np.ndarray) -> np.ndarray:
-    """Return the quaternion (x, y, z, w) of a rotation matrix, w >= 0."""
-    quaternion = quaternion_of_turn(rotation_vector(R))
-    return -quaternion if quaternion[3] < 0.0 else quaternion
 
 
 def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:

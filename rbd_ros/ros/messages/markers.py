@@ -13,7 +13,7 @@ import numpy.typing as npt
 from rbd_ros._internal.cdr import Field, numbers, Stamp, Template
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.steps import quaternion_of_matrix
+from rbd_ros.model.se3 import quaternion_of_matrix
 from rbd_ros.ros.convert import template, time
 from rbd_ros.view.shapes import inertia_solid, JointAxes
 from rbd_ros.view.state import (

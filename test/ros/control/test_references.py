@@ -14,7 +14,7 @@ from rbd_ros import (
     forward_kinematics, integrate, load_urdf, mass_matrix, ModelBuilder, neutral, StateError,
     with_locked_joints)
 from rbd_ros.control import JointReference, PoseReference
-from rbd_ros.model.positions.steps import quaternion_of_matrix
+from rbd_ros.model.se3 import quaternion_of_matrix
 from rbd_ros.ros.control.reference_messages import (
     check_reach, Motions, read_pose, read_trajectory, Refused, Rest)
 from rbd_ros.ros.runtime.share_directory import share
