@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros._internal.arrays import lapack
 from rbd_ros.analysis.task_space import unit_of_length
 from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.control.momentum_observer import GAIN, MomentumObserver
@@ -64,9 +65,11 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
     J, _ = (workspace.world_jacobian if aligned else workspace.body_jacobian)(q, link)
     size = np.ones(6)
     size[3:] = unit_of_length(workspace, link)
-    U, sigma, W = np.linalg.svd(J / size[:, None], full_matrices=False)
-    if not sigma.any():
+    if not J.any():
         return np.zeros(6)
+    U, sigma, W, failed = lapack().dgesdd(J / size[:, None], full_matrices=0)
+    if failed:
+        raise np.linalg.LinAlgError(f"the Jacobian of '{link}' has no singular values")
     gain = sigma / np.maximum(sigma, sigma[0] / limit) ** 2
     return (U @ (gain * (W @ tau_ext))) / size
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros._internal.arrays import lapack
 from rbd_ros._internal.setting import Setting
 from rbd_ros.dynamics import spring_torques
 from rbd_ros.errors import StateError
@@ -187,14 +187,6 @@ class Controller(ABC):
 
     def _gain(self, label: str, value: npt.ArrayLike) -> np.ndarray:
         return sizes(label, value, self.model.nv)
-
-
-@cache
-def lapack() -> Any:
-    """Return the module of LAPACK's functions, which for small matrices are twice as fast."""
-    # Imported lazily: SciPy is slow to import.
-    from scipy.linalg import lapack
-    return lapack
 
 
 def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -> np.ndarray:

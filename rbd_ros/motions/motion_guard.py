@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import copysign, inf
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros._internal.arrays import lapack
 from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace
@@ -19,6 +20,7 @@ MARGIN = 0.5
 # Share of the velocity limit over which accelerating torques fade. With a smaller one, large
 # torques on small inertias would oscillate from sample to sample.
 OVERSPEED = 0.5
+SLOWEST = 1e-9  # rad/s or m/s: velocity limit of joints that must not move
 LEAST_MOBILITY = 1e-9   # 1/(kg m^2) or 1/kg: joints that move less easily are not held by others
 LEAST_INERTIA = 1e-14   # added to the diagonal of M, as a share of its trace
 
@@ -93,7 +95,7 @@ class MotionGuard:
         self._width = np.where(has_zone, width, 1.0)
         self._lower = np.where(has_zone, tree.lower, -np.inf)
         self._upper = np.where(has_zone, tree.upper, np.inf)
-        self._fastest = (velocity * tree.velocity_limit if velocity
+        self._fastest = (np.maximum(velocity * tree.velocity_limit, SLOWEST) if velocity
                          else np.full(tree.nv, np.inf))
         self._strongest = model.effort_limit
         self.stopping = self.braking = np.zeros(model.nv, bool)
@@ -145,38 +147,37 @@ class MotionGuard:
         # From here on, arrays have only the joints that are near their limits.
         J = (self._identity if G is None else G)[near]
         depth, excess, V, width, fastest, column = (
-            x[near] for x in (depth, excess, V, width, self._fastest, self._columns))
-        outwards, depth = np.sign(depth), np.abs(depth)
+            x[near].tolist() for x in (depth, excess, V, width, self._fastest, self._columns))
         # Velocities of all joints per impulse on these; joints without inertia are not held.
-        moved = np.linalg.solve(M + LEAST_INERTIA * M.trace() * self._identity, J.T)
+        _, _, moved, _ = lapack().dgesv(M + LEAST_INERTIA * M.trace() * self._identity, J.T)
         mobility = J @ moved
         inertia = 1.0 / np.maximum(mobility.diagonal(), LEAST_MOBILITY)
         root = np.sqrt(inertia)
-        rate = braking_rate(age, float(np.linalg.eigvalsh(root[:, None] * mobility * root)[-1]))
-        held = -rate * inertia * (
-            outwards * np.minimum(depth / width, 1.0)
-            * np.maximum(outwards * V + 0.25 * rate * depth, 0.0) + 0.5 * excess * np.sign(V))
-        if 0.0 < effort_rate * rate < inf:
-            held = np.clip(held, -effort_rate / rate, effort_rate / rate)
+        coupling, *_ = lapack().dsyev(root[:, None] * mobility * root, compute_v=0)
+        rate, m = braking_rate(age, coupling.item(-1)), inertia.tolist()
+        most = effort_rate / rate if effort_rate * rate > 0.0 else inf
 
-        def guarded(push: np.ndarray) -> np.ndarray:
-            """Return what pushes on the joints, instead of tau - g."""
-            push = np.where(outwards * push > 0.0,
-                            np.maximum(1.0 - 2.0 * depth / width, 0.0), 1.0) * push
-            push = np.where(V * push > 0.0, np.maximum(
-                1.0 - excess / (OVERSPEED * fastest), 0.0), 1.0) * push
-            return np.where(push * held <= 0.0, push + held,
-                            np.where(np.abs(push) > np.abs(held), push, held))
-        tau, push = tau.copy(), np.zeros(len(V))
-        driven = column >= 0
-        column = column[driven]
-        strongest = self._strongest[column]
-        tau[column] = np.maximum(np.minimum(tau[column], strongest), -strongest)
-        push[driven] = (tau - g)[column]
-        tau[column] = g[column] + guarded(push)[driven]
-        for k in np.flatnonzero(~driven):
-            # The torques that accelerate only this joint by 1 have the work of its inertia.
-            push = np.zeros(len(V))
-            push[k] = inertia[k] * (moved[:, k] @ (tau - g))
-            tau += J[k] * (guarded(push)[k] - push[k])
+        def guarded(k: int, push: float) -> float:
+            """Return what pushes on a joint, instead of tau - g."""
+            outwards, d = copysign(1.0, depth[k]), abs(depth[k])
+            held = -rate * m[k] * (
+                outwards * min(d / width[k], 1.0) * max(outwards * V[k] + 0.25 * rate * d, 0.0)
+                + 0.5 * copysign(excess[k], V[k]))
+            held = max(min(held, most), -most)
+            if d and outwards * push > 0.0:
+                push *= max(1.0 - 2.0 * d / width[k], 0.0)
+            if V[k] * push > 0.0:
+                push *= max(1.0 - excess[k] / (OVERSPEED * fastest[k]), 0.0)
+            return push + held if push * held <= 0.0 else max(push, held, key=abs)
+        tau = tau.copy()
+        # Joints that depend on others come last: they need the torques of these.
+        for k in sorted(range(len(m)), key=lambda k: column[k] < 0):
+            if (i := column[k]) >= 0:
+                strongest = self._strongest.item(i)
+                push = max(min(tau.item(i), strongest), -strongest) - g.item(i)
+                tau[i] = g.item(i) + guarded(k, push)
+            else:
+                # The torques that accelerate only this joint by 1 have the work of its inertia.
+                push = m[k] * float(moved[:, k] @ (tau - g))
+                tau += J[k] * (guarded(k, push) - push)
         return tau

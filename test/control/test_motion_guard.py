@@ -22,7 +22,7 @@ MODEL = replace(random_tree(4, 4, kinds=('revolute',)), lower=np.full(4, LOWER),
                 effort_limit=np.full(4, STRONGEST))
 
 
-def limited(tau, q, v, q_r, g, m, k):
+def limited(tau, q, v, q_r, g, m, k, effort_rate):
     """Return the torque of one joint, case by case."""
     start = UPPER - ZONE if q_r is None else max(UPPER - ZONE, min(q_r, UPPER))
     end = LOWER + ZONE if q_r is None else min(LOWER + ZONE, max(q_r, LOWER))
@@ -44,6 +44,8 @@ def limited(tau, q, v, q_r, g, m, k):
         if push * v > 0.0:
             push *= max(0.0, 1.0 - e / (0.5 * FASTEST))
         held -= 0.5 * m * k * e * np.sign(v)
+    if 0.0 < k * effort_rate < np.inf:
+        held = np.clip(held, -effort_rate / k, effort_rate / k)
     # What the law does of it already is not done twice.
     if push * held > 0.0:
         return g + (push if abs(push) > abs(held) else held)
@@ -66,16 +68,17 @@ torques = st.lists(st.floats(-80.0, 80.0), min_size=4, max_size=4)
 
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(q=vectors, v=velocities, tau=torques, q_r=st.none() | vectors,
-       age=st.floats(1e-4, 0.2))
-def test_the_guard_follows_its_law(q, v, tau, q_r, age):
+       age=st.floats(1e-4, 0.2) | st.just(np.inf), rate=st.sampled_from([0.0, 1e3, np.inf]))
+def test_the_guard_follows_its_law(q, v, tau, q_r, age, rate):
     g = rbd_ros.gravity_torques(MODEL, q)
     free = np.linalg.inv(rbd_ros.mass_matrix(MODEL, q))
     m, some = 1.0 / np.diag(free), near(q, v, q_r)
     one = free[np.ix_(some, some)] * np.sqrt(np.outer(m[some], m[some]))
     largest = np.max(np.linalg.eigvalsh(one), initial=1.0)
     k = min(40.0, 0.5 / (largest * age))
-    expected = [limited(*one, k) for one in zip(tau, q, v, q_r or [None] * 4, g, m)]
-    got = MotionGuard(MODEL, zone=ZONE).limit(np.array(tau), q, v, q_r, age=age)
+    expected = [limited(*one, k, rate) for one in zip(tau, q, v, q_r or [None] * 4, g, m)]
+    got = MotionGuard(MODEL, zone=ZONE).limit(np.array(tau), q, v, q_r, age=age,
+                                              effort_rate=rate)
     assert np.max(np.abs(got - expected)) < AGREEMENT
 
 
@@ -115,6 +118,16 @@ def test_without_limits_or_with_zeros_nothing_is_guarded(options):
     model = MODEL if options else replace(MODEL, lower=-none, upper=none, velocity_limit=none)
     tau = np.full(4, 30.0)
     assert MotionGuard(model, **options).limit(tau, np.full(4, 5.0), np.full(4, 9.0)) is tau
+
+
+def test_a_joint_that_must_not_move_is_braked_at_any_speed_and_not_accelerated():
+    # Grippers are often described with a velocity limit of zero.
+    still = replace(MODEL, velocity_limit=np.zeros(4))
+    q, v = [0.0, 0.2, -0.5, 0.9], np.array([0.3, -0.3, 1e-4, 0.0])
+    g = rbd_ros.gravity_torques(MODEL, q)
+    tau = MotionGuard(still, zone=0.0).limit(g + [5.0, -5.0, 5.0, 5.0], q, v)
+    k = tau - g
+    assert k[0] < 0.0 < k[1] and k[2] < 0.0 and k[3] == 5.0
 
 
 def test_coordinates_after_a_quaternion_have_their_zones():

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros._internal.arrays import lapack
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.control.controller import (
-    Circumstances, Controller, damping_forces, FRICTION_SPEED, Gain, joint_gain, lapack,
-    MAX_STIFFNESS, STIFFNESS)
+    Circumstances, Controller, damping_forces, FRICTION_SPEED, Gain, joint_gain, MAX_STIFFNESS,
+    STIFFNESS)
 from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.model.arguments import number, sizes
 from rbd_ros.model.model import Model
@@ -149,14 +150,17 @@ def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference
     """Return e, B, V_r and dV_r/dt of a link with pose T and twist V in the root's axes."""
     Q = T[:3, :3] @ reference.T[:3, :3].T
     phi = rotation_vector(Q.T)
-    angle = sqrt(phi @ phi)
+    x, y, z = phi.tolist()
+    angle = sqrt(x * x + y * y + z * z)
     # The inverse of the right Jacobian of SO(3) is 1 + [phi]/2 + c [phi]^2: Chirikjian,
     # "Stochastic Models, Information Theory, and Lie Groups 2", Birkhaeuser 2012, (10.86).
     c = (1.0 / 12.0 + angle ** 2 / 720.0 if angle < SERIES_ANGLE
          else 1.0 / angle ** 2 - 0.5 / (angle * tan(0.5 * angle)))
     B = UNIT.copy()
-    # [phi]^2 = phi phi^T - |phi|^2
-    B[:3, :3] += 0.5 * skew(phi) + c * (phi[:, None] * phi - angle ** 2 * UNIT[:3, :3])
+    B[:3, :3] = [
+        [1.0 - c * (y * y + z * z), c * x * y - 0.5 * z, c * x * z + 0.5 * y],
+        [c * x * y + 0.5 * z, 1.0 - c * (x * x + z * z), c * y * z - 0.5 * x],
+        [c * x * z - 0.5 * y, c * y * z + 0.5 * x, 1.0 - c * (x * x + y * y)]]
     V_r, V_r_dot = reference.V.copy(), reference.V_dot.copy()
     V_r[:3] = Q @ V_r[:3]
     V_r_dot[:3] = Q @ V_r_dot[:3] + skew(V) @ V_r[:3]

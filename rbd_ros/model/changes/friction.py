@@ -26,12 +26,15 @@ def friction_terms(model: Model, v: np.ndarray, s: np.ndarray,
                    speed: np.ndarray) -> dict[str, np.ndarray]:
     """Return the factor of each coefficient in the equation above, by name, shape (..., nv)."""
     # `speed` are the velocities in the Stribeck term.
-    with np.errstate(over='ignore'):
-        ratio = np.divide(speed, model.stribeck_velocity, out=np.zeros_like(v),
-                          where=model.stribeck_velocity > 0.0)
+    fading = s
+    if model.stribeck_velocity.any():
+        with np.errstate(over='ignore'):
+            ratio = np.divide(speed, model.stribeck_velocity, out=np.zeros_like(v),
+                              where=model.stribeck_velocity > 0.0)
+        fading = np.exp(-np.square(np.minimum(np.abs(ratio), _MAX_RATIO))) * s
     return {'damping': v, 'damping_asymmetry': np.abs(v), 'friction': s,
             'friction_asymmetry': np.abs(s), 'effort_offset': np.ones_like(v),
-            'stribeck_friction': np.exp(-np.square(np.minimum(np.abs(ratio), _MAX_RATIO))) * s}
+            'stribeck_friction': fading}
 
 
 def friction(model: Model, v: np.ndarray, s: np.ndarray, speed: np.ndarray) -> np.ndarray:

@@ -281,7 +281,8 @@ class ExternalForces(Part):
                     robot.model, q, robot.task_link).any(axis=0)).any():
                 return _no_efforts(robot, unknown)
             values.update(convert.parts_of_wrench('external_wrench', external_wrench(
-                robot.model, q, np.nan_to_num(self._torques), robot.task_link, frame='body')))
+                robot.model, q, np.where(self._unmeasured, 0.0, self._torques),
+                robot.task_link, frame='body')))
         elif topic == CONTACT:
             if self._detector is None or self._detector.threshold is None:
                 return 'it is being calibrated: let the robot move, and touch nothing'
