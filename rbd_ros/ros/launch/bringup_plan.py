@@ -31,7 +31,7 @@ from rbd_ros.ros.launch.arguments import BRINGUP as ARGUMENTS, complete, full_na
 from rbd_ros.ros.launch.launch_files import (
     description, existing_file, LaunchError, read_parameters, robot_of, values_for)
 from rbd_ros.ros.launch.launch_plan import (
-    already_described, Bringup, check_installed, check_link, DEMO_POSITIONS, Finder, FOLDER,
+    already_described, Bringup, check_installed, DEMO_POSITIONS, Finder, FOLDER,
     Hearer, NONE, own_node, Process, tuned_files)
 from rbd_ros.ros.nodes.simulated_robot import rest_position
 from rbd_ros.ros.runtime.share_directory import share
@@ -79,7 +79,6 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         text, robot = description(values['model'], values['xacro_args'])
     if is_mjcf(text):
         raise LaunchError('model: ros2_control needs a URDF, this is MJCF')
-    check_link(values['task_link'], robot)
     common = {'use_sim_time': values['use_sim_time']}
     is_demo = not (values['model'] or heard)
     plain = text
@@ -228,13 +227,10 @@ def with_mock_hardware(text: str, positions: tuple[float, ...] | None = None) ->
 def check_interfaces(text: str, joints: list[str], states: Sequence[str]) -> None:
     """Raise LaunchError if the hardware of a URDF lacks effort commands or states of a joint."""
     found = {joint.get('name'): joint for joint in parse(text).iterfind('ros2_control/joint')}
-    for name in joints:
-        if name not in found or found[name].find('command_interface[@name="effort"]') is None:
-            raise LaunchError('the element ros2_control of the URDF has no command_interface '
-                              f"'effort' for the joint '{name}': this hardware cannot be driven "
-                              'by torques')
-    for name, interface in product(joints, states):
-        if found[name].find(f'state_interface[@name="{interface}"]') is None:
-            raise LaunchError('the element ros2_control of the URDF has no state_interface '
-                              f"'{interface}' for the joint '{name}'" + (
-                                  UNMEASURED if interface == 'effort' else ''))
+    needed = [('command_interface', 'effort', ': this hardware cannot be driven by torques'),
+              *(('state_interface', state, UNMEASURED if state == 'effort' else '')
+                for state in states)]
+    for (kind, interface, remedy), name in product(needed, joints):
+        if name not in found or found[name].find(f'{kind}[@name="{interface}"]') is None:
+            raise LaunchError(f"the element ros2_control of the URDF has no {kind} '{interface}' "
+                              f"for the joint '{name}'{remedy}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import mkdtemp, TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
+from ament_index_python.packages import get_package_prefix
 import numpy as np
 from rbd_ros._internal.text import did_you_mean, listed
 from rbd_ros.errors import RbdError
@@ -77,9 +78,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     values, folder = complete(values, ARGUMENTS), Path(mkdtemp(dir=FOLDER.name))
     is_known, is_demo = values['model'] != NONE, not values['model']
     text, robot = (description(values['model'], values['xacro_args']) if is_known else ('', None))
-    if robot is not None:
-        check_link(values['task_link'], robot)
-    elif values['xacro_args']:
+    if not is_known and values['xacro_args']:
         raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
     common, prefix = ({name: values[name]} for name in ('use_sim_time', 'frame_prefix'))
     states, rviz = ('joint_states', values['joint_states']), values['rviz']
@@ -94,9 +93,9 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     listens = rviz if not is_known else not (
         values['robot_state_publisher'] is not None or simulated or is_mjcf(text))
     heard = hear(full_name(values, 'robot_description')) if hear and listens else None
-    if heard and is_known:
-        log(already_described(*heard, text, values['model']))
     if heard:
+        if is_known:
+            log(already_described(*heard, text, values['model']))
         text, robot = heard[1], robot_of(heard[1], f'the description of {heard[0]}')
     given = {'robot_description': text} if is_known and not heard else {}
     mjcf = is_mjcf(text)
@@ -174,13 +173,6 @@ def tuned_files(values: Mapping[str, Any], text: str, is_demo: bool, folder: Pat
         return write(text, list(DEMO_POSITIONS) if is_demo else None, folder)
 
 
-def check_link(name: str, robot: Model) -> None:
-    """Raise LaunchError if task_link is not a link of a robot."""
-    if name and name not in robot.link_names:
-        raise LaunchError(f"task_link: the robot has no link '{name}'" + did_you_mean(
-            name, robot.link_names, ', only ' + listed(robot.link_names)))
-
-
 def already_described(publisher: str, published: str, text: str, model: str) -> str:
     """Return the warning that another node publishes a description, and which one is used."""
     same = f'the same as {model or "that of the demo arm"}'
@@ -202,28 +194,22 @@ def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
     # Imported lazily: ROS is slow to import.
     from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
     from rbd_ros.ros.nodes.torque_controller import TorqueController
-    from rbd_ros.ros.parameters.parameters import BadParameter
-    from rbd_ros.ros.parameters.parameters import check, check_values
-    given = {**parameters, 'exit_unless_configured': True}
-    executable, name = 'dynamics_node', 'dynamics'
-    if values['mode']:
-        executable = name = 'torque_controller'
-        given['mode'] = values['mode']
-    if values['task_link']:
-        given['task_link'] = values['task_link']
-    if values['autostart'] is not None:
-        given['autostart'] = values['autostart']
+    from rbd_ros.ros.parameters.parameters import BadParameter, check, check_values
+    kind, executable, name = ((TorqueController, 'torque_controller', 'torque_controller')
+                              if values['mode'] else (DynamicsNode, 'dynamics_node', 'dynamics'))
     full = full_name(values, name)
-    process = Process('rbd_ros', executable, name, (
-        *parameter_files(values, full, defaults), given), remappings)
-    kind, given = TorqueController if values['mode'] else DynamicsNode, values_for(
-        process.parameters, full)
+    own = {label: values[label] for label in ('mode', 'task_link', 'autostart')
+           if values[label] not in ('', None)}
+    sources = (*parameter_files(values, full, defaults),
+               {**parameters, 'exit_unless_configured': True, **own})
+    given = values_for(sources, full)
     with refusing('params', BadParameter):
         used = check(kind.kinds, check_values(kind.settings, {
             label: given.get(label, one.default) for label, one in kind.settings.items()}))
-    if robot is not None:
-        check_link(used.task_link, robot)
-    return process, used
+    if robot is not None and used.task_link not in ('', *robot.link_names):
+        raise LaunchError(f"task_link: the robot has no link '{used.task_link}'" + did_you_mean(
+            used.task_link, robot.link_names, ', only ' + listed(robot.link_names)))
+    return Process('rbd_ros', executable, name, sources, remappings), used
 
 
 def parameter_files(values: Mapping[str, Any], node: str, defaults: tuple[Path, ...]) -> list[str]:
@@ -260,9 +246,8 @@ def check_installed(processes: Iterable[Process], find: Finder | None = None,
 
 
 def _is_installed(package: str, executable: str | None) -> bool:
-    from ament_index_python.packages import get_package_prefix, PackageNotFoundError
     try:
         prefix = get_package_prefix(package)
-    except (PackageNotFoundError, LookupError):
+    except LookupError:
         return False
     return executable is None or os.access(Path(prefix, 'lib', package, executable), os.X_OK)
