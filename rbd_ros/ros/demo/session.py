@@ -100,8 +100,8 @@ class Session:
         self._node.create_subscription(JointState, 'joint_states', self._on_state,
                                        qos_profile_sensor_data)
 
-    def launch(self, controller: str, *, robot: dict[str, Any] | None = None,
-               parameters: dict[str, Any] | None = None) -> None:
+    def launch(self, controller: str, *, robot: dict[str, Any],
+               parameters: dict[str, Any]) -> None:
         """Start both nodes with parameters; wait until the robot follows its controller."""
         name = controller.removesuffix('_node')
         self.commands = f'/{name}/effort_commands'
@@ -110,12 +110,12 @@ class Session:
         save_drives(self.model, drives)
         self._start(self.robot, {
             'urdf': str(self.urdf), 'drives': str(drives),
-            'initial_positions': self._start_positions.tolist(), **(robot or {})},
+            'initial_positions': self._start_positions.tolist(), **robot},
                     '-r', f'~/commands:={self.commands}')
         self._controller = name
         self._torques = self._node.create_subscription(
             JointState, f'/{name}/gravity_torques', self._on_torques, qos_profile_sensor_data)
-        self._start(controller, parameters or {}, '--params-file', str(drives))
+        self._start(controller, parameters, '--params-file', str(drives))
         self._wait('joint states', lambda: self._state is not None)
         self._wait('gravity torques', lambda: self._torques_known)
         if np.any(np.abs(gravity_torques(self.model, self.start)) > MIN_GRAVITY_TORQUE):
