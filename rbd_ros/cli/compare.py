@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.batch import inverse_dynamics
-from rbd_ros.cli.common.options import add_constraints, add_xacro
+from rbd_ros.cli.common.options import add_description
 from rbd_ros.cli.common.parser import NEGATIVE
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import number, whole_number
@@ -34,8 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument('first', metavar='A', help='URDF, xacro or MJCF file')
     parser.add_argument('second', metavar='B', help='URDF, xacro or MJCF file')
-    add_xacro(parser)
-    add_constraints(parser)
+    add_description(parser)
     parser.add_argument('--tolerance', type=float, default=1e-6,
                         help='largest difference of equal numbers, relative to the largest entry '
                              'of the field, such as an inertia (default: 1e-6)')

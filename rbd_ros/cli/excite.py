@@ -5,13 +5,12 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
-import sys
 
 import numpy as np
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint)
-from rbd_ros.cli.common.parser import NEGATIVE
+from rbd_ros.cli.common.parser import NEGATIVE, print_error
 from rbd_ros.cli.common.progress import progress
 from rbd_ros.cli.common.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.model.model import Model
@@ -69,10 +68,9 @@ def run(options: argparse.Namespace) -> int:
     print('\n'.join(_report(model, found, times)))
     if found.condition_number < MAX_CONDITION_NUMBER:
         return 0
-    print(f'doubtful: with a condition number above {MAX_CONDITION_NUMBER:g} some parameters can '
-          'hardly be identified; use more --steps or --harmonics, or wider limits',
-          file=sys.stderr)
-    return NEGATIVE
+    return print_error(f'doubtful: with a condition number above {MAX_CONDITION_NUMBER:g} some '
+                       'parameters can hardly be identified; use more --steps or --harmonics, or '
+                       'wider limits', NEGATIVE)
 
 
 def _limits(model: Model, options: argparse.Namespace) -> Limits:

@@ -4,11 +4,10 @@
 
 import argparse
 from functools import partial
-import sys
 
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import add_list, add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.common.parser import NEGATIVE
+from rbd_ros.cli.common.parser import NEGATIVE, print_error
 from rbd_ros.cli.common.progress import progress
 from rbd_ros.identification.drive_gains import identify_drive_gains
 from rbd_ros.identification.pipeline import map_recordings, read_samples
@@ -55,6 +54,6 @@ def run(options: argparse.Namespace) -> int:
         print(printable(f'{name:32s} {text}'))
     print(printable(f'apply them with --scale{scale}') if scale else 'no gain is known')
     if unknown:
-        print(printable(f'doubtful: the payload is hardly felt by {listed(unknown)}: move them '
-                        'more, or hold a heavier payload further out'), file=sys.stderr)
-    return NEGATIVE if unknown else 0
+        return print_error(f'doubtful: the payload is hardly felt by {listed(unknown)}: move them '
+                           'more, or hold a heavier payload further out', NEGATIVE)
+    return 0

@@ -9,7 +9,6 @@ from functools import partial as bound
 import json
 from math import isfinite
 from pathlib import Path
-import sys
 from typing import Any, NamedTuple
 import warnings
 
@@ -17,7 +16,7 @@ import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import add_list, add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.common.parser import NEGATIVE, UsageError
+from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
 from rbd_ros.cli.common.progress import progress
 from rbd_ros.control.contact import largest_external
 from rbd_ros.errors import ModelWarning, StateError
@@ -101,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
     notes = {path: list(one.notes) for path, one in zip(paths, excerpts)}
     for path, lines in notes.items():
         for note in lines:
-            print(printable(f'note: {path}: {note}'), file=sys.stderr)
+            print_error(f'note: {path}: {note}')
     part = merge(*(part for part, _ in reduced))
     outcome = _fit(options, model, part, excerpts)
     if outcome.found is not None:
@@ -155,20 +154,17 @@ def _distinct(recordings: Sequence[str], validate: Sequence[str]) -> tuple[list[
     for path in recordings:
         place = Path(path).resolve()
         if place in by_place:
-            _warn(f'{path} is named twice, and counts once')
+            print_error(f'warning: {path} is named twice, and counts once')
         by_place.setdefault(place, path)
     for path in held_out:
         if Path(path).resolve() in by_place:
-            _warn(f'{path} is used for the fit and for --validate: hold out another one')
+            print_error(f'warning: {path} is used for the fit and for --validate: hold out '
+                        'another one')
     return list(by_place.values()), held_out
 
 
 def _check_recording(path: str, *, model: Model, reading: Reading) -> None:
     read_samples(model, path, reading._replace(delay=0.0))
-
-
-def _warn(text: str) -> None:
-    print(printable(f'warning: {text}'), file=sys.stderr)
 
 
 class _Outcome(NamedTuple):
@@ -188,7 +184,7 @@ def _with_uncertainty(found: Identification, part: Partial, excerpts: list[Sampl
     try:
         left_out = leave_out(found, part, excerpts)
     except StateError as error:
-        _warn(f'no error bars of the torques: {error}')
+        print_error(f'warning: no error bars of the torques: {error}')
         return found.model
     known = torque_uncertainty(found, of_each(
         'error bars', paths, left_out_recording, found=found, left_out=left_out, reading=reading),
@@ -253,16 +249,17 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
                   held_out: Sequence[str], errors: Sequence[Errors],
                   comparisons: Sequence[Comparison]) -> dict[str, Any]:
     together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
-    per_joint = {}
-    for k, name in enumerate(model.velocity_names):
-        per_joint[name] = {'unit': 'N m' if model.angular[k] else 'N',
-                           'samples': int(together.counts[k]),
-                           **{label: _json_number(together.rms(getattr(together, label))[k])
-                              for label in ('torque', 'urdf', 'fit')},
-                           'validation': {path: _json_number(one.rms(one.fit)[k])
-                                          for path, one in zip(held_out, errors[len(paths):])},
-                           'coverage': {path: _json_number(one.coverage[k]) for path, one in zip(
-                               held_out, comparisons[len(paths):]) if one.coverage is not None}}
+    validation = dict(zip(held_out, errors[len(paths):]))
+    coverage = {path: one.coverage for path, one in zip(held_out, comparisons[len(paths):])
+                if one.coverage is not None}
+    per_joint = {name: {
+        'unit': 'N m' if model.angular[k] else 'N', 'samples': int(together.counts[k]),
+        **{label: _json_number(together.rms(getattr(together, label))[k])
+           for label in ('torque', 'urdf', 'fit')},
+        'validation': {path: _json_number(one.rms(one.fit)[k])
+                       for path, one in validation.items()},
+        'coverage': {path: _json_number(shares[k]) for path, shares in coverage.items()}}
+        for k, name in enumerate(model.velocity_names)}
     return {
         'robot': model.name, 'recordings': list(paths),
         'standstill': {path: dict(zip(model.velocity_names, one.standstill.tolist()))
@@ -270,13 +267,12 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
         'relative_error': {'urdf': _json_number(together.relative(together.urdf)),
                            'fit': _json_number(together.relative(together.fit)),
                            'validation': {path: _json_number(one.relative(one.fit))
-                                          for path, one in zip(held_out, errors[len(paths):])}},
+                                          for path, one in validation.items()}},
         'per_joint': per_joint, 'verdict': judgement.grade, 'reasons': list(judgement.reasons),
         'figures': {name: _json_number(x) for name, x in judgement.figures.items()},
         'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': _json_number(row.urdf),
                         'value': _json_number(row.fit), 'deviation': _json_number(row.deviation),
-                        'determined': row.determined}
-                       for row in outcome.rows], **outcome.more}
+                        'determined': row.determined} for row in outcome.rows], **outcome.more}
 
 
 def _json_number(x: float) -> float | None:

@@ -10,7 +10,7 @@ import warnings
 
 import rbd_ros
 from rbd_ros._internal.text import printable
-from rbd_ros.cli.common.parser import Parser, UsageError
+from rbd_ros.cli.common.parser import Parser, print_error, UsageError
 from rbd_ros.cli.common.progress import heartbeat
 from rbd_ros.errors import RbdError
 
@@ -73,23 +73,23 @@ def main(arguments: Sequence[str] | None = None, program: str = 'rbd_ros') -> in
             sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return _print_error('interrupted; no file was changed', INTERRUPTED)
+        return print_error('interrupted; no file was changed', INTERRUPTED)
     except RbdError as error:
-        return _print_error(f'refused: {error}')
+        return print_error(f'refused: {error}')
     except BrokenPipeError:
         # The reader of the output has exited; Python must not flush again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
         named = f'{error.filename}: ' if error.filename else ''
-        return _print_error(f'refused: {named}{error.strerror or error}')
+        return print_error(f'refused: {named}{error.strerror or error}')
     except MemoryError as error:
-        return _print_error(f'refused: there is not enough memory: {error}')
+        return print_error(f'refused: there is not enough memory: {error}')
     except Exception as error:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
         reason = printable(f'{type(error).__name__}: {error}', 500)
-        return _print_error(f'failed: {reason}; this is a bug in rbd_ros: set '
+        return print_error(f'failed: {reason}; this is a bug in rbd_ros: set '
                             f'{TRACEBACK_VARIABLE}=1, run the command again, and report the '
                             'output', INTERNAL_ERROR)
 
@@ -126,13 +126,8 @@ def _examples(program: str, names: Collection[str]) -> str:
     return '\n'.join(['examples:', *lines])
 
 
-def _print_error(text: str, code: int = 1) -> int:
-    print(printable(text), file=sys.stderr)
-    return code
-
-
 def _show_warning(message: Warning | str, *rest: object, **more: object) -> None:
-    _print_error(f'warning: {message}')
+    print_error(f'warning: {message}')
 
 
 if __name__ == '__main__':

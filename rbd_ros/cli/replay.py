@@ -4,7 +4,6 @@
 
 import argparse
 from pathlib import Path
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.cli.common.options import (
     add_list, add_package_path, add_reading, add_robot, joint_vector, load_robot, number_of_joint,
     reading_of, shapes_of)
-from rbd_ros.cli.common.parser import NEGATIVE, UsageError
+from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
 from rbd_ros.cli.common.progress import progress, Update
 from rbd_ros.control.contact import (
     contact_deviation, contact_deviations, detectable_forces, external_deviations)
@@ -95,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     with progress('replay') as update:
         replay = _replay(model, samples, gain, update)
     for note in samples.notes:
-        print(printable(f'note: {note}'), file=sys.stderr)
+        print_error(f'note: {note}')
     units = ['N m' if angular else 'N' for angular in model.angular]
     with whole_files(table) as (draft,):
         names, columns = _table(model, samples, replay, terms)
@@ -115,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     if not doubts and not options.efforts_are_torques:
         doubts = [*effort_doubts(model, samples).values()]
     for doubt in doubts:
-        print(printable(f'doubtful: {doubt}', 2000), file=sys.stderr)
+        print_error(f'doubtful: {doubt}')
     return NEGATIVE if doubts else code
 
 
@@ -213,6 +212,5 @@ def _print_summary(model: Model, samples: Samples, replay: Replay, units: list[s
     print(f'relative error while joints move: {known}')
     if relative < 1.0:
         return 0
-    print('doubtful: the model explains nothing of the efforts; check their sign and unit, the '
-          'joint names and gravity', file=sys.stderr)
-    return NEGATIVE
+    return print_error('doubtful: the model explains nothing of the efforts; check their sign and '
+                       'unit, the joint names and gravity', NEGATIVE)

@@ -6,15 +6,14 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-import sys
 
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
-from rbd_ros._internal.text import listed, printable
+from rbd_ros._internal.text import listed
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint, state_vector,
     warn_of_other_positions, warn_of_range)
-from rbd_ros.cli.common.parser import NEGATIVE, UsageError
+from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
 from rbd_ros.cli.common.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques
@@ -87,9 +86,8 @@ def run(options: argparse.Namespace) -> int:
             ('acceleration', a, acceleration_limits(model, v, a), ('rad/s^2', 'm/s^2')),
             ('effort', tau, model.effort_limit, ('N m', 'N'))):
         for k in np.flatnonzero(beyond(values, limits)):
-            print(printable(f"warning: '{model.velocity_names[k]}': the {quantity} is "
-                            f'{values[k]:.4g} {units[0 if model.angular[k] else 1]}, its limit is '
-                            f'{limits[k]:.4g}'), file=sys.stderr)
+            print_error(f"warning: '{model.velocity_names[k]}': the {quantity} is {values[k]:.4g} "
+                        f'{units[0 if model.angular[k] else 1]}, its limit is {limits[k]:.4g}')
     return 0
 
 
@@ -119,11 +117,10 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
             write_trajectory(draft, filled)
     if found.time_scale <= 1.0:
         return 0
-    print('beyond the limits of the robot' + (
+    return print_error('beyond the limits of the robot' + (
         f': multiply all times by {found.time_scale:.4g}, then it keeps to them'
         if np.isfinite(found.time_scale) else
-        ', even at standstill: choose other positions, or reduce the payload'), file=sys.stderr)
-    return NEGATIVE
+        ', even at standstill: choose other positions, or reduce the payload'), NEGATIVE)
 
 
 def _retimed(model: Model, options: argparse.Namespace, q: np.ndarray) -> int:

@@ -5,16 +5,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-import sys
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from rbd_ros._internal.text import did_you_mean, listed, printable
-from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.parser import print_error, UsageError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.changes.modifications import with_locked_joints
 from rbd_ros.model.files.any_format import is_mjcf_file, load_file
@@ -44,8 +43,7 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
     """Add the options of `load_robot`, those with a flag on request."""
     parser.add_argument('urdf', type=robot_file, help='URDF, xacro or MJCF file of the robot, or '
                         'its name in the package robot_descriptions, if that is installed')
-    add_xacro(parser)
-    add_constraints(parser)
+    add_description(parser)
     parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
                         help="gravity in the root link's frame, m/s^2 (default: 0 0 -9.81, or "
                              'that of an MJCF file)')
@@ -73,16 +71,12 @@ def robot_file(text: str) -> str:
     return text
 
 
-def add_constraints(parser: argparse.ArgumentParser) -> None:
-    """Add the option for a file of constraints."""
+def add_description(parser: argparse.ArgumentParser) -> None:
+    """Add the options that complete a description: xacro arguments and a file of constraints."""
+    add_list(parser, '--xacro-args', metavar='NAME:=VALUE', help='arguments for a xacro file')
     parser.add_argument('--constraints', metavar='FILE',
                         help='YAML file with constraints that close loops, or with the names of '
                              'the independent joints')
-
-
-def add_xacro(parser: argparse.ArgumentParser) -> None:
-    """Add the option for xacro arguments."""
-    add_list(parser, '--xacro-args', metavar='NAME:=VALUE', help='arguments for a xacro file')
 
 
 def load_robot(options: argparse.Namespace, **more: Any) -> Model:
@@ -112,7 +106,7 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
 def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:
     """Print a warning for each joint out of range; q, rad or m: (nq,) or (points, nq)."""
     for text in out_of_range(model, q, names):
-        print(printable(f'warning: {text}'), file=sys.stderr)
+        print_error(f'warning: {text}')
 
 
 def add_package_path(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +127,7 @@ def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
     geometry = load_geometry(model, read_file(options.urdf, options.xacro_args),
                              Path(options.urdf).parent, options.package_path)
     for note in geometry.notes:
-        print(printable(f'note: {note}', 500), file=sys.stderr)
+        print_error(f'note: {note}')
     return geometry
 
 
@@ -170,27 +164,22 @@ def reading_of(options: argparse.Namespace) -> Reading:
 # -- Numbers and names. ---------------------------------------------------------------------------
 def joint_number(text: str) -> tuple[str, float]:
     """Parse ``JOINT=NUMBER``, or ``JOINT``, which means 0."""
-    name, mark, number = text.rpartition('=')
-    return (name, _number(text, number)) if mark else (number, 0.0)
+    name, position = number_of_joint(text if '=' in text else f'{text}=0')
+    return name or '', position
 
 
 def factor_of_joint(text: str) -> tuple[str, float]:
     """Parse ``JOINT=NUMBER``."""
-    name, mark, number = text.rpartition('=')
-    if not name or not mark:
+    if text.rfind('=') < 1:
         raise argparse.ArgumentTypeError(f"'{printable(text, 120)}' is not JOINT=FACTOR")
-    return name, _number(text, number)
+    return joint_number(text)
 
 
 def number_of_joint(text: str) -> tuple[str | None, float]:
     """Parse ``JOINT=NUMBER``, or ``NUMBER``, whose joint is None."""
     name, mark, number = text.rpartition('=')
-    return name if mark else None, _number(text, number)
-
-
-def _number(text: str, number: str) -> float:
     try:
-        return float(number)
+        return name if mark else None, float(number)
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"'{printable(text, 120)}' does not end in a number") from None
@@ -204,12 +193,11 @@ def two_names(text: str) -> tuple[str, str]:
     return old, new
 
 
-def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
+def state_vector(model: Model, label: str, given: Sequence[tuple[str | None, float]], *,
                  positions: bool = False) -> np.ndarray:
     """Return q (if ``positions``), v or a, given in order or by name; others are neutral."""
     # With closed loops, q has the given positions of the independent joints; those of the others
     # are solved, and what is given of them is a guess.
-    given = list(given)
     if given and all(name is None for name, _ in given):
         numbers = [x for _, x in given]
         if positions and model.constraints and len(numbers) == len(independent_positions(model)):
@@ -226,12 +214,11 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     vector = finite_vector(model, label, vector, positions=positions)
     if not positions or not model.constraints:
         return vector
-    own = independent_positions(model)
-    if {name for name, _ in given} <= {model.position_names[k] for k in own}:
+    own, positions_of = independent_positions(model), {str(name): x for name, x in given}
+    if positions_of.keys() <= {model.position_names[k] for k in own}:
         return closed_along(model, vector[None, own], label)[0]
     q = normalize(model, vector, label)
-    warn_of_other_positions(model, {model.position_names[k]: x for k, x in enumerate(vector)
-                                    if model.position_names[k] in {name for name, _ in given}}, q)
+    warn_of_other_positions(model, positions_of, q)
     return q
 
 
@@ -243,8 +230,8 @@ def warn_of_other_positions(model: Model, given: Mapping[str, float | np.ndarray
         k = np.argmax(np.abs(np.subtract(found, x)))
         x, found = np.ravel(np.broadcast_to(x, np.shape(found)))[k], np.ravel(found)[k]
         if abs(found - x) > OTHER_POSITION:
-            print(printable(f"warning: '{name}' is at {found:.4g}, not at {x:.4g}: it depends on "
-                            f'{listed(model.velocity_names)}'), file=sys.stderr)
+            print_error(f"warning: '{name}' is at {found:.4g}, not at {x:.4g}: it depends on "
+                        + listed(model.velocity_names))
 
 
 def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],

@@ -4,6 +4,7 @@
 
 import argparse
 import re
+import sys
 from typing import Any, NoReturn
 
 from rbd_ros._internal.text import printable
@@ -14,6 +15,12 @@ NEGATIVE = 2    # exit code of a command that ran, but whose result is negative
 
 class UsageError(RbdError, ValueError):
     """Wrong usage of a command; the message names the option."""
+
+
+def print_error(text: str, code: int = 1) -> int:
+    """Print a text on one line of standard error, and return the exit code."""
+    print(printable(text), file=sys.stderr)
+    return code
 
 
 class Parser(argparse.ArgumentParser):

@@ -41,7 +41,10 @@ def check_suffix(path: Path) -> None:
 def read_trajectory(path: Path) -> Trajectory:
     """Return the trajectory in a file; RecordingError names the place if there is none."""
     check_suffix(path)
-    return _of_message(path) if path.suffix in YAML_SUFFIXES else _of_table(path)
+    found = _of_message(path) if path.suffix in YAML_SUFFIXES else _of_table(path)
+    if found.positions is None:
+        raise RecordingError(f'{path}: the trajectory has no positions')
+    return found
 
 
 def write_trajectory(path: Path, trajectory: Trajectory) -> None:
@@ -91,8 +94,8 @@ def _of_message(path: Path) -> Trajectory:
         raise RecordingError(f'{path}: joint_names must be a list of different names')
     if not points:
         raise RecordingError(f'{path}: the trajectory has no points')
-    fields = {label: _field(path, label, points, len(names)) for label in FIELDS}
-    return Trajectory(tuple(names), np.array(times, float), **_with_positions(path, fields))
+    fields: dict[str, Any] = {label: _field(path, label, points, len(names)) for label in FIELDS}
+    return Trajectory(tuple(names), np.array(times, float), **fields)
 
 
 def _joint_trajectory(path: Path, message: Any) -> Any:
@@ -127,7 +130,7 @@ def _of_table(path: Path) -> Trajectory:
     if 'time' not in column:
         raise RecordingError(f"{path}: the table has no column 'time', only {listed(names)}")
     joints = tuple(name.rpartition('/')[0] for name in names if name.endswith('/position'))
-    fields = {}
+    fields: dict[str, Any] = {}
     for label, end in FIELDS.items():
         there = [f'{joint}/{end}' in column for joint in joints]
         if any(there) and not all(there):
@@ -136,10 +139,4 @@ def _of_table(path: Path) -> Trajectory:
                                  'for other joints')
         fields[label] = (np.stack([column[f'{joint}/{end}'] for joint in joints], axis=1)
                          if any(there) else None)
-    return Trajectory(joints, column['time'], **_with_positions(path, fields))
-
-
-def _with_positions(path: Path, fields: dict[str, Any]) -> dict[str, Any]:
-    if fields['positions'] is None:
-        raise RecordingError(f'{path}: the trajectory has no positions')
-    return fields
+    return Trajectory(joints, column['time'], **fields)

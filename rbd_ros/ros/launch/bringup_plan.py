@@ -86,9 +86,9 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         text = with_mock_hardware(text, DEMO_POSITIONS if is_demo else None)
 
     def first(path: Path) -> list[Process]:
-        publisher = Process('robot_state_publisher', 'robot_state_publisher', None,
+        publisher = Process('robot_state_publisher', 'robot_state_publisher',
                             ({'robot_description': text, **common},))
-        own_manager = Process('controller_manager', 'ros2_control_node', None,
+        own_manager = Process('controller_manager', 'ros2_control_node',
                               (str(path), {**common, **STRICT}))
         return [*([] if heard else [publisher]), *([own_manager] if loaded is None else [])]
     if values['controller']:
@@ -170,7 +170,7 @@ def check_loaded(loaded: Mapping[str, Any], call: Call | None, given: Mapping[st
 
 
 def _spawner(controller: str, path: Path, *options: str) -> Process:
-    return Process('controller_manager', 'spawner', None, arguments=(
+    return Process('controller_manager', 'spawner', arguments=(
         controller, '--param-file', str(path), '--controller-manager', MANAGER,
         '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), once=True)
 

@@ -45,11 +45,10 @@ class Process(NamedTuple):
 
     package: str
     executable: str
-    name: str | None = None    # Name of the node; None: its default
-    # Values by name, or paths of files.
-    parameters: tuple[Any, ...] = ()
+    parameters: tuple[Any, ...] = ()    # Values by name, or paths of files
     remappings: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()    # Of the command line
+    name: str = ''    # Of the node; empty: its default
     required: bool = True    # Whether its end also ends the others
     # Whether it is supposed to end, with exit code 0, while the others continue.
     once: bool = False
@@ -131,13 +130,13 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         # Only the node knows the positions of the passive joints of loops.
         known = states if displayed.loops is None else (
             'joint_states', f'{node.name}/full_joint_states')
+        frames = frames_urdf(displayed, folder) if mjcf else text
         processes.append(Process(
-            'robot_state_publisher', 'robot_state_publisher', None,
-            ({'robot_description': frames_urdf(displayed, folder) if mjcf else text, **common,
-              **prefix},), (known, *shown)))
+            'robot_state_publisher', 'robot_state_publisher',
+            ({'robot_description': frames, **common, **prefix},), (known, *shown)))
     if simulated:
         processes.append(Process(
-            'rbd_ros', 'mujoco_robot' if simulated == 'mujoco' else 'simulated_robot', None,
+            'rbd_ros', 'mujoco_robot' if simulated == 'mujoco' else 'simulated_robot',
             ({**given, **common, **start, 'publish_description': not publishes,
               'gravity': list(gravity_in_root(used.gravity, used.mounting_rpy))},), (states, (
                 '~/commands', values['commands'] or f'{node.name}/effort_commands'))))
@@ -151,15 +150,14 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         path = existing_file('rviz_config_file', config) if config else configuration(
             folder, values['frame_prefix'], has_shapes=not mjcf)
         processes.append(Process(
-            'rviz2', 'rviz2', None, (common,),
+            'rviz2', 'rviz2', (common,),
             (*renamed('markers', 'gravity_torques', 'external_torques'), *shown),
             ('-d', str(path), *frame), required=False))
     if values['view']:
         processes.append(Process(
-            'rbd_ros', 'viewer', None, ({**common, **({} if publishes else given), **prefix},),
+            'rbd_ros', 'viewer', ({**common, **({} if publishes else given), **prefix},),
             (states, *renamed('dynamics', 'external_torques', 'external_wrench',
-                              'torque_deviation')),
-            required=False))
+                              'torque_deviation')), required=False))
     check_installed(processes, find)
     return processes
 
@@ -209,7 +207,7 @@ def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
     if robot is not None and used.task_link not in ('', *robot.link_names):
         raise LaunchError(f"task_link: the robot has no link '{used.task_link}'" + did_you_mean(
             used.task_link, robot.link_names, ', only ' + listed(robot.link_names)))
-    return Process('rbd_ros', executable, name, sources, remappings), used
+    return Process('rbd_ros', executable, sources, remappings, name=name), used
 
 
 def parameter_files(values: Mapping[str, Any], node: str, defaults: tuple[Path, ...]) -> list[str]:
