@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from rbd_ros._internal.text import listed
-from rbd_ros.batch import inverse_dynamics
+from rbd_ros.batch import gravity_torques
 from rbd_ros.cli.common.options import add_description
 from rbd_ros.cli.common.parser import NEGATIVE
 from rbd_ros.errors import StateError
@@ -147,25 +147,21 @@ def gravity_differences(a: Model, b: Model, tolerance: float, count: int,
     # Random configurations are within the limits of the first robot; joints of the second only are
     # at their neutral positions.
     Q = np.array([random_configuration(a, rng) for _ in range(count)])
-    column_of = {name: k for k, name in enumerate(b.position_names)}
-    shared = [(k, column_of[name]) for k, name in enumerate(a.position_names) if name in column_of]
+    _, of_a, of_b = np.intersect1d(a.position_names, b.position_names, return_indices=True)
     Q_b = np.tile(neutral(b), (count, 1))
-    for k, k_b in shared:
-        Q_b[:, k_b] = Q[:, k]
+    Q_b[:, of_b] = Q[:, of_a]
     if b.constraints:
         try:
             Q_b = np.array([normalize(b, q) for q in Q_b])
         except StateError as error:
             yield f'in configurations of the first: {error}'
             return
-    G, G_b = (inverse_dynamics(model, q, still, still) for model, q, still in (
-        (a, Q, np.zeros((count, a.nv))), (b, Q_b, np.zeros((count, b.nv)))))
-    largest = max(np.max(np.abs(G), initial=0.0), np.max(np.abs(G_b), initial=0.0), MIN_SCALE)
-    column_of = {name: k for k, name in enumerate(b.velocity_names)}
-    for k, name in enumerate(a.velocity_names):
-        if name in column_of:
-            error = np.abs(G[:, k] - G_b[:, column_of[name]])
-            if np.max(error) > tolerance * largest:
-                yield (f"gravity torque of '{name}': differs by up to {np.max(error):.4g} "
-                       f'{"N m" if a.angular[k] else "N"}, RMS {np.sqrt(np.mean(error ** 2)):.4g} '
-                       f'of {np.sqrt(np.mean(G[:, k] ** 2)):.4g}, over {count} configurations')
+    G, G_b = gravity_torques(a, Q), gravity_torques(b, Q_b)
+    largest = max(np.max(np.abs(g), initial=MIN_SCALE) for g in (G, G_b))
+    torques_of_b = dict(zip(b.velocity_names, G_b.T))
+    for name, angular, g in zip(a.velocity_names, a.angular, G.T):
+        error = np.abs(g - torques_of_b.get(name, g))
+        if np.max(error) > tolerance * largest:
+            yield (f"gravity torque of '{name}': differs by up to {np.max(error):.4g} "
+                   f'{"N m" if angular else "N"}, RMS {np.sqrt(np.mean(error ** 2)):.4g} of '
+                   f'{np.sqrt(np.mean(g ** 2)):.4g}, over {count} configurations')

@@ -74,12 +74,9 @@ def function_options(model: Model, options: argparse.Namespace,
         if name not in model.velocity_names:
             raise UsageError(f"--prescribed: the robot has no coordinate '{name}'; it has "
                              + listed(model.velocity_names))
-    found: dict[str, Any] = {}
-    if 'link' in needed:
-        found['link'] = options.link
-    if 'prescribed' in needed:
-        found['prescribed'] = [name in options.prescribed for name in model.velocity_names]
-    return found
+    values = {'link': options.link,
+              'prescribed': [name in options.prescribed for name in model.velocity_names]}
+    return {name: values[name] for name in needed}
 
 
 def digests(options: argparse.Namespace) -> dict[str, str]:
