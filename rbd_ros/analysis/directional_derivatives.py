@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels.derivatives import directional_derivatives as kernels
 from rbd_ros.model.arguments import Wrenches
-from rbd_ros.workspace.body_changes import body_changes, check_direction
+from rbd_ros.workspace.body_changes import body_changes, check_directions
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
@@ -33,10 +33,6 @@ class DirectionalDerivativeMethods(RobotArrays):
         return (zeros if dq is None else dq, zeros if dv is None else dv,
                 zeros if da is None else da, zeros if dtau is None else dtau)
 
-    def _check_directions(self, variation: Variation, *labels: str) -> None:
-        for label in labels:
-            check_direction(self.model, label, getattr(variation, label))
-
     def _inverse_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, variation: Variation,
                             external_wrenches: Wrenches | None) -> np.ndarray:
         """Return the derivative of tau, with wrenches that are already applied."""
@@ -44,7 +40,7 @@ class DirectionalDerivativeMethods(RobotArrays):
         if not kernels.inverse_dynamics_change(
                 self.robot, self._traits, q, v, a, *directions,
                 *body_changes(self.model, variation, external_wrenches), self._tau):
-            self._check_directions(variation, 'dq', 'dv', 'da')
+            check_directions(self.model, variation, 'dq', 'dv', 'da')
             self._explain(q=q, v=v, a=a)
         return self._tau
 
@@ -94,7 +90,7 @@ class DirectionalDerivativeMethods(RobotArrays):
                 self.robot, self._traits, q, v, a, tau, self._mask(prescribed),
                 *self._directions(variation),
                 *body_changes(self.model, variation, external_wrenches), found):
-            self._check_directions(variation, 'dq', 'dv', 'da', 'dtau')
+            check_directions(self.model, variation, 'dq', 'dv', 'da', 'dtau')
             self._explain_accelerations(q, v, a, tau, prescribed)
         return da, dtau
 

@@ -18,13 +18,12 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.model.arguments import Wrenches, wrenches
 from rbd_ros.model.changes.inertial import inertia_matrices, inertia_of_parameters
-from rbd_ros.model.joints import (
-    joint_pose, joint_subspace, joint_subspace_rate, joint_subspace_rate_change)
+from rbd_ros.model.joints import joint_subspace_rate, joint_subspace_rate_change
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.textbook.sums_over_links import mass_matrix, tree_coordinates
+from rbd_ros.textbook.sums_over_links import each_joint, mass_matrix, tree_coordinates
 from rbd_ros.workspace import Workspace
-from rbd_ros.workspace.body_changes import check_direction, inertias_by_link, placements_by_joint
+from rbd_ros.workspace.body_changes import check_directions, inertias_by_link, placements_by_joint
 from rbd_ros.workspace.variation import Variation
 
 
@@ -58,18 +57,13 @@ def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: 
     world_fixed = {model.link_index(link) for link in variation.world_fixed}
     G = inertia_matrices(model)
     bodies, moved = [], [np.zeros(6)]
-    i = j = 0
-    for k, joint in enumerate(model.joints, 1):
-        parent, columns = model.link_index(joint.parent), slice(j, j + joint.nv)
-        q_k = q[i:i + joint.nq]
+    for k, (joint, q_k, parent, T, columns, S, S_rate) in enumerate(each_joint(model, q, v), 1):
         v_k, dq_k, dv_k = v[columns], dq[columns], dv[columns]
-        S, S_rate, dS, dS_rate = (joint_subspace(joint, q_k), joint_subspace_rate(joint, q_k, v_k),
-                                  joint_subspace_rate(joint, q_k, dq_k),
-                                  joint_subspace_rate_change(joint, q_k, v_k, dq_k, dv_k))
-        X = joint_pose(joint, q_k)
-        A = Ad(inverse(joint.placement @ X))
+        dS = joint_subspace_rate(joint, q_k, dq_k)
+        dS_rate = joint_subspace_rate_change(joint, q_k, v_k, dq_k, dv_k)
+        A = Ad(inverse(T))
         # Motion of the link with p, relative to its parent and to the root.
-        dh = S @ dq_k + Ad(inverse(X)) @ shifts.get(joint.name, np.zeros(6))
+        dh = S @ dq_k + A @ Ad(joint.placement) @ shifts.get(joint.name, np.zeros(6))
         moved.append(A @ moved[parent] + dh)
         f_k, df_k = f.get(k, np.zeros(6)), df.get(k, np.zeros(6))
         if k in world_fixed:
@@ -77,7 +71,6 @@ def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: 
             df_k = df_k - np.concatenate((np.cross(turn, f_k[:3]), np.cross(turn, f_k[3:])))
         bodies.append(VariedBody(parent, columns, A, dh, S, S_rate, dS, dS_rate, G[k],
                                  dG.get(k, np.zeros((6, 6))), f_k, df_k, np.array(joint.armature)))
-        i, j = i + joint.nq, j + joint.nv
     return bodies
 
 
@@ -85,8 +78,7 @@ def table_5(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
             variation: Variation, *, external_wrenches: Wrenches | None = None) -> np.ndarray:
     """Return dtau, like `rbd_ros.analysis.inverse_dynamics_derivative` [K (64), T5]."""
     Workspace(model).inverse_dynamics(q, v, a, external_wrenches=external_wrenches)
-    dq, dv, da = (check_direction(model, label, getattr(variation, label))
-                  for label in ('dq', 'dv', 'da'))
+    dq, dv, da = check_directions(model, variation, 'dq', 'dv', 'da')
     q, v, a, dq, dv, da = tree_coordinates(model, q, v, a, dq, dv, da)
     bodies = vary_bodies(model, q, v, dq, dv, external_wrenches, variation)
 
@@ -130,12 +122,11 @@ def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, 
     a, tau = Workspace(model).hybrid_dynamics(q, v, a, tau, prescribed,
                                               external_wrenches=external_wrenches)
     given = np.array(prescribed, bool)
-    da = np.where(given, check_direction(model, 'da', variation.da), 0.0)
-    dtau = np.where(given, 0.0, check_direction(model, 'dtau', variation.dtau))
+    dq, dv, da, dtau = check_directions(model, variation, 'dq', 'dv', 'da', 'dtau')
+    da[~given], dtau[given] = 0.0, 0.0
     if not model.coordinates.is_identity:
         return _dense(model, q, v, a, given, da, dtau, variation, external_wrenches)
     q, v = np.asarray(q, float), np.asarray(v, float)
-    dq, dv = (check_direction(model, label, getattr(variation, label)) for label in ('dq', 'dv'))
     bodies = vary_bodies(model, q, v, dq, dv, external_wrenches, variation)
 
     # Root to leaves: twists.                                                             [K, T7]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rbd_ros.model.joints import joint_subspace_rate, joint_subspace_rate_change
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.textbook.sums_over_links import each_joint, tree_coordinates
+from rbd_ros.textbook.sums_over_links import each_joint, rates_by_all_joints, tree_coordinates
 
 
 def body_jacobian_second_rates(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
@@ -28,23 +28,16 @@ def body_jacobian_second_rates(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
 
     """
     q, v, a = tree_coordinates(model, q, v, a)
-    zero = np.zeros((6, len(v)))
-    J, J_rate, J_second = [zero], [zero], [zero]
-    for joint, q_i, parent, T, columns, S, S_rate in each_joint(model, q, v):
+    J, J_rate = rates_by_all_joints(model, q, v)
+    J_second = np.zeros_like(J)
+    for i, (joint, q_i, p, T, columns, S, S_rate) in enumerate(each_joint(model, q, v), 1):
         v_i, a_i = v[columns], a[columns]
         A, a_xi = Ad(inverse(T)), ad(S @ v_i)
-        J_i, J_rate_i = A @ J[parent], A @ J_rate[parent]
-        J_second_i = (A @ J_second[parent] - a_xi @ J_rate_i
-                      - ad(S @ a_i + S_rate @ v_i) @ J_i - a_xi @ (J_rate_i - a_xi @ J_i))
-        J_rate_i -= a_xi @ J_i                                               # G (28)
-        J_i[:, columns] += S                                                 # G (27)
-        J_rate_i[:, columns] += S_rate
-        J_second_i[:, columns] += joint_subspace_rate_change(joint, q_i, v_i, v_i, a_i)
-        J.append(J_i)
-        J_rate.append(J_rate_i)
-        J_second.append(J_second_i)
+        J_second[i] = (A @ J_second[p] - 2.0 * a_xi @ A @ J_rate[p]
+                       - ad(S @ a_i + S_rate @ v_i) @ A @ J[p] + a_xi @ a_xi @ A @ J[p])
+        J_second[i, :, columns] += joint_subspace_rate_change(joint, q_i, v_i, v_i, a_i)
     G = model.coordinates.G
-    return np.array(J) @ G, np.array(J_rate) @ G, np.array(J_second) @ G
+    return J @ G, J_rate @ G, J_second @ G
 
 
 def body_jacobian_derivatives(model: Model, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -63,34 +56,22 @@ def body_jacobian_rate_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayL
 
     """
     q, v = tree_coordinates(model, q, v)
-    n = len(v)
-    J, J_rate = [np.zeros((6, n))], [np.zeros((6, n))]
-    dJ, dJ_rate = [np.zeros((n, 6, n))], [np.zeros((n, 6, n))]
-    for joint, q_i, parent, T, columns, S, S_rate in each_joint(model, q, v):
+    J, J_rate = rates_by_all_joints(model, q, v)
+    dJ, dJ_rate = np.zeros((2, len(J), len(v), 6, len(v)))
+    for i, (joint, q_i, p, T, columns, S, _) in enumerate(each_joint(model, q, v), 1):
         v_i, units = v[columns], np.eye(joint.nv)
         A, a_xi = Ad(inverse(T)), ad(S @ v_i)
         dS = [joint_subspace_rate(joint, q_i, unit) for unit in units]
-        J_i, J_rate_i = A @ J[parent], A @ J_rate[parent]
-        dJ_i, dJ_rate_i = A @ dJ[parent], A @ dJ_rate[parent]
+        dJ[i], dJ_rate[i] = A @ dJ[p], A @ dJ_rate[p]
         own = range(columns.start, columns.stop)
         for h, S_h, dS_h in zip(own, S.T, dS):
-            dJ_i[h] -= ad(S_h) @ J_i
-            dJ_rate_i[h] -= ad(S_h) @ J_rate_i + ad(dS_h @ v_i) @ J_i
-        dJ_rate_i -= a_xi @ dJ_i
+            dJ[i, h] -= ad(S_h) @ A @ J[p]
+            dJ_rate[i, h] -= ad(S_h) @ A @ J_rate[p] + ad(dS_h @ v_i) @ A @ J[p]
+        dJ_rate[i] -= a_xi @ dJ[i]
         for h, unit, dS_h in zip(own, units, dS):
-            dJ_i[h][:, columns] += dS_h
-            dJ_rate_i[h][:, columns] += joint_subspace_rate_change(
+            dJ[i, h, :, columns] += dS_h
+            dJ_rate[i, h, :, columns] += joint_subspace_rate_change(
                 joint, q_i, v_i, unit, np.zeros(joint.nv))
-        J_rate_i -= a_xi @ J_i
-        J_i[:, columns] += S
-        J_rate_i[:, columns] += S_rate
-        J.append(J_i)
-        J_rate.append(J_rate_i)
-        dJ.append(dJ_i)
-        dJ_rate.append(dJ_rate_i)
-    J, J_rate, dJ, dJ_rate = map(np.array, (J, J_rate, dJ, dJ_rate))
-    if model.coordinates.is_identity:
-        return J, J_rate, dJ, dJ_rate
     G = model.coordinates.G
     return (J @ G, J_rate @ G, np.einsum('ikab,kh->ihab', dJ, G) @ G,
             np.einsum('ikab,kh->ihab', dJ_rate, G) @ G)

@@ -45,22 +45,15 @@ def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         Screws with omega of unit length, or v where omega is zero, and the divisors.
 
     """
-    screws = _screws(screws)
+    screws = np.zeros((0, 6)) if np.size(screws) == 0 else real_array(screws)
+    if screws is None or screws.ndim != 2 or screws.shape[1] != 6:
+        raise ModelError('screws must be real numbers of shape (n, 6)')
     turns, slides = np.linalg.norm(screws[:, :3], axis=1), np.linalg.norm(screws[:, 3:], axis=1)
     lengths = np.where(turns > ROUNDING * slides, turns, slides)
     for k, length in enumerate(lengths, 1):
         if not 0.0 < length < np.inf:
             raise ModelError(f'screw {k} must be finite and not zero, got {screws[k - 1]}')
     return screws / lengths[:, None], lengths
-
-
-def _screws(screws: npt.ArrayLike) -> np.ndarray:
-    if np.size(screws) == 0:
-        return np.zeros((0, 6))
-    screws = real_array(screws)
-    if screws is None or screws.ndim != 2 or screws.shape[1] != 6:
-        raise ModelError('screws must be real numbers of shape (n, 6)')
-    return screws
 
 
 def _check_pose(label: str, T: np.ndarray) -> None:
@@ -118,12 +111,8 @@ class ScrewChain:
 
     def relative_poses(self) -> np.ndarray:
         """Return M_{i-1,i} (n, 4, 4), home poses in the previous link frame [L (9.39)]."""
-        before = np.eye(4)
-        result = []
-        for M in self.home_poses:
-            result.append(inverse(before) @ M)
-            before = M
-        return np.array(result)
+        before = np.eye(4), *self.home_poses[:-1]
+        return np.array([inverse(M_p) @ M for M_p, M in zip(before, self.home_poses)])
 
     def body_screws(self) -> np.ndarray:
         """Return A_i = Ad(M_i)^-1 S_i (n, 6), the screws in their link frames [L (9.40)]."""

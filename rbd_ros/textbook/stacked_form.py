@@ -82,8 +82,7 @@ def stacked_matrices(model: Model, q: npt.ArrayLike,
         else:
             base[rows] = Ad(inverse(T))
         A[rows, columns], A_rate[rows, columns] = S, S_rate
-    if not model.coordinates.is_identity:
-        A, A_rate = A @ model.coordinates.G, A_rate @ model.coordinates.G
+    A, A_rate = A @ model.coordinates.G, A_rate @ model.coordinates.G
     G = _block_diagonal(inertia_matrices(model)[1:])
     return StackedMatrices(Gamma, np.linalg.inv(np.eye(6 * N) - Gamma), A, A_rate, G, base)
 

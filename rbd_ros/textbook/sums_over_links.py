@@ -77,18 +77,21 @@ def body_jacobians(model: Model, q: npt.ArrayLike) -> np.ndarray:
 def body_jacobian_rates(model: Model, q: npt.ArrayLike,
                         v: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return body Jacobians and Jdot_i = A_i Jdot_p - ad_{S v} A_i J_p + Xidot_i [G (28)]."""
-    q, v = tree_coordinates(model, q, v)
-    J, J_rate = [np.zeros((6, len(v)))], [np.zeros((6, len(v)))]
-    for _, _, parent, T, columns, S, S_rate in each_joint(model, q, v):
+    J, J_rate = rates_by_all_joints(model, *tree_coordinates(model, q, v))
+    return J @ model.coordinates.G, J_rate @ model.coordinates.G
+
+
+def rates_by_all_joints(model: Model, q: np.ndarray,
+                        v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return `body_jacobian_rates` of all joints, given `tree_coordinates`."""
+    J, J_rate = np.zeros((2, len(model.links), 6, len(v)))
+    for i, (_, _, p, T, columns, S, S_rate) in enumerate(each_joint(model, q, v), 1):
         A = Ad(inverse(T))
-        J_i = A @ J[parent]
-        J_rate_i = A @ J_rate[parent] - ad(S @ v[columns]) @ J_i
-        J_i[:, columns] += S
-        J_rate_i[:, columns] += S_rate
-        J.append(J_i)
-        J_rate.append(J_rate_i)
-    G = model.coordinates.G
-    return np.array(J) @ G, np.array(J_rate) @ G
+        J[i] = A @ J[p]
+        J_rate[i] = A @ J_rate[p] - ad(S @ v[columns]) @ J[i]
+        J[i, :, columns] += S
+        J_rate[i, :, columns] += S_rate
+    return J, J_rate
 
 
 def mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:

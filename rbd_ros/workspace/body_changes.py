@@ -89,11 +89,11 @@ def body_changes(model: Model, variation: Variation,
             np.array(turning, float).reshape(-1, TURNING))
 
 
-def check_direction(model: Model, label: str, x: object) -> np.ndarray:
-    """Return a derivative with one entry per velocity as an array; zeros if there is none."""
-    if x is None:
-        return np.zeros(model.nv)
-    return finite_vector(model, label, x)
+def check_directions(model: Model, variation: Variation, *labels: str) -> list[np.ndarray]:
+    """Return derivatives with one entry per velocity as arrays; zeros where there are none."""
+    values = ((label, getattr(variation, label)) for label in labels)
+    return [np.zeros(model.nv) if x is None else finite_vector(model, label, x)
+            for label, x in values]
 
 
 def inertias_by_link(model: Model, values: object) -> dict[int, np.ndarray]:

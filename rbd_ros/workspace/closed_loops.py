@@ -21,7 +21,7 @@ from rbd_ros.kernels.loops import (
     arrays, closed_loops, derivatives as loop_derivatives, dynamics)
 from rbd_ros.model.arguments import split_motion, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.body_changes import check_direction
+from rbd_ros.workspace.body_changes import check_directions
 from rbd_ros.workspace.joint_motion import JointMotion
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.maps import columns_dot, coriolis, Map, mapped_by, MotionMap
@@ -144,8 +144,7 @@ class ClosedMethods(JointMotion):
         self._move(q, v, a)
         v, a = self.check(v=v, a=a)
         G = self._G
-        dq, dv, da = (check_direction(self.model, label, getattr(variation, label))
-                      for label in ('dq', 'dv', 'da'))
+        dq, dv, da = check_directions(self.model, variation, 'dq', 'dv', 'da')
         u = G @ dq
         rate, dG, _ = self._derivatives_of_G(q, self._V, u, self._zeros_of_tree)
         V_change = dG @ v

@@ -19,7 +19,7 @@ from rbd_ros.kernels.coupled_dynamics import (
     coupled_hybrid_dynamics, solve_equations)
 from rbd_ros.model.arguments import mask, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.body_changes import check_direction
+from rbd_ros.workspace.body_changes import check_directions
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.results import Derivatives
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
@@ -101,8 +101,8 @@ class CoupledMethods(RobotArrays):
         # The same equations, differentiated.
         w: Any = self       # methods that `rbd_ros.workspace.quantity` adds
         prescribed = mask(self.model, 'prescribed', prescribed)
-        dtau = check_direction(self.model, 'dtau', variation.dtau)
-        da = np.where(prescribed, check_direction(self.model, 'da', variation.da), 0.0)
+        da, dtau = check_directions(self.model, variation, 'da', 'dtau')
+        da[~prescribed] = 0.0
         a, _ = w.hybrid_dynamics(q, v, a, tau, prescribed, external_wrenches=external_wrenches)
         b = w.inverse_dynamics_derivative(q, v, a, replace(variation, da=da),
                                           external_wrenches=external_wrenches)
