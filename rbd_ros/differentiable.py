@@ -26,7 +26,7 @@ from rbd_ros.model.arguments import check_model
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
-from rbd_ros.workspace.quantity import robot_function
+from rbd_ros.workspace.quantity import function_of
 
 # Differences of the eighth order: offsets, in steps, and their weights.
 OFFSETS, WEIGHTS = (1.0, 2.0, 3.0, 4.0), (4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0)
@@ -99,7 +99,11 @@ def function_of_robots(module: str, name: str, make: Callable[..., Any]) -> Call
     one = QUANTITIES.get(name)
     if one is None or one.untraced:
         raise AttributeError(f"module '{module}' has no attribute '{name}'")
-    function = robot_function(module, name, [*one.options, *['link'] * one.by_link], make)
+    options = [*one.options, *['link'] * one.by_link]
+    function: Callable[..., Any] = function_of(
+        name, f"({', '.join(['model', *options])})",
+        f"make({', '.join(['model', repr(name), *options])})", {'make': make})
+    function.__module__ = module
     function.__doc__ = (
         f"Return the function ({', '.join(one.inputs)}) -> "
         + '; '.join(f'{label}: {meaning}' for label, meaning in one.results.items()) + '.')
@@ -119,11 +123,23 @@ def backend_of(model: Model, name: str, link: str | None, xp: Any,
     return Backend(model, link, xp, run, shape)
 
 
-def check_count(name: str, labels: Sequence[str], arguments: Sequence[Any]) -> None:
-    """Raise unless there is an argument for each label."""
-    if len(arguments) != len(labels):
-        raise StateError(f"{name} takes {len(labels)} argument{'s' * (len(labels) > 1)} "
-                         f"({', '.join(labels)}), got {len(arguments)}")
+def public(model: Model, name: str, labels: Sequence[str], convert: Callable[..., Any],
+           run: Callable[..., Sequence[Array]]) -> Callable[..., Any]:
+    """
+    Return a function of any arguments, given that of arguments of 64 bits.
+
+    ``convert`` returns such arguments, and what converts the results to the type of the original.
+
+    """
+    def apply(*arguments: Any) -> Any:
+        if len(arguments) != len(labels):
+            raise StateError(f"{name} takes {len(labels)} argument{'s' * (len(labels) > 1)} "
+                             f"({', '.join(labels)}), got {len(arguments)}")
+        states, convert_back = convert(model, labels, arguments)
+        found = tuple(map(convert_back, run(*states)))
+        return found if len(found) > 1 else found[0]
+    apply.__name__ = apply.__qualname__ = name
+    return apply
 
 
 def check_shapes(model: Model, labels: Sequence[str], shapes: Sequence[Shape]) -> None:

@@ -27,8 +27,8 @@ from rbd_ros.codegen.evaluation import evaluate
 from rbd_ros.codegen.graph import Graph
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.differentiable import (
-    Backend, backend_of, changes, check_count, check_shapes, configuration_rate as rate,
-    function_of_robots, halves, jacobians, names_of_functions, run_batch, value)
+    Backend, backend_of, changes, check_shapes, configuration_rate as rate, function_of_robots,
+    halves, jacobians, names_of_functions, public, run_batch, value)
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import refuse_loops
 from rbd_ros.model.model import Model
@@ -47,20 +47,22 @@ Function: TypeAlias = Callable[..., Any]     # of several results: a tuple of te
 def configuration_rate(model: Model) -> Function:
     """Return the function (q, v) -> dq/dt (..., nq), which is v but for quaternions."""
     refuse_loops(model, 'configuration_rate')
-    return _public(model, 'configuration_rate', ('q', 'v'), lambda *x: (rate(model, torch, *x),))
+    return public(model, 'configuration_rate', ('q', 'v'), _convert,
+                  lambda *x: (rate(model, torch, *x),))
 
 
 def _function(model: Model, name: str, *options: Any) -> Function:
     declared = QUANTITIES[name]
     if declared.derivatives is None:
         graph = trace(model, name, **dict(zip(declared.options, options)))
-        return _public(model, name, [x.name for x in graph.inputs], partial(_evaluated, graph))
+        return public(model, name, [x.name for x in graph.inputs], _convert,
+                      partial(_evaluated, graph))
     link = options[0] if options else None
 
     def run(kernel: str, *states: np.ndarray) -> tuple[np.ndarray, ...]:
         return run_batch(model, kernel, states, link)
     backend = backend_of(model, name, link, np, run)
-    return _public(model, name, declared.inputs, lambda *states: (_Value.apply(
+    return public(model, name, declared.inputs, _convert, lambda *states: (_Value.apply(
         backend, name, *states).reshape(*states[0].shape[:-1], *backend.shape),))
 
 
@@ -71,21 +73,9 @@ def _evaluated(graph: Graph, *states: torch.Tensor) -> list[torch.Tensor]:
             for array in evaluate(graph, [x.unbind(-1) for x in states], torch, float)]
 
 
-def _public(model: Model, name: str, labels: Sequence[str],
-            run: Callable[..., Sequence[torch.Tensor]]) -> Function:
-    """Return a function of any tensors, given that of tensors of 64 bits."""
-    def apply(*arguments: torch.Tensor) -> Any:
-        states, dtype = _converted(model, name, labels, arguments)
-        found = tuple(x.to(dtype) for x in run(*states))
-        return found if len(found) > 1 else found[0]
-    apply.__name__ = apply.__qualname__ = name
-    return apply
-
-
-def _converted(model: Model, name: str, labels: Sequence[str], arguments: Sequence[torch.Tensor]
-               ) -> tuple[list[torch.Tensor], torch.dtype]:
-    """Return tensors of 64 bits with equal leading axes, and the type of arguments, checked."""
-    check_count(name, labels, arguments)
+def _convert(model: Model, labels: Sequence[str], arguments: Sequence[torch.Tensor]
+             ) -> tuple[list[torch.Tensor], Callable[[torch.Tensor], torch.Tensor]]:
+    """Return tensors of 64 bits with equal leading axes, checked, and see `public`."""
     for label, x in zip(labels, arguments):
         if not isinstance(x, torch.Tensor):
             raise StateError(f'{label} is no tensor but of type {type(x).__name__}: '
@@ -102,7 +92,7 @@ def _converted(model: Model, name: str, labels: Sequence[str], arguments: Sequen
     check_shapes(model, labels, [tuple(x.shape) for x in arguments])
     dtype = reduce(torch.promote_types, [x.dtype for x in arguments])
     leading = torch.broadcast_shapes(*(x.shape[:-1] for x in arguments))
-    return [x.to(torch.float64).expand(*leading, -1) for x in arguments], dtype
+    return [x.to(torch.float64).expand(*leading, -1) for x in arguments], lambda x: x.to(dtype)
 
 
 class _Batched(torch.autograd.Function):

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from rbd_ros.codegen.jax_code import jax_function
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.differentiable import (
-    Backend, backend_of, check_count, check_shapes, configuration_rate as rate, derivatives,
-    link_of, value, velocity)
+    Backend, backend_of, check_shapes, configuration_rate as rate, derivatives, link_of, public,
+    value, velocity)
 from rbd_ros.errors import StateError
 from rbd_ros.jax.calls import call, contracted
 from rbd_ros.jax.handler import block_width
@@ -28,37 +28,27 @@ def function(model: Model, name: str, *options: Any) -> Callable[..., Any]:
     if QUANTITIES[name].derivatives is None:
         # In operations that JAX differentiates.
         graph = trace(model, name, **dict(zip(QUANTITIES[name].options, options)))
-        return _public(model, name, [x.name for x in graph.inputs], jax_function(graph))
+        return public(model, name, [x.name for x in graph.inputs], _convert, jax_function(graph))
     link = options[0] if options else None
 
     def run(kernel: str, *states: jax.Array) -> tuple[jax.Array, ...]:
         return call(model, kernel, states, *link_of(kernel, link))
     backend = backend_of(model, name, link, jnp, run)
     differentiable = _with_derivatives(backend, name)
-    return _public(model, name, QUANTITIES[name].inputs, lambda *x: (differentiable(*x),))
+    return public(model, name, QUANTITIES[name].inputs, _convert,
+                  lambda *x: (differentiable(*x),))
 
 
 def configuration_rate(model: Model) -> Callable[..., jax.Array]:
     """Return the function (q, v) -> dq/dt (..., nq), which is v but for quaternions."""
     refuse_loops(model, 'configuration_rate')
-    return _public(model, 'configuration_rate', ('q', 'v'), lambda *x: (rate(model, jnp, *x),))
+    return public(model, 'configuration_rate', ('q', 'v'), _convert,
+                  lambda *x: (rate(model, jnp, *x),))
 
 
-def _public(model: Model, name: str, labels: Sequence[str],
-            run: Callable[..., Sequence[jax.Array]]) -> Callable[..., Any]:
-    """Return a function of any arguments, given that of arguments of 64 bits."""
-    def apply(*arguments: Any) -> Any:
-        states, dtype = _converted(model, name, labels, arguments)
-        found = tuple(x.astype(dtype) for x in run(*states))
-        return found if len(found) > 1 else found[0]
-    apply.__name__ = apply.__qualname__ = name
-    return apply
-
-
-def _converted(model: Model, name: str, labels: Sequence[str],
-               arguments: Sequence[Any]) -> tuple[list[jax.Array], Any]:
-    """Return arguments with 64 bits and equal leading axes, and their type, checked."""
-    check_count(name, labels, arguments)
+def _convert(model: Model, labels: Sequence[str], arguments: Sequence[Any]
+             ) -> tuple[list[jax.Array], Callable[[jax.Array], jax.Array]]:
+    """Return arguments with 64 bits and equal leading axes, checked, and see `public`."""
     if not jax.config.jax_enable_x64:
         raise StateError('rbd_ros.jax needs numbers of 64 bits: '
                          "jax.config.update('jax_enable_x64', True), before other calls of JAX")
@@ -71,7 +61,7 @@ def _converted(model: Model, name: str, labels: Sequence[str],
         dtype = jnp.float64
     leading = jnp.broadcast_shapes(*(x.shape[:-1] for x in states))
     return [jnp.broadcast_to(x.astype(jnp.float64), (*leading, x.shape[-1]))
-            for x in states], dtype
+            for x in states], lambda x: x.astype(dtype)
 
 
 def _with_derivatives(backend: Backend, name: str) -> Callable[..., jax.Array]:

@@ -37,56 +37,31 @@ METADATA = 1            # the type of an extension
 INTERNAL_ERROR = 13
 FLOAT = np.dtype(float)
 CACHED = 2 ** 18         # numbers of the derivatives that are multiplied at once
-_HEAD: list[Any] = [('_struct_size', c_size_t), ('extension', c_void_p)]
 
 
-class _Version(Structure):
-    _fields_ = [*_HEAD, ('major', c_int), ('minor', c_int)]
+def _structure(*fields: tuple[str, Any]) -> type[Structure]:
+    return type('_Structure', (Structure,), {'_fields_': fields})
 
 
-class _Metadata(Structure):
-    _fields_ = [('_struct_size', c_size_t), ('version', _Version), ('_traits', c_uint32),
-                ('_state_type', c_int64)]
-
-
-class _Extension(Structure):
-    _fields_ = [('_struct_size', c_size_t), ('type', c_int), ('_next', c_void_p),
-                ('metadata', POINTER(_Metadata))]
-
-
-class _NewError(Structure):
-    _fields_ = [*_HEAD, ('message', c_char_p), ('code', c_int)]
-
-
-class _Api(Structure):
-    _fields_ = [*_HEAD, ('version', _Version), ('_internal', c_void_p),
-                ('create_error', CFUNCTYPE(c_void_p, POINTER(_NewError)))]
-
-
-class _Buffer(Structure):
-    _fields_ = [*_HEAD, ('_dtype', c_int), ('data', c_void_p), ('rank', c_int64),
-                ('lengths', POINTER(c_int64))]
-
-
-class _Buffers(Structure):
-    _fields_ = [*_HEAD, ('count', c_int64), ('_types', c_void_p),
-                ('items', POINTER(POINTER(_Buffer)))]
-
-
-class _Scalar(Structure):
-    _fields_ = [('_dtype', c_int), ('value', POINTER(c_int64))]
-
-
-class _Attributes(Structure):
-    _fields_ = [*_HEAD, ('_count', c_int64), ('_types', c_void_p), ('_names', c_void_p),
-                ('items', POINTER(POINTER(_Scalar)))]
-
-
-class _Frame(Structure):
-    _fields_ = [('_struct_size', c_size_t), ('extension', POINTER(_Extension)),
-                ('api', POINTER(_Api)), ('_context', c_void_p), ('_stage', c_int),
-                ('arguments', _Buffers), ('results', _Buffers), ('attributes', _Attributes)]
-
+_HEAD = ('_struct_size', c_size_t), ('extension', c_void_p)
+_Version = _structure(*_HEAD, ('major', c_int), ('minor', c_int))
+_Metadata = _structure(('_struct_size', c_size_t), ('version', _Version), ('_traits', c_uint32),
+                       ('_state_type', c_int64))
+_Extension = _structure(('_struct_size', c_size_t), ('type', c_int), ('_next', c_void_p),
+                        ('metadata', POINTER(_Metadata)))
+_NewError = _structure(*_HEAD, ('message', c_char_p), ('code', c_int))
+_Api = _structure(*_HEAD, ('version', _Version), ('_internal', c_void_p),
+                  ('create_error', CFUNCTYPE(c_void_p, POINTER(_NewError))))
+_Buffer = _structure(*_HEAD, ('_dtype', c_int), ('data', c_void_p), ('rank', c_int64),
+                     ('lengths', POINTER(c_int64)))
+_Buffers = _structure(*_HEAD, ('count', c_int64), ('_types', c_void_p),
+                      ('items', POINTER(POINTER(_Buffer))))
+_Scalar = _structure(('_dtype', c_int), ('value', POINTER(c_int64)))
+_Attributes = _structure(*_HEAD, ('_count', c_int64), ('_types', c_void_p), ('_names', c_void_p),
+                         ('items', POINTER(POINTER(_Scalar))))
+_Frame = _structure(('_struct_size', c_size_t), ('extension', POINTER(_Extension)),
+                    ('api', POINTER(_Api)), ('_context', c_void_p), ('_stage', c_int),
+                    ('arguments', _Buffers), ('results', _Buffers), ('attributes', _Attributes))
 
 # By number: a function of states and results, and that of arrays of XLA which returns results.
 _functions: dict[int, tuple[Callable[..., Any], Callable[..., Sequence[np.ndarray]]]] = {}

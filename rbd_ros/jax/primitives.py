@@ -15,6 +15,7 @@ Jacobian is, while it is in the caches. Where there are many at one state, as in
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -42,11 +43,13 @@ def _primitive(name: str, compute: Callable[..., Any], shape: Callable[..., Any]
 
 
 # -- Derivatives of Jacobians. --------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
 class Changes:
     """The derivatives of Jacobians, ``matrices``, which have ``size`` rows."""
 
-    def __init__(self, backend: Backend, matrices: Jacobians, size: int) -> None:
-        self.backend, self.matrices, self.size = backend, matrices, size
+    backend: Backend
+    matrices: Jacobians
+    size: int
 
     def __call__(self, states: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
         """Return the derivatives along directions, of the shapes of the Jacobians."""
@@ -120,23 +123,14 @@ CHANGES = _primitive('rbd_ros_jacobian_changes', lambda *arguments, of: of.along
 
 
 # -- Products. ------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
 class Products:
-    """
-    Products of the Jacobians of a function, side by side in one matrix (..., m, k), and vectors.
+    """Products of the Jacobians of a function, side by side as one (..., m, k), and vectors."""
 
-    Parameters
-    ----------
-    model : Model
-    kernel : str
-        The function of `rbd_ros.batch` that writes the matrices.
-    matrices, changes
-        The Jacobians of states, and their derivatives along directions.
-
-    """
-
-    def __init__(self, model: Model, kernel: str, matrices: Jacobians,
-                 changes: Callable[..., Sequence[Any]]) -> None:
-        self.model, self.kernel, self.matrices, self.changes = model, kernel, matrices, changes
+    model: Model
+    kernel: str             # the function of `rbd_ros.batch` that writes the matrices
+    matrices: Jacobians     # of states
+    changes: Changes        # their derivatives along directions
 
     def __call__(self, states: Sequence[Any], x: Any, transposed: bool = False) -> Any:
         """Return J x (..., m), or with ``transposed`` the product of x (..., m) and J."""

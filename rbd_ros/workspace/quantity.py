@@ -179,16 +179,6 @@ def function_of(name: str, form: str, result: str, names: dict[str, Any]) -> Any
     return names[name]
 
 
-def robot_function(module: str, name: str, options: Sequence[str],
-                   make: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of a robot and options that passes these and its name to ``make``."""
-    function: Callable[..., Any] = function_of(
-        name, f"({', '.join(['model', *options])})",
-        f"make({', '.join(['model', repr(name), *options])})", {'make': make})
-    function.__module__ = module
-    return function
-
-
 @cache
 def task_of(name: str) -> Task:
     """Return the task of a quantity that has a kernel for many states."""
