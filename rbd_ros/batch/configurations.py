@@ -17,9 +17,6 @@ from rbd_ros.model.positions import configurations
 from rbd_ros.model.positions.steps import moved, step_between, with_unit_quaternions
 from rbd_ros.workspace.memory.lanes import as_written, Outputs
 
-POSITIONS = Outputs(lambda model, n: [(model.nq,)], as_written)
-STEPS = Outputs(lambda model, n: [(model.nv,)], as_written)
-
 
 def integrate(model: Model, Q: ArrayLike, V: ArrayLike, dt: float, *,
               out: np.ndarray | None = None, threads: int | None = None,
@@ -42,7 +39,7 @@ def integrate(model: Model, Q: ArrayLike, V: ArrayLike, dt: float, *,
     Q = rows(model, 'Q', Q, positions=True, finite=False)
     V, dt = rows(model, 'V', V, len(Q), finite=False), number('dt', dt)
     return _compute(
-        model, POSITIONS, {'Q': Q, 'V': V}, lambda q, v: with_unit_quaternions(
+        model, model.nq, {'Q': Q, 'V': V}, lambda q, v: with_unit_quaternions(
             model, moved(model, with_unit_quaternions(model, q), dt * v)),
         lambda q, v: configurations.integrate(model, q, v, dt), out, threads, progress)
 
@@ -68,12 +65,12 @@ def difference(model: Model, Q_0: ArrayLike, Q_1: ArrayLike, *, out: np.ndarray 
     Q_0 = rows(model, 'Q_0', Q_0, positions=True, finite=False)
     Q_1 = rows(model, 'Q_1', Q_1, len(Q_0), positions=True, finite=False)
     return _compute(
-        model, STEPS, {'Q_0': Q_0, 'Q_1': Q_1}, lambda a, b: step_between(
+        model, model.nv, {'Q_0': Q_0, 'Q_1': Q_1}, lambda a, b: step_between(
             model, with_unit_quaternions(model, a), with_unit_quaternions(model, b)),
         lambda a, b: configurations.difference(model, a, b), out, threads, progress)
 
 
-def _compute(model: Model, outputs: Outputs, states: dict[str, np.ndarray],
+def _compute(model: Model, width: int, states: dict[str, np.ndarray],
              many: Callable[..., np.ndarray], single: Callable[..., np.ndarray], out: object,
              threads: int | None, progress: Progress | None) -> np.ndarray:
     """
@@ -83,11 +80,12 @@ def _compute(model: Model, outputs: Outputs, states: dict[str, np.ndarray],
 
     """
     first, second = states.values()
+    outputs = Outputs(lambda model, n: [(width,)], as_written)
     (result,), _ = results_of(model, outputs, states, len(first), out)
 
     def work(start: int, stop: int) -> None:
         if model.loops is not None:
-            found = np.full((stop - start, result.shape[1]), np.nan)
+            found = np.full((stop - start, width), np.nan)
         else:
             with np.errstate(all='ignore'):
                 found = many(first[start:stop], second[start:stop])

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from rbd_ros.analysis.regressors import number_of_parameters
 from rbd_ros.batch.tasks import Given, solve
 from rbd_ros.batch.threads import Progress
-from rbd_ros.kernels.lanes.lanes import WIDTH
+from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
 from rbd_ros.kernels.states.batch_dynamics import (
     inverse_dynamics_states, transposed_product_states)
 from rbd_ros.kernels.tree.layout import ARMATURE, INERTIA
@@ -17,14 +17,9 @@ from rbd_ros.model.body_table import PSEUDO_ENTRIES
 from rbd_ros.model.changes.inertial import check_parameters, pseudo_inertia_of_parameters
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory.lanes import (
-    as_written, Outputs, Scratch, scratch_buffers, shape, Task)
-from rbd_ros.workspace.memory.robot_arrays import RobotArrays
+    as_written, Outputs, scratch_buffers, shape, Task)
 from rbd_ros.workspace.memory.scratch import body_table
 from rbd_ros.workspace.workspace import workspace_of
-
-
-def _entries_of_links(workspace: RobotArrays) -> np.ndarray:
-    return Scratch('entries', (len(workspace._kept(body_table)), 10, WIDTH))(workspace)
 
 
 PRODUCT = Task(
@@ -34,7 +29,8 @@ PRODUCT = Task(
 TRANSPOSED_PRODUCT = Task(
     transposed_product_states, ('Q', 'V', 'A', 'X'),
     Outputs(lambda model, n: [(number_of_parameters(model),)], as_written),
-    scratch_buffers(('Q', 'V', 'A', 'Tau'), lambda w: w._kept(body_table), _entries_of_links),
+    scratch_buffers(('Q', 'V', 'A', 'Tau'), lambda w: w._kept(body_table),
+                    lambda w: zeros_for_lanes((len(w._kept(body_table)), 10, WIDTH))),
     lambda w, q, v, a, x: [w.torque_regressor(q, v, a).T @ x])
 
 

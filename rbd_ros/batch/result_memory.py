@@ -34,7 +34,17 @@ class _Loan:
         self.__array_interface__ = np.frombuffer(pages, np.uint8, size).__array_interface__
 
     def __del__(self) -> None:
-        _give_back(self._pages)
+        """Keep pages for later, instead of the largest ones if there are too many."""
+        # Small pages would be mapped again one by one.
+        if len(self._pages) >= HUGE:
+            _advise(self._pages, 'MADV_FREE')
+        _idle.setdefault(len(self._pages), []).append(self._pages)
+        while idle_bytes() > KEPT:
+            largest = max((size for size, same in list(_idle.items()) if same), default=0)
+            try:
+                _idle[largest].pop(0)
+            except (KeyError, IndexError):
+                return      # another thread was faster
 
 
 def result_bytes(size: int) -> np.ndarray:
@@ -62,20 +72,6 @@ def _new_pages(size: int) -> mmap.mmap:
 def idle_bytes() -> int:
     """Return how many bytes wait for their next use."""
     return sum(size * len(pages) for size, pages in list(_idle.items()))
-
-
-def _give_back(pages: mmap.mmap) -> None:
-    """Keep pages for later, instead of the largest ones if there are too many."""
-    # Small pages would be mapped again one by one.
-    if len(pages) >= HUGE:
-        _advise(pages, 'MADV_FREE')
-    _idle.setdefault(len(pages), []).append(pages)
-    while idle_bytes() > KEPT:
-        largest = max((size for size, same in list(_idle.items()) if same), default=0)
-        try:
-            _idle[largest].pop(0)
-        except (KeyError, IndexError):
-            return      # another thread was faster
 
 
 def _advise(pages: mmap.mmap, advice: str) -> None:

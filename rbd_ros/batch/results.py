@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rbd_ros.batch.result_memory import result_bytes, SMALLEST
@@ -21,27 +21,26 @@ def new_array(shape: tuple[int, ...]) -> np.ndarray:
     return np.empty(shape) if size < SMALLEST else on_lines(result_bytes(size + LINE), shape)
 
 
-class Results(NamedTuple):
-    """The arrays that the user gets, and those that the kernel writes to, if not copied."""
-
-    arrays: Sequence[np.ndarray]
-    raw: Sequence[np.ndarray] | None    # of which the former are views
-
-
 def results_of(model: Model, outputs: Outputs, states: Mapping[str, np.ndarray], count: int,
-               out: object) -> Results:
-    """Return new arrays for results, or check those of the user against ``states``."""
+               out: object) -> tuple[Sequence[np.ndarray], Sequence[np.ndarray] | None]:
+    """
+    Return new arrays for results, or check those of the user against ``states``.
+
+    Also return the arrays, of which these are views, that the kernel writes to; None if results
+    are copied.
+
+    """
     shapes, in_place = outputs.shapes(model, model.nv), model.loops is None
     if out is None:
         raw = [new_array((count, *shape)) for shape in outputs.written(shapes)]
-        return Results(outputs.results(shapes, raw), raw if in_place else None)
+        return outputs.results(shapes, raw), raw if in_place else None
     arrays: list[Any] = list(out) if isinstance(out, tuple) else [out]
     whole = _raw_of(arrays, count, outputs, shapes) if in_place else None
     if whole is not None:
         _check_apart(whole, states)
-        return Results(arrays, whole)
+        return arrays, whole
     parts = outputs.cut(*(np.empty((0, *shape)) for shape in shapes))
-    return Results(checked_out(out, [(count, *part.shape[1:]) for part in parts], states), None)
+    return checked_out(out, [(count, *part.shape[1:]) for part in parts], states), None
 
 
 def checked_out(out: object, wanted: Sequence[tuple[int, ...]],
@@ -49,7 +48,9 @@ def checked_out(out: object, wanted: Sequence[tuple[int, ...]],
     """Return the arrays that a user gives for results of these shapes, or raise StateError."""
     arrays: list[Any] = list(out) if isinstance(out, tuple) else [out]
     if len(arrays) != len(wanted):
-        raise StateError(f'out must be {_expected_out(wanted)}, got {shown(out)}')
+        expected = ('one array' if len(wanted) == 1 else
+                    f'{len(wanted)} arrays, as they are returned')
+        raise StateError(f'out must be {expected}, got {shown(out)}')
     for k, (array, shape) in enumerate(zip(arrays, wanted)):
         label = f'out[{k}]' if len(arrays) > 1 else 'out'
         if not isinstance(array, np.ndarray) or array.dtype.char not in 'df':
@@ -79,10 +80,6 @@ def apart(array: np.ndarray, other: Any) -> bool:
     if array is not other and array.base is None and other.base is None:
         return True
     return not np.shares_memory(array, other)
-
-
-def _expected_out(wanted: Sequence[tuple[int, ...]]) -> str:
-    return 'one array' if len(wanted) == 1 else f'{len(wanted)} arrays, as they are returned'
 
 
 def _check_apart(arrays: Sequence[np.ndarray], states: Mapping[str, np.ndarray]) -> None:

@@ -11,6 +11,7 @@ errors name the cause.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -137,28 +138,25 @@ class Problem(NamedTuple):
             return [x[start:stop] for x in self.states]
         return self.states
 
+    @property
+    def shapes(self) -> Sequence[tuple[int, ...]]:
+        """Return the shapes of the blocks of results for one state."""
+        return self.task.outputs.shapes(self.model, self.model.nv)
+
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
+        outputs, shapes = self.task.outputs, self.shapes
         if self.model.loops is not None:
-            return self._with_loops(start, stop)
-        workspace, outputs = workspace_of(self.model), self.task.outputs
-        shapes = outputs.shapes(self.model, workspace._nv)
-        raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
-               [:stop - start] for k, shape in enumerate(outputs.written(shapes))]
-        apart, parts = self.run(start, stop, raw), outputs.results(shapes, raw)
+            raw = [np.empty((stop - start, *shape)) for shape in shapes]
+            first, parts = start + self._run_closed(start, stop, raw), outputs.cut(*raw)
+            apart = [(k, self.alone(k)) for k in range(first, stop)]
+        else:
+            workspace = workspace_of(self.model)
+            raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
+                   [:stop - start] for k, shape in enumerate(outputs.written(shapes))]
+            apart, parts = self.run(start, stop, raw), outputs.results(shapes, raw)
         for k, values in apart:
             for part, value in zip(parts, values):
-                part[k - start] = value
-        return parts
-
-    def _with_loops(self, start: int, stop: int) -> Sequence[np.ndarray]:
-        """Return the results of a few states of a robot with closed loops, whose G differ."""
-        outputs = self.task.outputs
-        blocks = [np.empty((stop - start, *shape))
-                  for shape in outputs.shapes(self.model, self.model.nv)]
-        parts = outputs.cut(*blocks)
-        for k in range(start + self._run_closed(start, stop, blocks), stop):
-            for part, value in zip(parts, self.alone(k)):
                 part[k - start] = value
         return parts
 
@@ -179,12 +177,11 @@ class Problem(NamedTuple):
 
     def states_in_piece(self) -> int:
         """Return how many states `piece` takes at most."""
-        shapes = self.task.outputs.shapes(self.model, self.model.nv)
-        return max(WIDTH, min(CHUNK, PIECE // max(1, *(int(np.prod(x)) for x in shapes))))
+        return max(WIDTH, min(CHUNK, PIECE // max(1, *map(prod, self.shapes))))
 
     def fill(self, results: Sequence[np.ndarray], raw: Sequence[np.ndarray] | None,
              start: int, stop: int) -> None:
-        """Write the results of some states; ``raw`` is as `Results` has it."""
+        """Write the results of some states; ``raw`` is as `results_of` returns it."""
         if raw is not None:
             if stop - start < len(self.states[0]):
                 raw = [x[start:stop] for x in raw]
@@ -225,19 +222,14 @@ def run_kernel(kernel: Callable[..., Any], *arguments: Any) -> Any:
         return prepare(kernel, *arguments)(*arguments)
 
 
-def states_of(model: Model, task: Task, values: Sequence[npt.ArrayLike]) -> list[np.ndarray]:
-    """Return states as arrays that need no further conversion for the kernels, with its zeros."""
-    Q = rows(model, task.labels[0], values[0], positions=True, finite=False)
-    return [Q, *(rows(model, label, x, len(Q), positions=label[0] == 'Q', finite=False)
-                 for label, x in zip(task.labels[1:len(task.labels) - task.zeros], values[1:])),
-            *(np.zeros((len(Q), model.nv)) for _ in range(task.zeros))]
-
-
 def problem_of(model: Model, task: Task, values: Sequence[npt.ArrayLike],
                external_wrenches: Wrenches | None = None, given: Given = NOTHING) -> Problem:
-    """Return a user's problem, checked."""
-    states = states_of(model, task, values)
-    return Problem(model, task, states, batch_wrenches(model, external_wrenches, len(states[0]))
+    """Return a user's problem, checked; its states need no further conversion for the kernels."""
+    Q = rows(model, task.labels[0], values[0], positions=True, finite=False)
+    states = [Q, *(rows(model, label, x, len(Q), finite=False)
+                   for label, x in zip(task.labels[1:len(task.labels) - task.zeros], values[1:])),
+              *(np.zeros((len(Q), model.nv)) for _ in range(task.zeros))]
+    return Problem(model, task, states, batch_wrenches(model, external_wrenches, len(Q))
                    if task.wrenched else NO_WRENCHES, given)
 
 
