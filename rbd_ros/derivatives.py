@@ -15,30 +15,25 @@ from numpy.typing import ArrayLike
 from rbd_ros.kernels.derivatives import newton_euler_derivatives
 from rbd_ros.kernels.states import batch_dynamics
 from rbd_ros.model.arguments import Wrenches
-from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory import scratch
 from rbd_ros.workspace.memory.lanes import (
     Closed, EQUATIONS, lane_of, lanes_of, shape, States)
 from rbd_ros.workspace.memory.maps import matrix
 from rbd_ros.workspace.memory.results import (
-    ACCELERATIONS, by_state, cut_derivatives, derivative_layout, Derivatives, M, TORQUES)
+    ACCELERATIONS, by_state, cut_derivatives, Derivatives, M, TORQUES)
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.quantity import plain, quantity
 
 
-def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
-    """Return the shape of the derivatives side by side."""
-    return [derivative_layout(n).shape]
-
-
-DERIVATIVES = lanes_of(shape_of_derivatives)
+SHAPE = shape(-1, -3)   # of the derivatives side by side
+DERIVATIVES = lanes_of(SHAPE)
 
 
 class DerivativeMethods(RobotArrays):
     """Derivatives of inverse, forward and hybrid dynamics."""
 
     @quantity(matrix, matrix, matrix,
-              states=States(batch_dynamics.inverse_derivatives_states, shape_of_derivatives,
+              states=States(batch_dynamics.inverse_derivatives_states, SHAPE,
                             [DERIVATIVES], cut_derivatives, Derivatives._make,
                             closed=Closed('closed_inverse_derivatives_states',
                                           lambda w: w._tree_derivatives)),
@@ -62,7 +57,7 @@ class DerivativeMethods(RobotArrays):
 
     @quantity(
         states=States(
-            batch_dynamics.forward_derivatives_states, shape_of_derivatives,
+            batch_dynamics.forward_derivatives_states, SHAPE,
             [lane_of('A'), DERIVATIVES, lanes_of(shape(-1, -1)), scratch.path, DERIVATIVES],
             cut_derivatives, Derivatives._make, closed=Closed(
                 'closed_forward_derivatives_states', lambda w: w._derivative_arrays()),

@@ -29,8 +29,9 @@ from rbd_ros.model.arguments import finite_array, mask, Wrenches
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.base import WorkspaceBase
-from rbd_ros.workspace.contacts import (ConstrainedDynamics, ConstrainedInverseDynamics, Contact,
-                                        ContactBuffers, ContactCheck, LastContacts)
+from rbd_ros.workspace.contacts import (
+    ConstrainedDynamics, ConstrainedInverseDynamics, Contact, contact_buffers, ContactBuffers,
+    ContactCheck)
 from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.workspace import workspace_of
 
@@ -87,7 +88,7 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
             With the fields ``a wrenches redundant``.
 
         """
-        found = self._kept(LastContacts).of(self, contacts)
+        found = contact_buffers(self, contacts)
         M, b = self.mass_matrix(q), self.bias_torques(q, v, external_wrenches)
         self._write_frames(q, v, found)
         status = kernels.constrained_dynamics(
@@ -134,7 +135,7 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
             With the fields ``tau wrenches checks``.
 
         """
-        model, found = self.model, self._kept(LastContacts).of(self, contacts)
+        model, found = self.model, contact_buffers(self, contacts)
         motors = self._kept(_motors) if actuated is None else mask(model, 'actuated', actuated)
         largest = np.abs(self.bias_torques(q, v, external_wrenches)).max(initial=0.0)
         tau = self.inverse_dynamics(q, v, a, external_wrenches).copy()
@@ -223,7 +224,7 @@ def check_contacts(model: Model, q: ArrayLike, contacts: Sequence[Contact],
 
     """
     w = workspace_of(model)
-    found = w._kept(LastContacts).of(w, contacts)
+    found = contact_buffers(w, contacts)
     wrenches = finite_array('wrenches', wrenches, (len(found.contacts), 6))
     return tuple(_check(contact, w.world_jacobian(q, contact.link)[1], wrench)
                  for contact, wrench in zip(found.contacts, wrenches))

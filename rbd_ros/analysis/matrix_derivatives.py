@@ -94,15 +94,6 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         # Where nothing moves, all torques are those of gravity.
         return self.inverse_dynamics_derivatives(q, self._zeros, self._zeros).by_position
 
-    def _write_rates(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                     factorization: Factorization, rates: np.ndarray) -> None:
-        """Write C and the rates of C and g."""
-        body_form = is_body_form(factorization)
-        if not composite_body_rates.composite_rates(self.robot, self._traits, q, v, a, rates):
-            self._explain(q=q, v=v, a=a)
-        if body_form:
-            matrix_derivatives.add_factorization_rate(self.robot, rates)
-
     @quantity(matrix_rates, results={'M_dot': 'dM/dt', 'C_dot': 'dC/dt', 'g_dot': 'dg/dt'})
     def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      factorization: Factorization = 'christoffel') -> MatricesDot:
@@ -112,8 +103,12 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         Reference: Garofalo et al. (25), with Jddot and the rate of Psi, whose dots (25b) lacks.
 
         """
+        body_form = is_body_form(factorization)
         n, rates = self._nv, self._result(scratch.matrix_rates)
-        self._write_rates(q, v, a, factorization, rates)
+        if not composite_body_rates.composite_rates(self.robot, self._traits, q, v, a, rates):
+            self._explain(q=q, v=v, a=a)
+        if body_form:
+            matrix_derivatives.add_factorization_rate(self.robot, rates)
         C = rates[:n]
         return MatricesDot(C + C.T, rates[n:2 * n], rates[2 * n])
 

@@ -67,7 +67,7 @@ class RegressorMethods(RobotArrays):
             Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
         """
-        Y = self._result(scratch.regressor)
+        Y, = self._result(scratch.regressor)
         if not regressors.regressor_columns(self.robot, self._traits, q, v, a,
                                             self._kept(scratch.body_table), Y):
             self._explain(q=q, v=v, a=a)
@@ -87,7 +87,8 @@ class RegressorMethods(RobotArrays):
             Columns as for `torque_regressor`.
 
         """
-        Y, h = self._result(scratch.regressor), christoffel_share(factorization)
+        Y, = self._result(scratch.regressor)
+        h = christoffel_share(factorization)
         if not regressors.slotine_li_columns(self.robot, self._traits, q, v, v_r, a_r,
                                              self._kept(scratch.body_table), h, Y):
             self._explain(q=q, v=v, v_r=v_r, a_r=a_r)
@@ -106,7 +107,7 @@ class RegressorMethods(RobotArrays):
             Columns as for `torque_regressor`.
 
         """
-        Y = self._result(scratch.regressor)
+        Y, = self._result(scratch.regressor)
         if not regressors.momentum_columns(self.robot, self._traits, q, v,
                                            self._kept(scratch.body_table), Y):
             self._explain(q=q, v=v)
@@ -126,7 +127,7 @@ class RegressorMethods(RobotArrays):
             as for `torque_regressor`.
 
         """
-        Y = self._result(scratch.energy_rows)
+        Y, = self._result(scratch.energy_rows)
         if not regressors.energy_columns(self.robot, self._traits, q, v,
                                          self._kept(scratch.body_table), Y):
             self._explain(q=q, v=v)

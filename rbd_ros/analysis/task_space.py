@@ -44,13 +44,9 @@ def condition_and_damped(condition: np.float64, limit: float) -> tuple[float, bo
     return float(condition), bool(condition > limit)
 
 
-def _lengths_of_links(w: WorkspaceBase) -> dict[str, float]:
-    return {}
-
-
 def unit_of_length(workspace: WorkspaceBase, link: str) -> float:
     """Return the `characteristic_length` of a link, which a workspace computes once."""
-    lengths = workspace._kept(_lengths_of_links)
+    lengths = workspace._scratch.setdefault(characteristic_length, {})
     if link not in lengths:
         lengths[link] = characteristic_length(workspace.model, link)
     return lengths[link]

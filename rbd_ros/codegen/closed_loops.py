@@ -3,6 +3,7 @@
 """A step of Newton's method that closes loops, for symbols."""
 
 import math
+from typing import Any
 
 import numpy as np
 from rbd_ros.codegen.symbols.interpretation import maximum
@@ -11,15 +12,15 @@ from rbd_ros.kernels.loops.arrays import LONGEST_STEP, STEP
 from rbd_ros.kernels.tree.vectors import quaternion_rotation
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import quaternion_joints
-from rbd_ros.workspace.passive_joints import closed_workspace
 from rbd_ros.workspace.quantity import Quantity
+from rbd_ros.workspace.workspace import workspace_of
 
 
 def closure_step(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return q after a step of Newton's method, and the size of the gaps before it."""
     assert model.loops is not None
-    workspace, tree, own = closed_workspace(model), model.unconstrained, set(
-        model.loops.own.tolist())
+    workspace: Any = workspace_of(model)
+    tree, own = model.unconstrained, set(model.loops.own.tolist())
     workspace._at(q)
     step, gap = workspace._vectors[STEP, :tree.nv].copy(), workspace._vectors[0, -1:].copy()
     longest = LONGEST_STEP

@@ -123,7 +123,7 @@ class ConstrainedInverseDynamics(NamedTuple):
 
 
 class ContactBuffers:
-    """The contacts of the last call, and buffers for their Jacobians and the kernel."""
+    """Contacts, and buffers for their Jacobians and the kernel."""
 
     def __init__(self, w: RobotArrays, contacts: tuple[Contact, ...]) -> None:
         model = w.model
@@ -155,16 +155,11 @@ class ContactBuffers:
         self.a, self.wrenches = np.zeros(n), np.zeros((len(contacts), 6))
 
 
-class LastContacts:
-    """Holds the buffers of the contacts that were last used."""
-
-    def __init__(self, w: RobotArrays) -> None:
-        self.buffers = ContactBuffers(w, ())
-
-    def of(self, w: RobotArrays, contacts: Sequence[Contact]) -> ContactBuffers:
-        """Return the buffers of contacts, which are new if others were used last."""
-        if not isinstance(contacts, (list, tuple)):
-            raise StateError(f'contacts must be a list of Contact, got {shown(contacts)}')
-        if self.buffers.contacts != (given := tuple(contacts)):
-            self.buffers = ContactBuffers(w, given)
-        return self.buffers
+def contact_buffers(w: RobotArrays, contacts: Sequence[Contact]) -> ContactBuffers:
+    """Return the buffers of contacts, which are new if others were used last."""
+    if not isinstance(contacts, (list, tuple)):
+        raise StateError(f'contacts must be a list of Contact, got {shown(contacts)}')
+    found, given = w._scratch.get(ContactBuffers), tuple(contacts)
+    if found is None or found.contacts != given:
+        found = w._scratch[ContactBuffers] = ContactBuffers(w, given)
+    return found

@@ -8,8 +8,6 @@ of G in any direction is P dJ G. See `rbd_ros.kernels.loops.closed_loops`.
 
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -78,10 +76,8 @@ class JointMotion(CoupledMethods):
         v_r, a_r = self.check(v_r=v_r, a_r=a_r)
         return self._G @ v_r, self._G @ a_r + self._rate_of_G(q, self._V) @ v_r
 
-    @contextmanager
-    def _wrenches(self, external_wrenches: Wrenches) -> Iterator[None]:
-        with self._tree._wrenches(external_wrenches):
-            yield
+    def _wrenches(self, external_wrenches: Wrenches) -> Any:
+        return self._tree._wrenches(external_wrenches)
 
     def _torques(self, tau: np.ndarray) -> np.ndarray:
         return tau @ self._G

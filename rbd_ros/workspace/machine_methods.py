@@ -102,16 +102,13 @@ class Method:
         # Otherwise the method raises an error.
         return vectors, tuple(key) if complete and not given else None, wrenches
 
-    def _code(self, key: Key) -> machine_code.Code:
-        return code_of(self.methods.workspace.model, self.name, key)
-
     def _run_of(self, key: Key) -> Callable[..., Any] | None:
         """Return what runs code, or None if it is not ready; request it at the first call."""
         if key in self._ready:
             return self._ready[key]
         if QUANTITIES[self.name].untraced or len(self._ready) == MOST:
             return None
-        code = self._code(key)
+        code = code_of(self.methods.workspace.model, self.name, key)
         if not code.over.is_set():
             if not may_wait():
                 raise KernelNotReady(code.over.is_set)

@@ -8,10 +8,8 @@ The coefficients of a robot are those of its independent velocities v; those of 
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from rbd_ros.model.changes.friction import direction, friction
@@ -19,21 +17,13 @@ from rbd_ros.model.changes.springs import springs
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.workspace import workspace_of
 
-if TYPE_CHECKING:
-    from rbd_ros.workspace.closed_loops import ClosedMethods
-
-
-def closed_workspace(model: Model) -> ClosedMethods:
-    """Return the workspace of a robot with closed loops that plain functions use."""
-    workspace: Any = workspace_of(model)
-    return workspace
-
 
 def velocity_map(model: Model, q: np.ndarray) -> np.ndarray:
     """Return G, shape (velocities of the tree, nv), of a robot with closed loops."""
-    workspace = closed_workspace(model)
+    workspace: Any = workspace_of(model)
     workspace._at(q)
-    return workspace._G.copy()
+    G: np.ndarray = workspace._G.copy()
+    return G
 
 
 def passive_torques(model: Model, q: np.ndarray, v: np.ndarray,
@@ -72,11 +62,11 @@ def passive_rotors(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) ->
         return np.zeros_like(v)
     if v.ndim == 2:
         return np.reshape([passive_rotors(model, *state) for state in zip(q, v, a)], v.shape)
-    workspace = closed_workspace(model)
+    workspace: Any = workspace_of(model)
     workspace._move(q, v, a)
     tau = model.unconstrained.armature * workspace._A
     tau[model.loops.own] = 0.0
-    return workspace._torques(tau)
+    return tau @ workspace._G
 
 
 def all_springs(model: Model, q: np.ndarray) -> np.ndarray:

@@ -60,12 +60,12 @@ def lane_of(label: str) -> Make:
 
 
 def shape(*sizes: int) -> Shapes:
-    """Return the shapes of one block, in which -1 stands for the number of velocities."""
+    """Return the shapes of one block, in which -k stands for k times the number of velocities."""
     known: dict[int, Sequence[tuple[int, ...]]] = {}
 
     def shapes(model: Model, n: int) -> Sequence[tuple[int, ...]]:
         if n not in known:
-            known[n] = [tuple(n if size < 0 else size for size in sizes)]
+            known[n] = [tuple(-size * n if size < 0 else size for size in sizes)]
         return known[n]
     return shapes
 

@@ -159,20 +159,16 @@ def body_table(w: WorkspaceBase) -> np.ndarray:
     return np.column_stack((tree.link_body[links], rotations))
 
 
-def regressor(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for a regressor."""
-    return np.zeros((w._nv, 10 * len(w._kept(body_table))))
+def by_parameters(*shapes: Shape) -> Callable[[WorkspaceBase], Any]:
+    """Return the function that makes buffers whose last axis is that of inertial parameters."""
+    return lambda w: tuple([np.zeros((*shape(w._nv), 10 * len(w._kept(body_table))))
+                            for shape in shapes])
 
 
-def energy_rows(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for the regressors of both energies."""
-    return np.zeros((2, 10 * len(w._kept(body_table))))
-
-
-def matrices_by_parameters(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return buffers for the derivatives of M, C and g."""
-    n, parameters = w._nv, 10 * len(w._kept(body_table))
-    return np.zeros((n, n, parameters)), np.zeros((n, n, parameters)), np.zeros((n, parameters))
+regressor = by_parameters(lambda n: (n,))
+energy_rows = by_parameters(lambda n: (2,))     # the regressors of both energies
+matrices_by_parameters = by_parameters(     # derivatives of M, C and g
+    lambda n: (n, n), lambda n: (n, n), lambda n: (n,))
 
 
 def carriers(w: WorkspaceBase) -> np.ndarray:
