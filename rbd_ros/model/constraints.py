@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots with closed loops, and robots made from others by new links, joints or gravity."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 from math import inf
 
@@ -115,21 +115,15 @@ def _refuse_fixed_distances(tree: Model, loops: Loops) -> None:
 
 def _closed_configuration(tree: Model, loops: Loops) -> np.ndarray:
     """Return the closed configuration that is found first, beginning at the neutral one."""
-    for guess in _guesses(tree):
-        q = close_nearby(tree, loops, guess)
-        if q is not None:
+    rng = np.random.default_rng(0)
+    for k in range(1 + TRIES):
+        guess = random_of_tree(tree, rng) if k else neutral_of_tree(tree)
+        if (q := close_nearby(tree, loops, guess)) is not None:
             return q
     raise ModelError(f"the loops of robot '{tree.name}' cannot be closed: "
                      + gap_in_words(loops, neutral_of_tree(tree)) + ' in the neutral '
                      f'configuration, and none of {TRIES} others leads to a closed one: check the '
                      'placements and lengths')
-
-
-def _guesses(tree: Model) -> Iterator[np.ndarray]:
-    yield neutral_of_tree(tree)
-    rng = np.random.default_rng(0)
-    for _ in range(TRIES):
-        yield random_of_tree(tree, rng)
 
 
 def _rank(J: np.ndarray) -> int:
@@ -147,17 +141,12 @@ def _moves(tree: Model, loops: Loops, q: np.ndarray, J: np.ndarray, rank: int) -
 
 def _regular_equations(tree: Model, loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a configuration near q that is not singular, and J there."""
-    rng, best, most = np.random.default_rng(0), None, -1
-    for scale in (0.0, PERTURBATION, PERTURBATION):
-        step = scale * rng.uniform(-1.0, 1.0, tree.nv)
-        near = close_nearby(tree, loops, q if not scale else moved(tree, q, step))
-        if near is None:
-            continue
-        J = equations_and_gaps(loops, near)[0]
-        if _rank(J) > most:
-            best, most = (near, J), _rank(J)
-    assert best is not None
-    return best
+    rng = np.random.default_rng(0)
+    steps = [scale * rng.uniform(-1.0, 1.0, tree.nv)
+             for scale in (0.0, PERTURBATION, PERTURBATION)]
+    found = [(near, equations_and_gaps(loops, near)[0]) for step in steps
+             if (near := close_nearby(tree, loops, moved(tree, q, step))) is not None]
+    return max(found, key=lambda one: _rank(one[1]))
 
 
 def _chosen(tree: Model, J: np.ndarray, rank: int, passive: np.ndarray) -> list[int]:
@@ -227,7 +216,25 @@ def rebuild(model: Model, *, links: Sequence[Link] | None = None,
     """Return the robot with other parts or gravity; known warnings are not repeated."""
     # Its uncertainty is kept if it has the same joints and moving bodies.
     check_model(model)
-    return attach(_rebuilt(model, links, joints, gravity, constraints), model.uncertainty)
+    tree = build_tree(model.name, model.links if links is None else links,
+                      model.joints if joints is None else joints,
+                      model.gravity if gravity is None else gravity, notes=model.warnings)
+    if model.loops is None:
+        robot = tree
+    elif joints is None:    # the same kinematics
+        links_of = {name: k for k, name in enumerate(tree.link_names)}
+        loops = replace(make_loops(model.constraints, links_of, tree.tree),
+                        neutral=model.loops.neutral, condition_limit=model.loops.condition_limit)
+        robot = _constrained(tree, loops, [
+            tree.velocity_names.index(name) for name in model.velocity_names])
+    else:
+        # As far as they can, the same joints stay independent.
+        passive = {*model.unconstrained.velocity_names} - {*model.velocity_names}
+        same = tree.velocity_names == model.unconstrained.velocity_names and constraints is None
+        robot = closed_tree(tree, model.constraints if constraints is None else constraints,
+                            model.velocity_names if same else None, passive,
+                            model.loops.condition_limit)
+    return attach(robot, model.uncertainty)
 
 
 def attach(model: Model, uncertainty: Uncertainty | None) -> Model:
@@ -235,25 +242,3 @@ def attach(model: Model, uncertainty: Uncertainty | None) -> Model:
     fits = uncertainty is not None and uncertainty.fits(
         model.velocity_names, {joint.child for joint in model.joints if joint.nv})
     return replace(model, uncertainty=uncertainty) if fits else model
-
-
-def _rebuilt(model: Model, links: Sequence[Link] | None, joints: Sequence[Joint] | None,
-             gravity: npt.ArrayLike | None, constraints: Sequence[Constraint] | None) -> Model:
-    tree = build_tree(model.name, model.links if links is None else links,
-                      model.joints if joints is None else joints,
-                      model.gravity if gravity is None else gravity, notes=model.warnings)
-    if model.loops is None:
-        return tree
-    if joints is None:
-        # The same kinematics.
-        own = [tree.velocity_names.index(name) for name in model.velocity_names]
-        links_of = {name: k for k, name in enumerate(tree.link_names)}
-        loops = make_loops(model.constraints, links_of, tree.tree)
-        return _constrained(tree, replace(loops, neutral=model.loops.neutral, condition_limit=(
-            model.loops.condition_limit)), own)
-    # As far as they can, the same joints stay independent.
-    passive = {*model.unconstrained.velocity_names} - {*model.velocity_names}
-    same = tree.velocity_names == model.unconstrained.velocity_names and constraints is None
-    return closed_tree(tree, model.constraints if constraints is None else constraints,
-                       model.velocity_names if same else None, passive,
-                       model.loops.condition_limit)

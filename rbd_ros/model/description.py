@@ -134,10 +134,11 @@ def _impossible(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def check_joint(joint: Joint) -> tuple[Joint, list[str]]:
     """Return a joint with unit axes and one entry per velocity, and notes on ignored limits."""
-    where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
+    where = f"joint '{joint.name}'"
     if joint.kind not in KINDS:
         raise ModelError(f"{where}: its kind is '{joint.kind}', expected one of "
                          + ', '.join(KINDS))
+    nv = joint.nv
     if not np.abs(joint.placement).max() <= LARGEST:
         raise ModelError(f'{where}: its origin is not finite or beyond {LARGEST:.0e} m')
     axes = [_unit(where, axis) for axis in
@@ -162,7 +163,7 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str]]:
         notes.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; '
                      'both ignored')
         lower, upper = (-inf,) * nv, (inf,) * nv
-    limits: dict[str, Any] = {'lower': lower, 'upper': upper}
+    limits = {'lower': lower, 'upper': upper}
     negative: dict[str, float] = {}
     for label in ('velocity', 'effort', *NEW_LIMITS):
         values = per_velocity(f'{label} limit', getattr(joint, label), inf)
@@ -174,17 +175,14 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str]]:
         limit, it = ('limit is', 'it is') if len(negative) == 1 else ('limits are', 'they are')
         notes.append(f'{where}: its {" and ".join(negative)} {limit} negative, '
                      f'{" and ".join(f"{x:g}" for x in negative.values())}; {it} ignored')
-    limits.update(zip(('axis', 'second_axis'), axes))
-    drive: dict[str, Any] = dict.fromkeys(DRIVE, (0.0,) * nv)
-    given = {label: per_velocity(label, values, 0.0) for label in DRIVE
-             if len(values := getattr(joint, label))}
-    drive.update(given)
-    if any(map(any, given.values())):
-        check_drive(where, drive)
-    return replace(joint, **limits, **drive), notes
+    drive = {label: per_velocity(label, getattr(joint, label), 0.0) for label in DRIVE}
+    if any(map(any, drive.values())):
+        _check_drive(where, drive)
+    changes: dict[str, Any] = {**limits, **dict(zip(('axis', 'second_axis'), axes)), **drive}
+    return replace(joint, **changes), notes
 
 
-def check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:
+def _check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:
     """Raise ModelError if a joint cannot have such `DRIVE` coefficients."""
     for label in DRIVE:
         if label not in _SIGNED and not all(0.0 <= x < inf for x in values[label]):
