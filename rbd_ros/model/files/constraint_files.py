@@ -55,24 +55,17 @@ def read_constraints(path: str | PathLike[str]) -> Contents:
     """Return arguments of `Constraint` for each one of a file, and those of `with_constraints`."""
     # None stands for what the file does not have.
     document = read_yaml(path, ModelError)
+    entries, independent, limit = (document.get(key) if isinstance(document, dict) else None
+                                   for key in _TOP)
     with named(path):
-        return _constraints(document)
-
-
-def _constraints(document: Any) -> Contents:
-    entries = document.get('constraints') if isinstance(document, dict) else None
-    independent = document.get('independent') if isinstance(document, dict) else None
-    if not isinstance(entries, list) and (entries is not None or independent is None):
-        raise ModelError('constraints: [{name: ..., kind: ..., link_a: ..., link_b: ...}, ...] '
-                         'are expected, or independent: [names of joints]')
-    _check_keys('the file', document, _TOP)
-    found = None if entries is None else [_constraint(f'constraint {k}', entry)
-                                          for k, entry in enumerate(entries, 1)]
-    if independent is not None:
-        independent = [*yaml_names('independent', independent)]
-    limit = document.get('condition_limit')
-    return found, independent, None if limit is None else _numbers(
-        'condition_limit', [limit], 1)[0]
+        if not isinstance(entries, list) and (entries is not None or independent is None):
+            raise ModelError('constraints: [{name: ..., kind: ..., link_a: ..., link_b: ...}, '
+                             '...] are expected, or independent: [names of joints]')
+        _check_keys('the file', document, _TOP)
+        return (None if entries is None else [
+                    _constraint(f'constraint {k}', entry) for k, entry in enumerate(entries, 1)],
+                None if independent is None else [*yaml_names('independent', independent)],
+                _number('condition_limit', limit))
 
 
 def _check_keys(where: str, entries: Mapping[Any, Any], known: tuple[str, ...]) -> None:
@@ -94,11 +87,14 @@ def _constraint(where: str, entry: Any) -> dict[str, Any]:
             raise ModelError(f'{where}: {key} must be a name{got}')
     xyz_a, rpy_a, xyz_b, rpy_b = (_numbers(f'{where}: {key}', entry.get(key, [0.0] * 3), 3)
                                   for key in _VECTORS)
-    length = entry.get('length')
     return {**{key: entry[key] for key in _NAMES},
             'placement_a': pose(rotation_from_rpy(rpy_a), xyz_a),
             'placement_b': pose(rotation_from_rpy(rpy_b), xyz_b),
-            'length': None if length is None else _numbers(f'{where}: length', [length], 1)[0]}
+            'length': _number(f'{where}: length', entry.get('length'))}
+
+
+def _number(label: str, value: Any) -> float | None:
+    return None if value is None else _numbers(label, [value], 1)[0]
 
 
 def _numbers(label: str, values: Any, count: int) -> list[float]:

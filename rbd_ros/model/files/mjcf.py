@@ -98,9 +98,9 @@ def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = No
         raise ModelError(f'ignore must be a list of some of {", ".join(IGNORABLE)}, got '
                          f'{ignore!r}')
     compiled = compile_mjcf(source)
-    name, links, joints, loops, notes, omissions = read_mjcf(compiled, ignore)
+    name, links, joints, loops, notes = read_mjcf(compiled, ignore)
     tree = build_tree(name, links, joints, compiled.opt.gravity.copy() if gravity is None
-                      else gravity, notes + omissions)
+                      else gravity, notes)
     try:
         model = with_closed_keyframes(with_constraints(tree, loops))
     except ModelError as error:
@@ -145,8 +145,8 @@ def compile_mjcf(source: str | bytes | PathLike[str]) -> Any:
 
 
 def read_mjcf(m: Any, ignore: Collection[str]
-              ) -> tuple[str, list[Link], list[Joint], list[Constraint], list[str], list[str]]:
-    """Return name, links, joints, constraints, notes on what is ignored, and on what is lost."""
+              ) -> tuple[str, list[Link], list[Joint], list[Constraint], list[str]]:
+    """Return name, links, joints, constraints, and notes on what is ignored and left out."""
     notes: list[str] = []
 
     def refuse(element: str, kind: str) -> None:
@@ -169,15 +169,15 @@ def read_mjcf(m: Any, ignore: Collection[str]
         placement = pose(_rotation(m.body_quat[body]), m.body_pos[body])
         ids = range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body])
         for j in ids:
-            joint = _joint(m, j, names, placement, couplings.get(j), rotors)
+            coupling = couplings.get(j)
+            joint = _joint(m, j, names, placement, coupling, rotors)
             # A joint's frame is at its anchor; the body's frame may be elsewhere.
             anchor = np.zeros(3) if joint.kind == 'free' else m.jnt_pos[j]
             is_body = j == ids[-1] and not anchor.any()
             child = name if is_body else f'{name}/{names.joint[j]}'
             if not is_body:
                 links.append(Link(child, is_virtual=True))
-            joint = Joint(**{**vars(joint), 'parent': parent, 'child': child})
-            coupling = couplings.get(j)
+            joint = replace(joint, parent=parent, child=child)
             joints.append(fix(joint, (coupling,)) if isinstance(coupling, float) else joint)
             parent, placement = child, pose(np.eye(3), -anchor)
         if parent != name:
@@ -187,8 +187,8 @@ def read_mjcf(m: Any, ignore: Collection[str]
                           R @ np.diag(m.body_inertia[body]) @ R.T))
     if loops:
         joints = _without_motors(m, names, joints)
-    return (m.names.split(b'\0', 1)[0].decode() or 'robot', links, joints, loops, notes,
-            _omissions(m, names))
+    return (m.names.split(b'\0', 1)[0].decode() or 'robot', links, joints, loops,
+            notes + _omissions(m, names))
 
 
 def element_names(m: Any, kind: str) -> list[str]:
@@ -227,6 +227,9 @@ def _joint(m: Any, j: int, names: Names, placement: np.ndarray, coupling: Mimic 
     if kind == 'free':
         # MuJoCo's six entries are equal. `_refuse_inexpressible` has named those cleared.
         armature[3:] = friction[3:] = 0.0
+        placement = np.eye(4)   # q is the pose in the world
+    else:
+        placement = placement @ pose(np.eye(3), m.jnt_pos[j])
     positions = {name: _position(kind, m.key_qpos[k, at:at + nq])
                  for k, name in enumerate(names.key)}
     reference = _position(kind, m.qpos_spring[at:at + nq])
@@ -238,21 +241,18 @@ def _joint(m: Any, j: int, names: Names, placement: np.ndarray, coupling: Mimic 
         'damping': tuple(damping.tolist()), 'friction': tuple(friction.tolist()),
         'armature': tuple(armature.tolist()), 'stiffness': (stiffness,) * nv,
         'spring_reference': reference if stiffness else (), 'configurations': positions}
-    if kind == 'free':
-        # q is the pose in the world.
-        return Joint(names.joint[j], kind, '', '', np.eye(4), **fields)
-    placement = placement @ pose(np.eye(3), m.jnt_pos[j])
-    if kind == 'spherical':
-        return Joint(names.joint[j], kind, '', '', placement, **fields)
-    # At q = qpos0, not at 0, the frame is the one in the document.
-    axis, zero = m.jnt_axis[j].copy(), m.qpos0[at]
-    screw = np.array([*axis, 0, 0, 0] if kind == 'revolute' else [0, 0, 0, *axis])
-    lower, upper = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-inf, inf)
-    return Joint(names.joint[j],
-                 'continuous' if kind == 'revolute' and not m.jnt_limited[j] else kind, '', '',
-                 placement @ exp(-zero * screw), axis, lower=(lower,), upper=(upper,),
-                 effort=(_effort_limit(m, j),),
-                 mimic=coupling if isinstance(coupling, Mimic) else None, **fields)
+    if nv == 1:
+        # At q = qpos0, not at 0, the frame is the one in the document.
+        axis, zero = m.jnt_axis[j].copy(), m.qpos0[at]
+        screw = np.array([*axis, 0, 0, 0] if kind == 'revolute' else [0, 0, 0, *axis])
+        placement = placement @ exp(-zero * screw)
+        lower, upper = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-inf, inf)
+        if kind == 'revolute' and not m.jnt_limited[j]:
+            kind = 'continuous'
+        fields |= {'axis': axis, 'lower': (lower,), 'upper': (upper,),
+                   'effort': (_effort_limit(m, j),),
+                   'mimic': coupling if isinstance(coupling, Mimic) else None}
+    return Joint(names.joint[j], kind, '', '', placement, **fields)
 
 
 def _position(kind: str, qpos: np.ndarray) -> tuple[float, ...]:

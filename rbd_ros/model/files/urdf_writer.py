@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Mapping
 from os import PathLike
+from typing import Any
 import warnings
 
 from lxml import etree
@@ -102,43 +103,31 @@ def _unsupported_drives(model: Model) -> list[str]:
 
 
 def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
-    links: dict[str, Link] = {}
-    joints: dict[str, Joint] = {}
-    constraints: dict[str, Constraint] = {}
+    before = None
     if source is None:
         root = etree.Element('robot')
     else:
-        root = parse(decode(_read(source)), comments=True)
+        content: Any = source if is_text(source) else read_file(source)  # type: ignore[arg-type]
+        root = parse(decode(content), comments=True)
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
             before = model_of_document(root)
-        links = {link.name: link for link in before.links}
-        joints = {joint.name: joint for joint in before.joints}
-        constraints = {one.name: one for one in before.constraints}
     if root.get('version') in (None, '1.0', '1.1') and any(
             np.any(np.isfinite(getattr(joint, label))) for joint in model.joints
             for label in NEW_LIMITS):
         root.set('version', '1.2')
     if root.get('name') != model.name:
         root.set('name', model.name)
-    elements = {}
     try:
-        for tag, names in (('link', model.link_names), ('joint', model.joint_names),
-                           ('constraint', [one.name for one in model.constraints])):
-            for element in list(root.iterchildren(tag)):
-                if element.get('name') in names:
-                    elements[tag, element.get('name')] = element
-                else:
-                    _remove(element)
-            for name in names:
-                if (tag, name) not in elements:
-                    elements[tag, name] = append_named(root, tag, name)
-        for link in model.links:
-            write_link(elements['link', link.name], link, links.get(link.name))
-        for joint in model.joints:
-            write_joint(elements['joint', joint.name], joint, joints.get(joint.name))
-        for one in model.constraints:
-            _write_constraint(elements['constraint', one.name], one, constraints.get(one.name))
+        for tag, write in _WRITERS.items():
+            parts = {part.name: part for part in getattr(model, f'{tag}s')}
+            old = {part.name: part for part in getattr(before, f'{tag}s', ())}
+            elements = {element.get('name'): element for element in root.iterchildren(tag)}
+            for name in elements.keys() - parts.keys():
+                root.remove(elements[name])
+            for name, part in parts.items():
+                element = elements[name] if name in elements else append(root, tag, name=name)
+                write(element, part, old.get(name))
         if source is None and any(not {'effort', 'velocity'} <= {*limit.keys()}
                                   for limit in root.iter('limit')):
             root.set('version', '1.2')      # before, both are required
@@ -157,10 +146,6 @@ def document(root: etree._Element) -> str:
         etree.tostring(part, encoding='unicode', with_tail=False) for part in parts), ''])
 
 
-def _read(source: str | bytes | PathLike[str]) -> str | bytes:
-    return source if is_text(source) else read_file(source)    # type: ignore
-
-
 def with_angles(root: etree._Element) -> None:
     """Write all orientations of a document as rpy, which every program reads."""
     for origin in root.iter('origin'):
@@ -173,13 +158,12 @@ def with_angles(root: etree._Element) -> None:
 # -- Links and joints. ----------------------------------------------------------------------------
 def write_link(element: etree._Element, link: Link, before: Link | None = None) -> None:
     """Write the inertia of a link to its element if it differs from that of ``before``."""
-    if before is not None and (link.mass == before.mass and np.array_equal(link.com, before.com)
-                               and np.array_equal(link.inertia, before.inertia)):
+    if before == link:
         return
     old = element.find('inertial')
     if not (link.mass or np.any(link.com) or np.any(link.inertia)):
         if old is not None:
-            _remove(old)
+            element.remove(old)
         return
     inertial = append(element, 'inertial') if old is None else old
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tolist()
@@ -265,13 +249,18 @@ _PARTS: dict[str, tuple[Callable[[Joint], Attributes], tuple[str, ...]]] = {
     'mimic': (_mimic, ('kind', 'mimic'))}
 
 
+# How elements with a name are written, given those of the same names before.
+_WRITERS: dict[str, Callable[[etree._Element, Any, Any], None]] = {
+    'link': write_link, 'joint': write_joint, 'constraint': _write_constraint}
+
+
 # -- XML. -----------------------------------------------------------------------------------------
 def set_child(parent: etree._Element, tag: str, attributes: Attributes) -> None:
     """Set the attributes of a child element; None: remove the child."""
     child = parent.find(tag)
     if attributes is None:
         if child is not None:
-            _remove(child)
+            parent.remove(child)
         return
     if child is None:
         child = append(parent, tag)
@@ -281,11 +270,11 @@ def set_child(parent: etree._Element, tag: str, attributes: Attributes) -> None:
         child.set(key, value)
 
 
-def append(parent: etree._Element, tag: str) -> etree._Element:
+def append(parent: etree._Element, tag: str, **attributes: str) -> etree._Element:
     """Append a child element on a new line and return it."""
     depth = sum(1 for _ in parent.iterancestors())
     line = '\n' + _INDENT * depth
-    child = etree.SubElement(parent, tag)
+    child = etree.SubElement(parent, tag, attributes)
     before = child.getprevious()
     if before is None:
         parent.text = line + _INDENT
@@ -293,14 +282,3 @@ def append(parent: etree._Element, tag: str) -> etree._Element:
         before.tail = line + _INDENT
     child.tail = line
     return child
-
-
-def append_named(parent: etree._Element, tag: str, name: str) -> etree._Element:
-    """Append a child element with a name and return it."""
-    child = append(parent, tag)
-    child.set('name', name)
-    return child
-
-
-def _remove(element: etree._Element) -> None:
-    element.getparent().remove(element)

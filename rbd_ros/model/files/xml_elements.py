@@ -189,16 +189,11 @@ class Element:
 
     def number(self, name: str, default: float | None = None) -> float:
         """Return an attribute as a number; it is required if there is no default."""
-        return self._numbers(name, 1, None if default is None else (default,))[0]
+        return self.vector(name, None if default is None else (default,), 1)[0]
 
     def vector(self, name: str, default: tuple[float, ...] | None = None,
                count: int = 3) -> tuple[float, ...]:
-        """Return an attribute as several numbers; it is required if there is no default."""
-        return self._numbers(name, count, default)
-
-    def _numbers(self, name: str, count: int,
-                 default: tuple[float, ...] | None) -> tuple[float, ...]:
-        """Return the numbers in an attribute, which may be NaN or infinite."""
+        """Return an attribute as several numbers, which may be NaN or infinite."""
         text = self._element.get(name)
         if text is None:
             if default is None:

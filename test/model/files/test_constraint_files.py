@@ -10,7 +10,7 @@ import pytest
 from rbd_ros import ModelError
 from rbd_ros.model.files.constraint_elements import constraint_parts, constraints_of
 from rbd_ros.model.files.constraint_files import read_constraints
-from rbd_ros.model.files.urdf_writer import append_named, set_child
+from rbd_ros.model.files.urdf_writer import append, set_child
 from rbd_ros.model.files.xml_elements import parse
 from rbd_ros.model.se3 import inverse, pose, rotation_from_rpy
 from robots import random_pose
@@ -96,7 +96,7 @@ def test_what_is_written_is_read(kind, seed):
                             placement_a=random_pose(rng), placement_b=random_pose(rng),
                             length=rng.uniform() if kind == 'distance' else None)
     root = etree.Element('robot')
-    element = append_named(root, 'constraint', given.name)
+    element = append(root, 'constraint', name=given.name)
     name, parts = constraint_parts(given)
     element.set('type', name)
     for tag, attributes in parts.items():
