@@ -207,11 +207,10 @@ def wrenches(model: Model, values: object,
             for link, wrench in _by_link(model, values, label, (6,)).items()}
 
 
-def wrenches_of_states(model: Model, values: object, states: int,
-                       label: str = 'external_wrenches') -> dict[str, np.ndarray]:
+def wrenches_of_states(model: Model, values: object, states: int) -> dict[str, np.ndarray]:
     """Return wrenches by link, shape (1, 6) if they are equal in all states, else (states, 6)."""
-    return {link: np.atleast_2d(wrench)
-            for link, wrench in _by_link(model, values, label, (6,), (states, 6)).items()}
+    found = _by_link(model, values, 'external_wrenches', (6,), (states, 6))
+    return {link: np.atleast_2d(wrench) for link, wrench in found.items()}
 
 
 def _by_link(model: Model, values: object, label: str,

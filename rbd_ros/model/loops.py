@@ -198,25 +198,26 @@ def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Lo
     """Return the table in which only some velocities, numbers in ascending order, are free."""
     bodies, slots = tree.robot[:, PARENT].astype(int), pack(tree.robot)[1].tolist()
     # Loops that have velocities in common are one block: its constraints, bodies and velocities.
-    blocks: list[tuple[set[int], set[int], set[int]]] = []
+    blocks: list[tuple[set[int], ...]] = []
     of_constraint = []
     for k, row in enumerate(loops.table):
         a, b = (_path(bodies, slots.index(row[end])) for end in (arrays.BODY_A, arrays.BODY_B))
-        inside, own = a ^ b, {k}
-        velocities = {int(tree.robot[body, VELOCITY]) for body in inside}
+        velocities = {int(tree.robot[body, VELOCITY]) for body in a ^ b}
         of_constraint.append(velocities)
-        for other in [block for block in blocks if block[2] & velocities]:
-            blocks.remove(other)
-            own, inside, velocities = own | other[0], inside | other[1], velocities | other[2]
-        blocks.append((own, inside, velocities))
+        common = [block for block in blocks if block[2] & velocities]
+        blocks = [block for block in blocks if block not in common]
+        blocks.append(_union([({k}, a ^ b, velocities), *common]))
     # So are those whose equations are not one after the other.
     blocks.sort(key=lambda block: min(block[0]))
     for k in range(len(blocks) - 1, 0, -1):
         if min(blocks[k][0]) < max(blocks[k - 1][0]):
-            one, other = blocks[k - 1:k + 1]
-            blocks[k - 1:k + 1] = [(one[0] | other[0], one[1] | other[1], one[2] | other[2])]
+            blocks[k - 1:k + 1] = [_union(blocks[k - 1:k + 1])]
     return _in_blocks(loops, bodies, blocks, of_constraint, int(tree.robot[0, VELOCITY]),
                       [*independent])
+
+
+def _union(blocks: Sequence[tuple[set[int], ...]]) -> tuple[set[int], ...]:
+    return tuple(set().union(*parts) for parts in zip(*blocks))
 
 
 def _in_blocks(loops: Loops, bodies: np.ndarray, blocks: Sequence[tuple[set[int], ...]],

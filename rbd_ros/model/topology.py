@@ -49,14 +49,10 @@ def order_tree(links: Sequence[Link],
     if len(roots) > 1:
         raise ModelError(f'there are {len(roots)} root links, ' + ', '.join(map(repr, roots[:10]))
                          + '; join them by fixed joints or remove those that are not used')
-    ordered, path = [], [iter(leaving[roots[0]])] if roots else []
-    while path:
-        joint = next(path[-1], None)
-        if joint is None:
-            path.pop()
-        else:
-            ordered.append(joint)
-            path.append(iter(leaving[joint.child]))
+    ordered, waiting = [], leaving[roots[0]][::-1] if roots else []
+    while waiting:
+        ordered.append(waiting.pop())
+        waiting += leaving[ordered[-1].child][::-1]
     if len(ordered) < len(joints):
         reached = {joint.child for joint in ordered}
         lost = next(joint.child for joint in joints if joint.child not in reached)

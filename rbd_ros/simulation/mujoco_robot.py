@@ -153,7 +153,9 @@ class MujocoRobot:
             data.qfrc_applied[self._all_v_of] = -self._tree.effort_offset
             data.qfrc_applied[self._v_of] += self._tau
             for link, wrench in self._wrenches.items():
-                self._apply_wrench(link, wrench)
+                body = self._links[link]
+                self._mujoco.mj_applyFT(self._robot, data, wrench[3:], wrench[:3],
+                                        data.xpos[body], body, data.qfrc_applied)
             self._mujoco.mj_step(self._robot, data)
         kinds = self._mujoco.mjtWarning
         warnings = [data.warning[kind] for kind in (
@@ -206,12 +208,6 @@ class MujocoRobot:
         tau = np.zeros(self._robot.nv)
         self._mujoco.mj_rne(self._robot, scratch, 1, tau)
         return tau[self._v_of] + model.armature * a
-
-    def _apply_wrench(self, link: str, wrench: np.ndarray) -> None:
-        """Add the joint torques of a wrench on a link to the applied torques."""
-        body = self._links[link]
-        self._mujoco.mj_applyFT(self._robot, self._data, wrench[3:], wrench[:3],
-                                self._data.xpos[body], body, self._data.qfrc_applied)
 
     def _compile(self, urdf: str, load: Load | None) -> Any:
         """Return MuJoCo's model of a URDF or MJCF, without contacts and actuators."""

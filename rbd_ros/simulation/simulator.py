@@ -78,6 +78,7 @@ class Simulator:
         self._workspace = Workspace(damped)
         # All joints have friction and stops, also those that depend on others.
         self._tree = tree = model.unconstrained
+        self._own = np.arange(model.nv) if model.loops is None else model.loops.own
         # Indices of the coordinates that may have stops: quaternions have none.
         pairs = [(k, i) for joint, q, v in tree.moving_joints if KINDS[joint.kind].is_screws
                  for k, i in zip(range(q.start, q.stop), range(v.start, v.stop))]
@@ -103,12 +104,12 @@ class Simulator:
 
     def _next_velocity(self, tau: np.ndarray) -> np.ndarray:
         dt, model = self.step, self.model
-        G = None if model.loops is None else velocity_map(model, self.q)
-        v = self.v if G is None else G @ self.v
+        G = np.eye(model.nv) if model.loops is None else velocity_map(model, self.q)
+        v = G @ self.v
         flowing, forward, backward = friction(self._tree, v, DIRECTIONS, v)
         passive = flowing + springs(self._tree, self.q)
         next_v = self.v + dt * self._workspace.forward_dynamics(
-            self.q, self.v, tau - (passive if G is None else passive @ G))
+            self.q, self.v, tau - passive @ G)
         # Impulses of friction are between those of its two directions; stops push one way.
         lower, upper = dt * (flowing - forward), dt * (flowing - backward)
         q = self.q[self._q_of]
@@ -118,20 +119,14 @@ class Simulator:
         if not len(held):
             return next_v
         inverse = np.linalg.inv(self._workspace.mass_matrix(self.q))
-        if G is None:
-            A = inverse[np.ix_(held, held)]
-            p, at_rest = resting_impulses(A, next_v[held], lower[held], upper[held])
-            next_v += inverse[:, held] @ p
-            next_v[held[at_rest]] = 0.0
-            return next_v
-        # Joints that depend on each other share their impulses as if they were slightly soft.
         G = G[held]
         A = G @ inverse @ G.T
-        A += SOFTNESS * np.trace(A) / len(A) * np.eye(len(A))
+        if model.loops is not None:
+            # Joints that depend on each other share their impulses as if they were slightly soft.
+            A += SOFTNESS * np.trace(A) / len(A) * np.eye(len(A))
         p, at_rest = resting_impulses(A, G @ next_v, lower[held], upper[held])
         next_v += inverse @ (G.T @ p)
-        assert model.loops is not None
-        next_v[np.isin(model.loops.own, held[at_rest])] = 0.0
+        next_v[np.isin(self._own, held[at_rest])] = 0.0
         return next_v
 
     def _stop(self) -> None:
@@ -214,12 +209,10 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
     if method == 'solve_ivp':
         q, x = _solve(model, rates, t, q0, x0)
     elif method in METHODS:
-        q, x = [q0], [x0]
+        states = [(q0, x0)]
         for start, dt in zip(t, np.diff(t)):
-            for values, value in zip((q, x), METHODS[method](model, rates, start, q[-1], x[-1],
-                                                             dt)):
-                values.append(value)
-        q, x = np.array(q), np.array(x)
+            states.append(METHODS[method](model, rates, start, *states[-1], dt))
+        q, x = map(np.array, zip(*states))
     else:
         raise StateError(f"there is no method '{method}', only " + ', '.join(METHODS)
                          + ' and solve_ivp')

@@ -36,12 +36,8 @@ def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
             else:
                 loops.append(loop)
             continue
-        linear = _linear(m, k)
+        linear = _linear(m, k, name, refuse)
         if linear is None:
-            refuse(name, 'equality')
-            continue
-        if isinstance(linear, str):
-            refuse(f'{name}, a polynomial of higher degree,', 'nonlinear')
             continue
         terms, constant = linear
         pairs = [(one, [*set(terms) - {one}]) for one in terms]
@@ -100,9 +96,9 @@ def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:
     return joint == wanted
 
 
-def _linear(m: Any, k: int) -> tuple[dict[int, float], float] | str | None:
-    """Return coefficients c by joint, and constant d, of equality k: sum c q = d."""
-    # 'nonlinear': a polynomial of higher degree; None: no equation in joint coordinates.
+def _linear(m: Any, k: int, name: str, refuse: Callable[[str, str], None]
+            ) -> tuple[dict[int, float], float] | None:
+    """Return coefficients c by joint, and constant d, of equality k: sum c q = d; or refuse it."""
     from mujoco import mjtEq, mjtWrap
     kind, first, second = m.eq_type[k], int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
     if kind == mjtEq.mjEQ_JOINT:
@@ -113,15 +109,18 @@ def _linear(m: Any, k: int) -> tuple[dict[int, float], float] | str | None:
             if tendon >= 0:
                 own = slice(m.tendon_adr[tendon], m.tendon_adr[tendon] + m.tendon_num[tendon])
                 if np.any(m.wrap_type[own] != mjtWrap.mjWRAP_JOINT):
+                    refuse(name, 'equality')
                     return None
                 sides.append((dict(zip(m.wrap_objid[own].tolist(), m.wrap_prm[own].tolist())),
                               float(m.tendon_length0[tendon])))
     else:
+        refuse(name, 'equality')
         return None
     # x - x_0 = a + b (y - y_0) + ...; without a second side, x - x_0 = a.
     a, b, *higher = m.eq_data[k, :5].tolist()
     if len(sides) == 2 and any(higher):
-        return 'nonlinear'
+        refuse(f'{name}, a polynomial of higher degree,', 'nonlinear')
+        return None
     terms, constant = dict(sides[0][0]), sides[0][1] + a
     for other, start in sides[1:]:
         constant -= b * start

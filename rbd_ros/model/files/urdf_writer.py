@@ -66,40 +66,33 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
     """
     check_model(model)
     text = _text(model, source)
-    lost = _unsupported_drives(model)
+    notes = []
+    lost = [f'the {label} of ' + ', '.join(names) for label in DRIVE if (names := [
+        joint.name for joint in model.joints if any(getattr(joint, label))
+        and not (label in _DYNAMICS and joint.kind in SINGLE)])]
     if lost:
-        warnings.warn(f'URDF cannot hold {listed(lost)}: use save_drives as well', ModelWarning,
-                      stacklevel=2)
+        notes.append(f'URDF cannot hold {listed(lost)}: use save_drives as well')
     unlimited = [joint.name for joint in model.joints if (joint.kind in ('revolute', 'prismatic')
                  and not np.all(np.isfinite((joint.lower, joint.velocity, joint.effort))))
                  or (joint.kind == 'continuous'
                      and np.isfinite(joint.velocity) != np.isfinite(joint.effort))]
     if unlimited:
-        warnings.warn(f'joints without limits, {listed(unlimited)}: other programs reject '
-                      'revolute and prismatic joints unless lower, upper, velocity and effort are '
-                      'given, and continuous ones with only one of the last two',
-                      ModelWarning, stacklevel=2)
+        notes.append(f'joints without limits, {listed(unlimited)}: other programs reject revolute '
+                     'and prismatic joints unless lower, upper, velocity and effort are given, '
+                     'and continuous ones with only one of the last two')
     chosen = with_constraints(model.unconstrained, model.constraints)
     if chosen.velocity_names != model.velocity_names:
-        warnings.warn(f'URDF cannot hold the independent joints {listed(model.velocity_names)}: '
-                      f'the robot of this file has {listed(chosen.velocity_names)}; give joints '
-                      'without a motor an effort limit of 0, or use with_constraints after '
-                      'reading it', ModelWarning, stacklevel=2)
+        notes.append(f'URDF cannot hold the independent joints {listed(model.velocity_names)}: '
+                     f'the robot of this file has {listed(chosen.velocity_names)}; give joints '
+                     'without a motor an effort limit of 0, or use with_constraints after '
+                     'reading it')
     if model.loops is not None and np.isfinite(model.loops.condition_limit):
-        warnings.warn('URDF cannot hold the condition_limit of closed loops: use with_constraints '
-                      'after reading it', ModelWarning, stacklevel=2)
+        notes.append('URDF cannot hold the condition_limit of closed loops: use with_constraints '
+                     'after reading it')
+    for note in notes:
+        warnings.warn(note, ModelWarning, stacklevel=2)
     with whole_files(path) as (draft,):
         draft.write_text(text, encoding='utf-8')
-
-
-def _unsupported_drives(model: Model) -> list[str]:
-    result = []
-    for label in DRIVE:
-        names = [joint.name for joint in model.joints if any(getattr(joint, label))
-                 and not (label in _DYNAMICS and joint.kind in SINGLE)]
-        if names:
-            result.append(f'the {label} of ' + ', '.join(names))
-    return result
 
 
 def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
