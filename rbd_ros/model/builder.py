@@ -11,13 +11,10 @@ import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import inertia_matrix, Link, numbers
-from rbd_ros.model.joints import DRIVE, Joint, KINDS, Mimic, NEW_LIMITS, X, Y
+from rbd_ros.model.joints import Joint, KINDS, Mimic, PER_VELOCITY, X, Y
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warned
 from rbd_ros.model.se3 import pose, rotation_from_rpy
-
-# Limits and drive coefficients of a joint, see `rbd_ros.model.joints.Joint`.
-LIMITS = ('lower', 'upper', 'velocity', 'effort', *NEW_LIMITS, *DRIVE)
 
 
 class ModelBuilder:
@@ -98,8 +95,9 @@ class ModelBuilder:
         if kind not in KINDS:
             raise ModelError(f"{where}: its kind is '{kind}', expected one of " + ', '.join(KINDS))
         for label in limits:
-            if label not in LIMITS:
-                raise ModelError(f"{where}: there is no '{label}', only " + ', '.join(LIMITS))
+            if label not in PER_VELOCITY:
+                raise ModelError(f"{where}: there is no '{label}', only "
+                                 + ', '.join(PER_VELOCITY))
         per_velocity: dict[str, Any] = {
             label: tuple(numbers(where, label, value, (KINDS[kind].nv,), repeat=True,
                                  infinite=True).tolist()) for label, value in limits.items()}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from rbd_ros._internal.arrays import ByValue, real_array
 from rbd_ros.errors import ModelError
-from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS
+from rbd_ros.model.joints import DRIVE, Joint, KINDS, NEW_LIMITS, PER_VELOCITY
 
 # Tolerances of inertias: violation of the triangle inequality relative to the largest principal
 # moment, rounding error of a zero inertia, kg m^2, and asymmetry relative to the largest entry.
@@ -138,7 +138,6 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str]]:
     if joint.kind not in KINDS:
         raise ModelError(f"{where}: its kind is '{joint.kind}', expected one of "
                          + ', '.join(KINDS))
-    nv = joint.nv
     if not np.abs(joint.placement).max() <= LARGEST:
         raise ModelError(f'{where}: its origin is not finite or beyond {LARGEST:.0e} m')
     axes = [_unit(where, axis) for axis in
@@ -146,40 +145,37 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str]]:
     if not isfinite(joint.pitch):
         raise ModelError(f'{where}: its pitch is not finite')
 
-    def per_velocity(label: str, values: Sequence[float], default: float) -> tuple[float, ...]:
-        if len(values) == 0:
-            return (default,) * nv
-        values = tuple(map(float, values))
-        if len(values) != nv:
-            raise ModelError(f'{where}: {nv} numbers expected for {label}, got {values}')
-        if any(map(isnan, values)):
-            raise ModelError(f'{where}: its {label} is not a number')
-        return values
-
-    notes = []
-    lower = per_velocity('lower limit', joint.lower, -inf)
-    upper = per_velocity('upper limit', joint.upper, inf)
+    values = {label: _per_velocity(joint, label) for label in PER_VELOCITY}
+    notes, lower, upper = [], values['lower'], values['upper']
     if any(a > b for a, b in zip(lower, upper)):
         notes.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; '
                      'both ignored')
-        lower, upper = (-inf,) * nv, (inf,) * nv
-    limits = {'lower': lower, 'upper': upper}
-    negative: dict[str, float] = {}
-    for label in ('velocity', 'effort', *NEW_LIMITS):
-        values = per_velocity(f'{label} limit', getattr(joint, label), inf)
-        if nv and min(values) < 0.0:
-            negative[label] = min(values)
-            values = tuple(inf if x < 0.0 else x for x in values)
-        limits[label] = values
+        values |= {'lower': (-inf,) * joint.nv, 'upper': (inf,) * joint.nv}
+    negative = {label: min(values[label]) for label in ('velocity', 'effort', *NEW_LIMITS)
+                if min(values[label], default=0.0) < 0.0}
+    for label in negative:
+        values[label] = tuple(inf if x < 0.0 else x for x in values[label])
     if negative:
         limit, it = ('limit is', 'it is') if len(negative) == 1 else ('limits are', 'they are')
         notes.append(f'{where}: its {" and ".join(negative)} {limit} negative, '
                      f'{" and ".join(f"{x:g}" for x in negative.values())}; {it} ignored')
-    drive = {label: per_velocity(label, getattr(joint, label), 0.0) for label in DRIVE}
-    if any(map(any, drive.values())):
-        _check_drive(where, drive)
-    changes: dict[str, Any] = {**limits, **dict(zip(('axis', 'second_axis'), axes)), **drive}
+    if any(any(values[label]) for label in DRIVE):
+        _check_drive(where, values)
+    changes: dict[str, Any] = {**values, **dict(zip(('axis', 'second_axis'), axes))}
     return replace(joint, **changes), notes
+
+
+def _per_velocity(joint: Joint, label: str) -> tuple[float, ...]:
+    """Return an attribute of a joint with a number per velocity, the default if it is empty."""
+    default = 0.0 if label in DRIVE else -inf if label == 'lower' else inf
+    values = tuple(map(float, getattr(joint, label))) or (default,) * joint.nv
+    what = label if label in DRIVE else f'{label} limit'
+    if len(values) != joint.nv:
+        raise ModelError(f"joint '{joint.name}': {joint.nv} numbers expected for {what}, got "
+                         f'{values}')
+    if any(map(isnan, values)):
+        raise ModelError(f"joint '{joint.name}': its {what} is not a number")
+    return values
 
 
 def _check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:

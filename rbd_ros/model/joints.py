@@ -30,6 +30,9 @@ DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stri
 # Limits that URDF has since version 1.2: attributes of joints.
 NEW_LIMITS = ('acceleration', 'deceleration', 'jerk')
 
+# All attributes of joints with one number per velocity.
+PER_VELOCITY = ('lower', 'upper', 'velocity', 'effort', *NEW_LIMITS, *DRIVE)
+
 # An axis through the joint's origin (3,), with the rotation about it, rad, and the translation
 # along it, m, per unit of the coordinate.
 Screw: TypeAlias = tuple[np.ndarray, float, float]

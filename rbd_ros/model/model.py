@@ -20,7 +20,7 @@ from rbd_ros.kernels.tree.columns import INERTIA
 from rbd_ros.model.body_table import assemble, Tree, with_shared_coordinates
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
-from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS, NEW_LIMITS
+from rbd_ros.model.joints import Joint, joint_pose, KINDS, NEW_LIMITS, PER_VELOCITY
 from rbd_ros.model.loops import Constraint, Loops
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
@@ -329,9 +329,9 @@ def _fix_mimics_of_fixed(joints: Sequence[Joint], mimics: dict[str, tuple[str, f
 
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
     """Return the joint, fixed at the coordinates q."""
-    nothing: dict[str, Any] = dict.fromkeys((*NEW_LIMITS, *DRIVE), ())
+    nothing: dict[str, Any] = dict.fromkeys(PER_VELOCITY, ())
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
-                   mimic=None, lower=(), upper=(), velocity=(), effort=(), **nothing)
+                   mimic=None, **nothing)
 
 
 def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:

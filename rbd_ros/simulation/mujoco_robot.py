@@ -158,11 +158,9 @@ class MujocoRobot:
                                         data.xpos[body], body, data.qfrc_applied)
             self._mujoco.mj_step(self._robot, data)
         kinds = self._mujoco.mjtWarning
-        warnings = [data.warning[kind] for kind in (
-            kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)]
-        if not np.all(np.isfinite(data.qvel)) or any(one.number for one in warnings):
-            for one in warnings:
-                one.number = 0
+        diverges = any(data.warning[kind].number for kind in (
+            kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC))
+        if diverges or not np.all(np.isfinite(data.qvel)):
             self._mujoco.mj_resetData(self._robot, data)
             data.qpos[:], data.qvel[:] = before
             self._mujoco.mj_forward(self._robot, data)

@@ -55,15 +55,14 @@ def uncertainty_lines(model: Model) -> list[str]:
     uncertainty = model.uncertainty
     assert uncertainty is not None
     upper = uncertainty.factor[np.triu_indices(len(uncertainty.factor))]
-    values = {'factor': upper, **{label: getattr(uncertainty, label)
-                                  for label in ('speed', 'noise', 'bandwidth', 'external')},
-              'inertial': _inertial_parameters(model)}
-    texts = {'joints': json.dumps(uncertainty.joints, ensure_ascii=False),
-             'parameters': json.dumps(uncertainty.parameters, ensure_ascii=False),
-             **{label: '[' + ', '.join(yaml_number(float(f'{x:.{_DIGITS}g}')) for x in np.ravel(
-                 array)) + ']' for label, array in values.items()}}
-    return [line for label, meaning in MEANINGS.items()
-            for line in (f'# {meaning}', f'{label}: {texts[label]}')]
+    values = {**vars(uncertainty), 'factor': upper, 'inertial': _inertial_parameters(model)}
+    lines = []
+    for label, meaning in MEANINGS.items():
+        numbers = (yaml_number(float(f'{x:.{_DIGITS}g}')) for x in np.ravel(values[label]))
+        text = (json.dumps(values[label], ensure_ascii=False) if label in ('joints', 'parameters')
+                else '[' + ', '.join(numbers) + ']')
+        lines += [f'# {meaning}', f'{label}: {text}']
+    return lines
 
 
 def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:

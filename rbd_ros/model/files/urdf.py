@@ -28,23 +28,11 @@ from urdf_parser_py import urdf as parser
 SUFFIX = '.xacro'
 
 
-def xacro_mappings(arguments: Iterable[str]) -> dict[str, str]:
-    """Return the arguments ``name:=value`` of xacro by name."""
-    mappings = {}
-    for argument in arguments:
-        name, mark, value = argument.partition(':=')
-        if not mark or not name:
-            raise UrdfError('arguments of xacro are name:=value, got '
-                            f"'{printable(argument, 120)}'")
-        mappings[name] = value
-    return mappings
-
-
 class _Arguments(dict[str, str]):
     """Arguments of a xacro file, which ignores those it does not ask for."""
 
-    def __init__(self, arguments: dict[str, str]) -> None:
-        super().__init__(arguments)
+    def __init__(self) -> None:
+        super().__init__()
         self.asked_for = set[str]()
 
     def __contains__(self, name: object) -> bool:
@@ -60,7 +48,13 @@ _HINTS = {'Undefined substitution argument': 'give it as NAME:=VALUE by --xacro-
 
 def expand_xacro(path: str | PathLike[str], arguments: Iterable[str] = ()) -> str:
     """Return the URDF that xacro makes of a file; raise UrdfError if it fails or is missing."""
-    mappings = _Arguments(xacro_mappings(arguments))
+    mappings = _Arguments()
+    for argument in arguments:
+        name, mark, value = argument.partition(':=')
+        if not mark or not name:
+            raise UrdfError('arguments of xacro are name:=value, got '
+                            f"'{printable(argument, 120)}'")
+        mappings[name] = value
     given = list(mappings)
     try:
         import xacro
