@@ -4,6 +4,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from rbd_ros._internal.text import arrows
 from rbd_ros.errors import ModelError
@@ -81,30 +82,26 @@ def resolve_mimics(
     unknown = [by_name[name] for name, mimic in copies.items() if mimic.joint not in by_name]
     for joint in unknown:
         del copies[joint.name]
+    leaders = TopologicalSorter({name: [mimic.joint] for name, mimic in copies.items()})
+    try:
+        # Each comes after the one that it mimics.
+        ordered = [name for name in leaders.static_order() if name in copies]
+    except CycleError as error:
+        raise ModelError('joints mimic each other in a circle: '
+                         + arrows(error.args[1][::-1])) from None
     resolved: dict[str, tuple[str, float, float]] = {}
-    for joint in [by_name[name] for name in copies]:
-        # Follow the chain to a joint that mimics none or is resolved, then go back.
-        path: dict[str, Joint] = {}
-        while joint.name in copies and joint.name not in resolved:
-            if joint.name in path:
-                raise ModelError('joints mimic each other in a circle: '
-                                 + arrows([*list(path)[list(path).index(joint.name):],
-                                           joint.name]))
-            path[joint.name] = joint
-            joint = by_name[copies[joint.name].joint]
-        name, multiplier, offset = resolved.get(joint.name, (joint.name, 1.0, 0.0))
-        leader = by_name[name]
-        for joint in reversed(path.values()):
-            mimic = copies[joint.name]
-            offset = mimic.multiplier * offset + mimic.offset
-            multiplier = mimic.multiplier * multiplier
-            if not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
-                raise ModelError(f"joint '{joint.name}': its mimic multiplier or offset is not "
-                                 f'finite or beyond {LARGEST:.0e}')
-            for one in (joint, leader):
-                if one.nv > 1:
-                    raise ModelError(f"joint '{joint.name}' mimics '{leader.name}', but "
-                                     f"'{one.name}' is {one.kind}: only joints with one "
-                                     'coordinate can mimic or be mimicked')
-            resolved[joint.name] = (name, multiplier, offset)
+    for name in ordered:
+        mimic = copies[name]
+        leader, multiplier, offset = resolved.get(mimic.joint, (mimic.joint, 1.0, 0.0))
+        offset = mimic.multiplier * offset + mimic.offset
+        multiplier = mimic.multiplier * multiplier
+        if not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
+            raise ModelError(f"joint '{name}': its mimic multiplier or offset is not finite or "
+                             f'beyond {LARGEST:.0e}')
+        for one in (by_name[name], by_name[leader]):
+            if one.nv > 1:
+                raise ModelError(f"joint '{name}' mimics '{leader}', but '{one.name}' is "
+                                 f'{one.kind}: only joints with one coordinate can mimic or be '
+                                 'mimicked')
+        resolved[name] = (leader, multiplier, offset)
     return {name: resolved[name] for name in copies}, unknown
