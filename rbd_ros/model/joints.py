@@ -253,12 +253,8 @@ def joint_subspace_rate(joint: Joint, q: np.ndarray, v: np.ndarray) -> np.ndarra
     S = joint_subspace(joint, q)
     if not KINDS[joint.kind].is_screws:
         return np.zeros_like(S)
-    rate = np.zeros_like(S)
-    later = np.zeros(6)
-    for k in reversed(range(joint.nv)):
-        rate[:, k] = -ad(later) @ S[:, k]
-        later = later + S[:, k] * v[k]
-    return rate
+    return np.array([-ad(S[:, k + 1:] @ v[k + 1:]) @ S[:, k]
+                     for k in range(joint.nv)]).reshape(-1, 6).T
 
 
 def joint_subspace_rate_change(joint: Joint, q: np.ndarray, v: np.ndarray, dq: np.ndarray,

@@ -132,7 +132,7 @@ class Model:
         if not self._spanning_tree:
             self._spanning_tree.append(build_tree(
                 self.name, self.links, [replace(joint, mimic=None) for joint in self.joints],
-                self.gravity, notes=self.warnings, checked=True))
+                self.gravity, notes=self.warnings))
         return self._spanning_tree[0]
 
     @property
@@ -244,17 +244,15 @@ def warned(model: Model, strict: bool, notes: Sequence[str] = ()) -> Model:
 
 
 def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: npt.ArrayLike,
-               notes: Sequence[str] = (), checked: bool = False) -> Model:
-    """Return the robot as `build_model` does, without warnings; or of `checked` parts."""
+               notes: Sequence[str] = ()) -> Model:
+    """Return the robot as `build_model` does, without issuing warnings."""
     given, gravity = gravity, real_array(gravity)
     if gravity is None or gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
         raise ModelError(f'gravity must be three finite numbers, m/s^2, got {shown(given)}')
-    impossible = [] if checked else check_links(links)
-    if not checked:
-        found = [check_joint(joint) for joint in joints]
-        impossible += [note for _, some in found for note in some]
-        joints = [joint for joint, _ in found]
-    links, joints = order_tree(links, joints)
+    impossible = check_links(links)
+    found = [check_joint(joint) for joint in joints]
+    impossible += [note for _, some in found for note in some]
+    links, joints = order_tree(links, [joint for joint, _ in found])
     mimics, unknown = resolve_mimics(joints)
     joints, fixed = _fix_mimics_of_fixed(joints, mimics)
     for array in (*(array for link in links for array in (link.com, link.inertia)),

@@ -32,9 +32,8 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
     inertias = np.array([link.inertia for link in links]).reshape(-1, 3, 3)
     origins = np.array([joint.placement[:3, 3] for joint in joints]).reshape(-1, 3)
     names, joint_names = (np.array([one.name for one in some], object) for some in (links, joints))
-    wide = [joint.kind == 'revolute' and any(MAX_ANGLE < abs(x) < UNLIMITED
-                                             for x in (*joint.lower, *joint.upper))
-            for joint in joints]
+    wide = [joint.name for joint in joints if joint.kind == 'revolute' and any(
+        MAX_ANGLE < abs(x) < UNLIMITED for x in (*joint.lower, *joint.upper))]
     notes = [*_note('link', names[masses > MAX_LINK_MASS],
                     f'more than {MAX_LINK_MASS:g} kg; is the unit kg?'),
              *_note('link', names[np.linalg.norm(coms, axis=1) > MAX_DISTANCE],
@@ -42,8 +41,7 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
              *_note('joint', joint_names[np.linalg.norm(origins, axis=1) > MAX_DISTANCE],
                     f'more than {MAX_DISTANCE:g} m from the parent; is the unit m?'),
              *_on_inertias(names, masses, inertias),
-             *_note('joint', joint_names[np.array(wide, bool)],
-                    'limits of more than two turns; are these degrees? URDF uses rad'),
+             *_note('joint', wide, 'limits of more than two turns; are these degrees? URDF uses rad'),
              *(note for label in ('velocity', *NEW_LIMITS) for note in _note(
                  'joint', [joint.name for joint in joints if 0.0 in getattr(joint, label)],
                  f'{label} limit 0: taken as not stated')),

@@ -33,9 +33,7 @@ def with_armature(model: Model, armature: Values) -> Model:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    armature : mapping of str to float or array_like, or array_like of shape (model.nv,)
+    model, armature : Model, mapping of str to array_like or array_like of shape (model.nv,)
         Rotor inertias reflected to the joint side (motor inertia times gear ratio squared),
         kg m^2 or kg, as the coefficients of `rbd_ros.model.with_friction`; not negative.
 
@@ -81,9 +79,7 @@ def with_springs(model: Model, *, stiffness: Values | None = None,
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    stiffness, spring_reference : mapping or array_like, optional
+    model, stiffness, spring_reference : Model, mapping or array_like, optional
         N m/rad or N/m, not negative; rad or m. By joint or for all velocities, as for
         `with_friction`; without springs of their own, the reference of mimics has no effect.
 

@@ -13,6 +13,7 @@ from lxml import etree
 import numpy.typing as npt
 from rbd_ros._internal.text import did_you_mean, listed, printable
 from rbd_ros.errors import ModelError, named, UrdfError
+from rbd_ros.kernels.tree.columns import FREE, KIND, PARENT
 from rbd_ros.model.arguments import shown, whole_number
 from rbd_ros.model.changes.modifications import payload_name, with_floating_base
 from rbd_ros.model.constraints import with_constraints
@@ -187,11 +188,5 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
 
 def _has_floating_base(model: Model) -> bool:
     """Return whether the whole robot moves on one floating joint."""
-    fixed, first = {link.name for link in model.links[:1]}, []
-    for joint in model.joints:
-        if joint.parent in fixed:
-            if joint.nv:
-                first.append(joint.kind)
-            else:
-                fixed.add(joint.child)
-    return first == ['free']
+    bodies = model.tree.robot[1:]
+    return bodies[bodies[:, PARENT] == 0, KIND].tolist() == [FREE]
