@@ -41,7 +41,8 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
              *_note('joint', joint_names[np.linalg.norm(origins, axis=1) > MAX_DISTANCE],
                     f'more than {MAX_DISTANCE:g} m from the parent; is the unit m?'),
              *_on_inertias(names, masses, inertias),
-             *_note('joint', wide, 'limits of more than two turns; are these degrees? URDF uses rad'),
+             *_note('joint', wide,
+                    'limits of more than two turns; are these degrees? URDF uses rad'),
              *(note for label in ('velocity', *NEW_LIMITS) for note in _note(
                  'joint', [joint.name for joint in joints if 0.0 in getattr(joint, label)],
                  f'{label} limit 0: taken as not stated')),

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from rbd_ros.errors import StateError
@@ -16,9 +16,12 @@ from rbd_ros.model.positions.closure import gap_in_words
 from rbd_ros.model.positions.configurations import normalize, on_closure
 from rbd_ros.model.se3 import pose
 
+# Raises ModelError, or notes that an element (first) of an ignorable kind (second) is left out.
+Refuse: TypeAlias = Callable[[str, str], None]
+
 
 def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
-                    equalities: Sequence[str], refuse: Callable[[str, str], None]
+                    equalities: Sequence[str], refuse: Refuse
                     ) -> tuple[dict[int, Mimic | float], list[Constraint]]:
     """Return the couplings of a compiled model by the joint that follows, and the loops."""
     # A float is the position of a joint that an equality fixes. Equalities that are not linear,
@@ -75,18 +78,21 @@ def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Constraint | 
         return None
     ids, data = (int(m.eq_obj1id[k]), int(m.eq_obj2id[k])), m.eq_data[k]
     if m.eq_objtype[k] == mjtObj.mjOBJ_SITE:
-        placements = [pose(quaternion_matrix(np.roll(m.site_quat[i], -1)), m.site_pos[i])
-                      for i in ids]
+        placements = [pose(rotation_of(m.site_quat[i]), m.site_pos[i]) for i in ids]
         ids = tuple(int(m.site_bodyid[i]) for i in ids)
     elif kind == mjtEq.mjEQ_CONNECT:
         # The anchor in the axes of both bodies.
         placements = [pose(np.eye(3), data[:3]), pose(np.eye(3), data[3:6])]
     else:
         # The anchor in the second body, its place in the first one, and the axes of the second.
-        placements = [pose(quaternion_matrix(np.roll(data[6:10], -1)), data[3:6]),
-                      pose(np.eye(3), data[:3])]
+        placements = [pose(rotation_of(data[6:10]), data[3:6]), pose(np.eye(3), data[:3])]
     return Constraint(name, 'point' if kind == mjtEq.mjEQ_CONNECT else 'weld',
                       bodies[ids[0]], bodies[ids[1]], placements[0], placements[1])
+
+
+def rotation_of(quaternion: np.ndarray) -> np.ndarray:
+    """Return the rotation matrix of a quaternion in MuJoCo's order, w first."""
+    return quaternion_matrix(np.roll(quaternion, -1))
 
 
 def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:
@@ -96,8 +102,8 @@ def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:
     return joint == wanted
 
 
-def _linear(m: Any, k: int, name: str, refuse: Callable[[str, str], None]
-            ) -> tuple[dict[int, float], float] | None:
+def _linear(m: Any, k: int, name: str,
+            refuse: Refuse) -> tuple[dict[int, float], float] | None:
     """Return coefficients c by joint, and constant d, of equality k: sum c q = d; or refuse it."""
     from mujoco import mjtEq, mjtWrap
     kind, first, second = m.eq_type[k], int(m.eq_obj1id[k]), int(m.eq_obj2id[k])

@@ -11,12 +11,12 @@ limits become those of joints, keyframes their named configurations, linear coup
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from math import inf
 from os import PathLike
 import re
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,8 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.constraints import with_constraints
 from rbd_ros.model.description import Link
-from rbd_ros.model.files.equalities import read_equalities, with_closed_keyframes
+from rbd_ros.model.files.equalities import (
+    read_equalities, Refuse, rotation_of, with_closed_keyframes)
 from rbd_ros.model.files.urdf import read_file
 from rbd_ros.model.files.xml_elements import decode, is_text
 from rbd_ros.model.joints import Joint, Mimic, quaternion_matrix
@@ -47,9 +48,6 @@ DISABLED = {
     'LIMIT': ('jnt_limited', 'tendon_limited'),
     'CONSTRAINT': ('eq_active0', 'dof_frictionloss', 'tendon_frictionloss', 'jnt_limited',
                    'tendon_limited')}
-
-# Raises ModelError, or notes that an element (first) of an ignorable kind (second) is left out.
-Refuse: TypeAlias = Callable[[str, str], None]
 
 
 class Names(NamedTuple):
@@ -166,7 +164,7 @@ def read_mjcf(m: Any, ignore: Collection[str]
     links, joints = [Link(names.body[0])], []
     for body in range(1, m.nbody):
         name, parent = names.body[body], names.body[m.body_parentid[body]]
-        placement = pose(_rotation(m.body_quat[body]), m.body_pos[body])
+        placement = pose(rotation_of(m.body_quat[body]), m.body_pos[body])
         ids = range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body])
         for j in ids:
             coupling = couplings.get(j)
@@ -182,7 +180,7 @@ def read_mjcf(m: Any, ignore: Collection[str]
             parent, placement = child, pose(np.eye(3), -anchor)
         if parent != name:
             joints.append(Joint(f'{name}/frame', 'fixed', parent, name, placement))
-        R = _rotation(m.body_iquat[body])
+        R = rotation_of(m.body_iquat[body])
         links.append(Link(name, float(m.body_mass[body]), m.body_ipos[body].copy(),
                           R @ np.diag(m.body_inertia[body]) @ R.T))
     if loops:
@@ -205,11 +203,6 @@ def element_names(m: Any, kind: str) -> list[str]:
             name += '_'
         result.append(name)
     return result
-
-
-def _rotation(quaternion: np.ndarray) -> np.ndarray:
-    """Return the rotation matrix of a quaternion in MuJoCo's order, w first."""
-    return quaternion_matrix(np.roll(quaternion, -1))
 
 
 # -- Joints. --------------------------------------------------------------------------------------
