@@ -70,16 +70,15 @@ def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, re
 def inertia_matrix(where: str, value: object) -> np.ndarray:
     """Return a user's inertia, kg m^2, see `ModelBuilder.link`; errors name the link ``where``."""
     array = real_array(value)
-    size = None if array is None else array.shape
-    if size not in ((3,), (6,), (3, 3)):
+    if array is None or array.shape not in ((3,), (6,), (3, 3)):
         raise ModelError(f'{where}: its inertia needs 3, 6 or 3 x 3 numbers, got {value!r}')
-    values = numbers(where, 'inertia', value, size)
-    if size == (3,):
-        return np.diag(values)
-    if size == (6,):
-        xx, yy, zz, xy, xz, yz = values
+    array = numbers(where, 'inertia', value, array.shape)
+    if array.shape == (3,):
+        return np.diag(array)
+    if array.shape == (6,):
+        xx, yy, zz, xy, xz, yz = array
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return values
+    return array
 
 
 def check_links(links: Sequence[Link]) -> list[str]:

@@ -56,8 +56,7 @@ def pseudo_inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
     P = np.zeros((*pi.shape[:-1], 4, 4))
     P[..., ENTRIES[0], ENTRIES[1]] = P[..., ENTRIES[1], ENTRIES[0]] = -pi[..., 4:]
     half_trace = 0.5 * pi[..., 4:7].sum(axis=-1)
-    for k in range(3):
-        P[..., k, k] += half_trace
+    P[..., :3, :3] += half_trace[..., None, None] * np.eye(3)
     P[..., :3, 3] = P[..., 3, :3] = pi[..., 1:4]
     P[..., 3, 3] = pi[..., 0]
     return P
