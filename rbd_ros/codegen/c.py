@@ -10,8 +10,7 @@ proportional to; results that other parts need are in an array, whose entries ar
 
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 import re
 from typing import NamedTuple
 
@@ -87,28 +86,18 @@ class Writer:
 
     def __init__(self, style: Style, graph: Graph) -> None:
         self.style, self.graph = style, graph
-        self.uses = self._uses()
-        self.places = self._places()
+        # For each operation: those that need it, and the entries of outputs that it gives.
+        self.uses: list[list[int]] = [[] for _ in graph.operations]
+        for k, operation in enumerate(graph.operations):
+            for j in operation.operands:
+                self.uses[j].append(k)
+        self.places: dict[int, list[str]] = {}
+        for array, numbers in zip(graph.outputs, graph.results):
+            for k, number in enumerate(numbers.ravel().tolist()):
+                self.places.setdefault(number, []).append(f'{array.name}[{k}]')
         self.expressions: dict[int, Expression] = {}
         self.angles = list(dict.fromkeys(
             arguments[0] for kind, arguments in graph.operations if kind in ('sin', 'cos')))
-
-    def _uses(self) -> list[list[int]]:
-        """Return for each operation those that need it."""
-        uses: list[list[int]] = [[] for _ in self.graph.operations]
-        for k, (kind, arguments) in enumerate(self.graph.operations):
-            if kind not in ('constant', 'input'):
-                for j in arguments:
-                    uses[j].append(k)
-        return uses
-
-    def _places(self) -> dict[int, list[str]]:
-        """Return for each operation the entries of outputs that it gives."""
-        places: dict[int, list[str]] = {}
-        for array, numbers in zip(self.graph.outputs, self.graph.results):
-            for k, number in enumerate(numbers.ravel().tolist()):
-                places.setdefault(number, []).append(f'{array.name}[{k}]')
-        return places
 
     def expression(self, k: int) -> Expression:
         """Return the expression of an operation in terms of earlier statements."""
@@ -205,11 +194,6 @@ class Writer:
                 f'{self.style.prefix}_cosines_and_sines({arguments});']
 
 
-def name_in_part(names: Mapping[str, str], found: re.Match[str]) -> str:
-    """Return the name of a result in a part, given those of results of other parts."""
-    return names.get(found[0], found[0])
-
-
 def shared(parts: Sequence[Sequence[tuple[int, str]]],
            real: str) -> tuple[int, list[list[str]]]:
     """
@@ -219,6 +203,9 @@ def shared(parts: Sequence[Sequence[tuple[int, str]]],
 
     """
     number = re.compile(r'\bt(\d+)\b')
+
+    def placed(found: re.Match[str]) -> str:
+        return names.get(found[0], found[0])
     home = {k: part for part, statements in enumerate(parts) for k, _ in statements}
     last: dict[int, int] = {}
     for part, statements in enumerate(parts):
@@ -228,10 +215,10 @@ def shared(parts: Sequence[Sequence[tuple[int, str]]],
     free: list[int] = []
     size, texts = 0, []
     for part, statements in enumerate(parts):
-        lines: list[str] = []
+        lines = []
         names = {f't{k}': f'shared_[{place}]' for k, place in places.items()}
         for k, text in statements:
-            lines.append(number.sub(partial(name_in_part, names), text))
+            lines.append(number.sub(placed, text))
             if k in last:
                 if not free:
                     free, size = [size], size + 1

@@ -64,10 +64,5 @@ def evaluate(graph: Graph, inputs: Sequence[Sequence[Any]],
             values.append(inputs[number][index])
         else:
             values.append(known[kind](*(values[k] for k in arguments)))
-    outputs = []
-    for numbers in graph.results:
-        output = np.empty(numbers.size, object)
-        for k, number in enumerate(numbers.ravel()):
-            output[k] = values[number]
-        outputs.append(output.reshape(numbers.shape))
-    return outputs
+    scalars = np.fromiter(values, object, len(values))
+    return [scalars[numbers] for numbers in graph.results]

@@ -38,6 +38,11 @@ class Operation(NamedTuple):
     kind: str
     arguments: tuple[Any, ...]
 
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """Return the numbers of the operations whose results this one takes."""
+        return () if self.kind in ('constant', 'input') else self.arguments
+
 
 class Graph(NamedTuple):
     """A function of one robot as operations in the order of their evaluation."""
@@ -234,18 +239,19 @@ class Tape:
             return 0.0
         return self.record('div', self.number(x), y.number)
 
-    def apply(self, kind: str, x: Value) -> Value:
+    @staticmethod
+    def apply(kind: str, x: Value) -> Value:
         """Return a function of one argument."""
         if not isinstance(x, Symbol):
             return float(np.sign(x)) if kind == 'sign' else getattr(
                 math, {'abs': 'fabs'}.get(kind, kind))(x)
-        negated = self._argument(x, 'neg')
+        negated = x.tape._argument(x, 'neg')
         if negated is not None:
             if kind in ('cos', 'abs'):
-                return self.apply(kind, negated)
+                return Tape.apply(kind, negated)
             if kind in ('sin', 'tanh', 'sign'):
-                return -self.apply(kind, negated)
-        return self.record(kind, x.number)
+                return -Tape.apply(kind, negated)
+        return x.tape.record(kind, x.number)
 
     def graph(self, name: str, robot: str, inputs: tuple[Array, ...], outputs: tuple[Array, ...],
               values: Sequence[np.ndarray]) -> Graph:
@@ -256,12 +262,12 @@ class Tape:
         for numbers in results:
             needed[numbers] = True
         for k in range(len(self.operations) - 1, -1, -1):
-            if needed[k] and self.operations[k].kind not in ('constant', 'input'):
-                needed[list(self.operations[k].arguments)] = True
+            if needed[k]:
+                needed[list(self.operations[k].operands)] = True
         places = np.cumsum(needed) - 1
         operations = tuple(
-            operation if operation.kind in ('constant', 'input')
-            else Operation(operation.kind, tuple(int(places[j]) for j in operation.arguments))
+            operation._replace(arguments=tuple(places[list(operation.operands)].tolist()))
+            if operation.operands else operation
             for operation, kept in zip(self.operations, needed) if kept)
         return Graph(name, robot, inputs, outputs, operations,
                      tuple(places[numbers] for numbers in results))

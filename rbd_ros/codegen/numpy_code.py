@@ -63,8 +63,7 @@ def _output_names(graph: Graph) -> list[str]:
 
 def _assignments(graph: Graph) -> tuple[list[str], list[Expression]]:
     """Return the assignments of intermediate results, and the expressions of all operations."""
-    uses = Counter(k for kind, arguments in graph.operations
-                   if kind not in ('constant', 'input') for k in arguments)
+    uses = Counter(k for operation in graph.operations for k in operation.operands)
     uses.update(int(k) for numbers in graph.results for k in numbers.ravel())
     lines: list[str] = []
     expressions: list[Expression] = []

@@ -3,20 +3,22 @@
 """A package with the functions of one robot in C: sources, a test, a build file, a README."""
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 import math
 import re
 from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
 
 import numpy as np
 import rbd_ros
-from rbd_ros.codegen import package_texts as texts
+from rbd_ros._internal.text import printable
 from rbd_ros.codegen.c import prototype, Style, wrapped, Writer
 from rbd_ros.codegen.closed_loops import CLOSING
 from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph
-from rbd_ros.codegen.package_texts import cosines_and_sines, filled, HEADERS
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.errors import ModelError
+from rbd_ros.kernels.lanes.sines import C, MAX_ANGLE, QUARTER, ROUND, S
 from rbd_ros.kernels.loops.arrays import ACCEPTED, ACCURACY, ITERATIONS, STALLED
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import normalize, random_configuration
@@ -29,6 +31,10 @@ DIGITS, TOLERANCES = 13, {False: 1e-12, True: 1e-4}
 GUESS_DIGITS = 3    # of configurations whose loops are to be closed
 # Of closed loops in float, instead of those of the library: its rounding.
 SINGLE_ACCURACY, SINGLE_ACCEPTED = 1e-6, 1e-5
+LOOPS_NOTE = """
+The robot has closed loops. `q` has the positions of all joints and must close the loops, which
+`{prefix}_close_loops` does; velocities, accelerations and efforts are those of the joints below.
+"""
 
 
 class Package(NamedTuple):
@@ -97,9 +103,33 @@ def package_files(model: Model, functions: Sequence[str], *, prefix: str | None 
     return {f'{package.name}.h': header(package), f'{package.name}.c': source(package),
             f'test_{package.name}.c': test_program(package),
             'CMakeLists.txt': filled('CMakeLists.txt', package=package.name),
-            'package.xml': filled('package.xml', package=package.name,
-                                  robot=texts.escaped(model.name)),
+            'package.xml': filled('package.xml', package=package.name, robot=escaped(model.name)),
             'README.md': readme(package)}
+
+
+def filled(template: str, **words: object) -> str:
+    """Return a template with words in the places of their names, ``@name@``."""
+    text = (files('rbd_ros.codegen') / 'templates' / f'{template}.in').read_text('utf-8')
+    return re.sub(r'@(\w+)@', lambda place: str(words[place[1]]), text)
+
+
+def escaped(text: str) -> str:
+    """Return a text for XML."""
+    return escape(printable(text))
+
+
+def in_comment(text: str) -> str:
+    """Return a text for a comment in C."""
+    return printable(text).replace('*/', '* /').replace('/*', '/ *').encode(
+        'ascii', 'replace').decode()
+
+
+def quoted(text: str) -> str:
+    """Return a string literal of C."""
+    # Other characters as UTF-8 in octal; ?? could begin a trigraph.
+    escapes = ''.join(c if 32 <= ord(c) < 127 and c not in '"\\?' else
+                      ''.join(f'\\{byte:03o}' for byte in c.encode()) for c in text)
+    return f'"{escapes}"'
 
 
 def own_options(function: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,15 +148,13 @@ def describe(array: Array) -> str:
 def closing_words(package: Package) -> dict[str, Any]:
     """Return the words of the function that closes loops."""
     style, single = package.style, package.style.single
-    words = {'prefix': style.prefix, 'real': style.real}
-    return {**words, 'nq': package.model.nq, 'prototype': texts.CLOSE_LOOPS.format_map(words),
+    return {'prefix': style.prefix, 'real': style.real, 'nq': package.model.nq,
             'iterations': ITERATIONS, 'stalled': style.number(STALLED),
             'accuracy': style.number(SINGLE_ACCURACY if single else ACCURACY),
             'accepted': style.number(SINGLE_ACCEPTED if single else ACCEPTED)}
 
 
 def header(package: Package) -> str:
-    """Return the header."""
     upper, model, style = package.style.prefix.upper(), package.model, package.style
     functions = []
     for graph in package.graphs:
@@ -137,7 +165,7 @@ def header(package: Package) -> str:
     if package.has_loops:
         functions.append(filled('close_loops.h', **closing_words(package)))
     return filled(
-        'header.h', robot=texts.in_comment(model.name), package=package.name, upper=upper,
+        'header.h', robot=in_comment(model.name), package=package.name, upper=upper,
         guard=f'{package.name.upper()}_H', nq=model.nq, nv=model.nv, prefix=style.prefix,
         restrict=style.restrict, functions='\n'.join(functions))
 
@@ -150,16 +178,27 @@ def source(package: Package) -> str:
         functions.append(filled('close_loops.c', **closing_words(package)))
     names = '\n'.join(
         f'const char *const {style.prefix}_{kind}_names[{style.prefix.upper()}_{size}] = {{\n'
-        + ',\n'.join(f'    {texts.quoted(name)}' for name in all_names) + '};'
+        + ',\n'.join(f'    {quoted(name)}' for name in all_names) + '};'
         for kind, size, all_names in (('position', 'NQ', model.position_names),
                                       ('velocity', 'NV', model.velocity_names)))
     sines = ''
     if any('_cosines_and_sines(' in text for text in functions):
-        sines = '\n' + cosines_and_sines(style.prefix, style.restrict, style.single)
-    headers = '\n'.join(f'#include <{name}>' for name in HEADERS)
-    return filled('source.c', package=package.name, headers=headers, names=names, sines=sines,
-                  PART=f'{style.prefix.upper()}_PART', robot=texts.in_comment(model.name),
+        first, second, third = QUARTER
+        sines = '\n' + filled(
+            'sines_float.c' if style.single else 'sines.c', prefix=style.prefix,
+            RESTRICT=style.restrict, limit=MAX_ANGLE, per_quarter=2.0 / math.pi, ROUND=ROUND,
+            first=first, second=second, third=third, S=polynomial(S), C=polynomial(C))
+    return filled('source.c', package=package.name, names=names, sines=sines,
+                  PART=f'{style.prefix.upper()}_PART', robot=in_comment(model.name),
                   functions='\n'.join(functions).rstrip('\n'))
+
+
+def polynomial(coefficients: Sequence[float]) -> str:
+    """Return a polynomial in z."""
+    text = repr(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        text = f'{c!r}\n            + z * ({text})'
+    return text
 
 
 # -- The test program. --------------------------------------------------------------------------
@@ -195,9 +234,7 @@ def test_program(package: Package) -> str:
         if graph.name in CLOSING:
             continue
         for inputs, answers in states_and_answers(package, graph):
-            lines = []
-            for array, x in zip(graph.inputs, inputs):
-                lines.append(stored(style, array.name, x))
+            lines = [stored(style, array.name, x) for array, x in zip(graph.inputs, inputs)]
             for array, x in zip(graph.outputs, answers):
                 lines.append(stored(style, f'{array.name}_expected', x))
                 lines.append(f'{style.real} {array.name}[{x.size}];')
@@ -255,7 +292,7 @@ def readme(package: Package) -> str:
     return filled(
         'README.md', robot=model.name, package=package.name, prefix=style.prefix,
         functions=functions, joints=joint_rows(model), positions=positions,
-        closing=texts.CLOSING.format(prefix=style.prefix) if package.has_loops else '',
+        closing=LOOPS_NOTE.format(prefix=style.prefix) if package.has_loops else '',
         sources=source_list(package),
         options=options and f'\n\nOptions:\n\n{options}'.rstrip('\n'), version=rbd_ros.__version__,
         gravity=', '.join(f'{x:g}' for x in model.gravity), real=style.real,

@@ -62,19 +62,26 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
         If ``model`` is no robot, or the mask has another length.
 
     """
-    return _traced(model, function, parameters, options, False)
+    return traced(model, function, parameters, options)
 
 
-def trace_with_margins(model: Model, function: str, parameters: Sequence[str],
-                       options: Mapping[str, Any]) -> Graph:
+def traced(model: Model, function: str, parameters: Sequence[str], options: Mapping[str, Any],
+           margins: bool = False) -> Graph:
     """
-    Return the graph of `trace` with the margins of the kernels' checks, if there are any.
+    Return the graph of `trace`, on demand with the margins of the kernels' checks.
 
     One of the last output, ``margins``, is negative where the library raises an error although
     results are finite.
 
     """
-    return _traced(model, function, parameters, options, True)
+    check_model(model)
+    closing = {} if model.loops is None else CLOSING
+    declared = closing.get(function) or FUNCTIONS.get(function)
+    if declared is None:
+        known = [*closing, *FUNCTIONS]
+        raise ModelError(f"there is no code for a function '{function}' of robot '{model.name}'"
+                         + did_you_mean(str(function), known, ': choose from ' + ', '.join(known)))
+    return _graph(model, declared, parameters, options, margins)[0]
 
 
 def trace_method(model: Model, name: str, options: Mapping[str, Any]) -> tuple[Graph, Any]:
@@ -119,18 +126,6 @@ def _blocks(model: Model, states: States, results: Sequence[np.ndarray]) -> list
     for part, x in zip(outputs.results(shapes, raw), results, strict=True):
         part[0] = x
     return [x[0] for x in raw]
-
-
-def _traced(model: Model, function: str, parameters: Sequence[str], options: Mapping[str, Any],
-            margins: bool) -> Graph:
-    check_model(model)
-    closing = {} if model.loops is None else CLOSING
-    declared = closing.get(function) or FUNCTIONS.get(function)
-    if declared is None:
-        known = [*closing, *FUNCTIONS]
-        raise ModelError(f"there is no code for a function '{function}' of robot '{model.name}'"
-                         + did_you_mean(str(function), known, ': choose from ' + ', '.join(known)))
-    return _graph(model, declared, parameters, options, margins)[0]
 
 
 def _graph(model: Model, declared: Quantity, parameters: Sequence[str],

@@ -12,17 +12,16 @@ import numpy as np
 import rbd_ros
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
-from rbd_ros.codegen import package_texts as texts
 from rbd_ros.codegen.c import Style, wrapped
 from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph, Tape
 from rbd_ros.codegen.package import (
-    header, identifier, joint_rows, Package, rounded, SEED, source, source_list, STATES,
-    TOLERANCES)
-from rbd_ros.codegen.package_texts import filled
+    escaped, filled, header, identifier, in_comment, joint_rows, Package, quoted, rounded, SEED,
+    source, source_list, STATES, TOLERANCES)
 from rbd_ros.codegen.symbols.interpretation import interpreted
 from rbd_ros.codegen.symbols.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.control.controller import Circumstances, Controller
+from rbd_ros.control.effort_convention import CONVENTIONS
 from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import ModelError
 from rbd_ros.model.changes.friction import friction
@@ -38,7 +37,6 @@ import yaml
 MODES = {'gravity': 'gravity', 'pd_gravity': 'pd_gravity', 'computed_torque': 'computed_torque',
          'impedance': 'joint_impedance'}
 JOINTS = 'the joints above'
-CONVENTIONS = 'full', 'without_gravity', 'without_gravity_and_coriolis'
 
 
 def _laws() -> dict[str, type[Controller]]:
@@ -186,7 +184,7 @@ def tables(package: Package, tool: str) -> dict[str, Any]:
     names = list(model.velocity_names)
     return {
         'package': name, 'dynamics': package.name, 'prefix': prefix, 'UPPER': prefix.upper(),
-        'robot': texts.in_comment(texts.escaped(model.name)), 'tool': texts.quoted(tool),
+        'robot': in_comment(escaped(model.name)), 'tool': quoted(tool),
         **{name: wrapped(vector(limits), '    ') for name, limits in (
             ('lower', model.lower), ('upper', model.upper),
             ('fastest', model.velocity_limit),
@@ -211,7 +209,7 @@ def parameters() -> dict[str, str]:
             kind = 'switch'
         elif one.choices:
             kind, default, words = 'choice', one.choices.index(default), ', '.join(
-                map(texts.quoted, one.choices))
+                map(quoted, one.choices))
         else:
             kind, default = ('vector', next(iter(default), None)) if one.per else (
                 'number', default)
@@ -222,7 +220,7 @@ def parameters() -> dict[str, str]:
         name.removeprefix('effort_convention.').replace('.', '_').upper() for name in entries),
         '    ') for kind, entries in kinds.items()}
     return {**indices, 'setting_rows': '\n'.join(rows), 'parameter_table': ',\n'.join(
-        f'    {{{texts.quoted(name)}, {text}}}' for entries in kinds.values()
+        f'    {{{quoted(name)}, {text}}}' for entries in kinds.values()
         for name, text in entries.items())}
 
 

@@ -95,8 +95,7 @@ class LoadedFunction:
         # Arguments for which there is code.
         self.defaults = {x.name: x.default for x in given if x.default is not x.empty}
         self.first = [*(x.name for x in first), *self.parameters]
-        self.state = [x.name for x in first if x.name not in FUNCTIONS[
-            self.name].options]
+        self.state = [x.name for x in first if x.name not in FUNCTIONS[self.name].options]
 
     def set_description(self, made: Made) -> None:
         """Set what the function computes, and whether that is left to the library."""
@@ -118,9 +117,7 @@ class LoadedFunction:
         if self.runner is None:
             return self if self.parameters else by_kernels(self)
         kept = self.kept[0] if len(self.kept) == 1 else self.result(self.kept)
-        if not self.is_positional:
-            return self
-        if self.caller is None and self.fixed:
+        if not self.is_positional or (self.caller is None and self.fixed):
             return self
         return self.runner.bound(self.caller, self, self.memory, self.kept, kept,
                                  list(self.fixed.values()), len(self.parameters))

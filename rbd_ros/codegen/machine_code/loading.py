@@ -16,9 +16,8 @@ from rbd_ros.codegen.c import Style
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph
 from rbd_ros.codegen.machine_code.calls import BALANCED, LoadedFunction, Report
-from rbd_ros.codegen.package import header, own_options, Package, source
-from rbd_ros.codegen.package_texts import filled
-from rbd_ros.codegen.tracing import trace_with_margins
+from rbd_ros.codegen.package import filled, header, own_options, Package, source
+from rbd_ros.codegen.tracing import traced
 from rbd_ros.errors import ModelError, RbdError
 from rbd_ros.kernels.jit.c_compiler import (
     code_directory, code_name, Compiler, find_compiler, headers, machine_code, MODULE, opened)
@@ -116,7 +115,7 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
             made[function.name] = function
             if function.reason:
                 continue
-            of_one = origin(partial(trace_with_margins, model, name, parameters, own), name,
+            of_one = origin(partial(traced, model, name, parameters, own, margins=True), name,
                             *parameters, *((x, np.array(given).tolist()) for x, given
                                            in function.fixed.items()))
             found, graph = of_one.described()
@@ -131,8 +130,8 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
                 of_one.keep(found)
         if not parameters and not BALANCED.keys().isdisjoint(pending):
             of_wrenches = origin(partial(
-                trace_with_margins, with_gravity(model, (0.0, 0.0, 0.0)), 'gravity_torques',
-                ('wrenches',), {}), 'wrenches')
+                traced, with_gravity(model, (0.0, 0.0, 0.0)), 'gravity_torques', ('wrenches',),
+                {}, margins=True), 'wrenches')
             balance = pool.submit(of_wrenches.compiled, *of_wrenches.described())
     for name, code in pending.items():
         made[name].set_code(code.result(), caller_of(caller.result()))

@@ -12,7 +12,7 @@ raises an error; the tape keeps the margins by which the checks pass.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from inspect import isfunction, ismodule, unwrap
 from itertools import combinations
 import math
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 from rbd_ros.analysis.task_space import condition_and_damped
-from rbd_ros.codegen.graph import Symbol, Value
+from rbd_ros.codegen.graph import Symbol, Tape, Value
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels import articulated_bodies, mass_matrix_factor, task_space
 from rbd_ros.kernels.lanes import lanes, sines
@@ -49,28 +49,15 @@ TINY = 1e-300   # added to divisors that may be zero
 
 
 def _cosine_and_sine(angle: Value) -> tuple[Value, Value]:
-    if isinstance(angle, Symbol):
-        return angle.tape.apply('cos', angle), angle.tape.apply('sin', angle)
-    return math.cos(angle), math.sin(angle)
+    return Tape.apply('cos', angle), Tape.apply('sin', angle)
 
 
-def square_root(x: Value) -> Value:
-    """Return the square root."""
-    return x.tape.apply('sqrt', x) if isinstance(x, Symbol) else math.sqrt(x)
+_square_root, _sign = partial(Tape.apply, 'sqrt'), partial(Tape.apply, 'sign')
 
 
 def maximum(x: Value, y: Value) -> Value:
     """Return the larger one."""
     return 0.5 * (x + y + abs(x - y)) if isinstance(x - y, Symbol) else max(x, y)
-
-
-def _sign(x: Value) -> Value:
-    return x.tape.apply('sign', x) if isinstance(x, Symbol) else float(np.sign(x))
-
-
-def sign(x: np.ndarray) -> np.ndarray:
-    """Return the signs of the entries of a vector: -1, 0 or 1."""
-    return np.array([_sign(entry) for entry in x], object)
 
 
 def reciprocal(x: Value) -> Value:
@@ -105,10 +92,6 @@ def _is_closed(gap: Value) -> bool:
     return _holds(closed_loops.CLOSED - gap)
 
 
-def _same(x: Any) -> Any:
-    return x
-
-
 def _rotation_gap(kind: float, R: Sequence[Sequence[Value]]) -> Sequence[Value]:
     """Return twice the tangent of half the angle instead of the angle: the same near zero."""
     x, y, z = R
@@ -141,8 +124,8 @@ def _orthogonalize(rows: np.ndarray, width: int, vectors: np.ndarray, n: int) ->
         x, y = rows[a, :width], rows[b, :width]
         twice, more = 2.0 * np.dot(x, y), np.dot(y, y) - np.dot(x, x)
         t = twice * _copysign(1.0, more) / (
-            abs(more) + square_root(more * more + twice * twice) + TINY)
-        c = 1.0 / square_root(1.0 + t * t)
+            abs(more) + _square_root(more * more + twice * twice) + TINY)
+        c = 1.0 / _square_root(1.0 + t * t)
         for M in rows, vectors:
             M[a], M[b] = ([c * x - c * t * y for x, y in zip(M[a], M[b])],
                           [c * t * x + c * y for x, y in zip(M[a], M[b])])
@@ -219,31 +202,23 @@ def source(value: Any) -> Any:
         unwrap(value, stop=lambda x: hasattr(x, '__signature__')) if callable(value) else value)
 
 
-def _exp(x: Value) -> Value:
-    return x.tape.apply('exp', x) if isinstance(x, Symbol) else math.exp(x)
-
-
-def _unbounded(x: np.ndarray, bound: float) -> np.ndarray:
-    return x
-
-
 def _checked(model: Model, *labels_and_vector: Any, **options: Any) -> np.ndarray:
     return labels_and_vector[-1].copy()
 
 
 # What symbols need in place of functions on lanes, of an iteration, of checks, and of modules.
 _LEAVES: dict[Any, Any] = {
-    sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: square_root,
+    sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: _square_root,
     lanes.reciprocal: reciprocal, lanes.exceeds: _exceeds, lanes.finite: _passes,
     source(singular_values): _singular_values, source(orthogonalize): _orthogonalize,
     source(task_space.extremes): _extremes, source(task_space.may_be_damped): _may_be_damped,
-    source(task_space.positive_root): lambda x: square_root(maximum(x, 0.0)),
+    source(task_space.positive_root): lambda x: _square_root(maximum(x, 0.0)),
     source(task_space.condition_number): _condition_number,
     condition_and_damped: _condition_and_damped,
     source(closed_loops.is_regular): _is_regular,
     source(closed_loops.is_consistent): _is_consistent,
     source(closed_loops.is_closed): _is_closed,
-    source(closed_loops.rotation_gap): _rotation_gap, arrays.cut: _same,
+    source(closed_loops.rotation_gap): _rotation_gap, arrays.cut: lambda x: x,
     source(articulated_bodies.copy_given): _copy_given,
     source(articulated_bodies.prescribe_none): _prescribe_none,
     mass_matrix_factor.lanes_of_columns: _lanes_of_columns,
@@ -251,10 +226,12 @@ _LEAVES: dict[Any, Any] = {
     **dict.fromkeys((arguments.finite_vector, arguments.one_or_rows, configurations.checked),
                     _checked),
     workspace_of: lambda model: tracing.get()}
-_MATH = SimpleNamespace(sqrt=square_root, isfinite=_passes, copysign=_copysign, inf=math.inf)
+_MATH = SimpleNamespace(sqrt=_square_root, isfinite=_passes, copysign=_copysign, inf=math.inf)
 _NUMPY = SimpleNamespace(**{
-    **vars(np), 'exp': np.frompyfunc(_exp, 1, 1), 'sign': np.frompyfunc(_sign, 1, 1),
-    'minimum': _unbounded, 'zeros': _zeros, 'empty': _zeros, 'asarray': _asarray})
+    **vars(np), 'sign': np.frompyfunc(_sign, 1, 1),
+    'exp': np.frompyfunc(partial(Tape.apply, 'exp'), 1, 1),
+    'minimum': lambda x, bound: x,     # bounds are those of arguments of exp
+    'zeros': _zeros, 'empty': _zeros, 'asarray': _asarray})
 _interpreted: dict[Callable[..., Any], Any] = {leaf: leaf for leaf in (*_LEAVES.values(), _max)}
 
 
