@@ -26,14 +26,15 @@ def numpy_source(graph: Graph) -> str:
         Of `rbd_ros.codegen.trace`.
 
     """
-    inputs = ', '.join(array.name for array in graph.inputs)
+    inputs = [array.name for array in graph.inputs]
     assignments, expressions = _assignments(graph)
-    states = [f'{array.name}.shape[:-1]' for array in graph.inputs]
+    states = [f'{name}.shape[:-1]' for name in inputs]
     lines = [f'"""The function {graph.name} of the robot {graph.robot!r}, by rbd_ros."""', '',
-             'import numpy as np', '', '', f'def {graph.name}({inputs}):', *_docstring(graph),
-             *(f'    {array.name} = np.asarray({array.name}, float)' for array in graph.inputs),
+             'import numpy as np', '', '', f'def {graph.name}({", ".join(inputs)}):',
+             *_docstring(graph), *(f'    {name} = np.asarray({name}, float)' for name in inputs),
              f'    states = np.broadcast_shapes({", ".join(states)})', *assignments]
-    names = _output_names(graph)
+    names = [f'{array.name}_result' if array.name in inputs else array.name
+             for array in graph.outputs]
     for name, array, numbers in zip(names, graph.outputs, graph.results):
         shape = ', '.join(map(str, array.shape))
         lines.append(f'    {name} = np.zeros((*states, {shape}))')
@@ -52,13 +53,6 @@ def _docstring(graph: Graph) -> list[str]:
             lines += [f'{array.name} : ndarray, shape ({shape})', f'    {array.meaning}']
         lines.append('')
     return [f'    {line}'.rstrip() for line in [*lines, '"""']]
-
-
-def _output_names(graph: Graph) -> list[str]:
-    """Return names of the outputs that differ from those of the inputs."""
-    inputs = {array.name for array in graph.inputs}
-    return [f'{array.name}_result' if array.name in inputs else array.name
-            for array in graph.outputs]
 
 
 def _assignments(graph: Graph) -> tuple[list[str], list[Expression]]:

@@ -102,14 +102,13 @@ def convention_mismatch(convention: EffortConvention, names: Sequence[str],
     size = np.linalg.norm(g)
     if size < MIN_GRAVITY_TORQUE:
         return ''
-    is_full = convention.states == 'full'
-    error = np.linalg.norm(torques - g if is_full else torques)
-    others = {'effort_convention.states: without_gravity' if is_full else
-              'effort_convention.states: full': np.linalg.norm(torques if is_full
-                                                               else torques - g),
-              'negative effort_convention.state_constants': np.linalg.norm(torques + g)}
-    better = min(others, key=lambda label: float(others[label]))
-    worst = int(np.argmax(np.abs(torques - g if is_full else torques)))
+    other, rest, rest_of_other = (
+        ('without_gravity', torques - g, torques) if convention.states == 'full' else
+        ('full', torques, torques - g))
+    others = {f'effort_convention.states: {other}': float(np.linalg.norm(rest_of_other)),
+              'negative effort_convention.state_constants': float(np.linalg.norm(torques + g))}
+    better = min(others, key=others.__getitem__)
+    error, worst = np.linalg.norm(rest), int(np.argmax(np.abs(rest)))
     example = (f"'{names[worst]}' measures {torques[worst]:.3g} where gravity takes "
                f'{g[worst]:.3g} N m or N')
     text = f'efforts at rest are not as effort_convention.states, {convention.states}, requires'

@@ -37,20 +37,13 @@ import yaml
 MODES = {'gravity': 'gravity', 'pd_gravity': 'pd_gravity', 'computed_torque': 'computed_torque',
          'impedance': 'joint_impedance'}
 JOINTS = 'the joints above'
-
-
-def _laws() -> dict[str, type[Controller]]:
-    laws = control_laws()
-    return {mode: laws[law] for mode, law in MODES.items()}
-
-
 # The parameters; those of `ITEMIZED` are declared in the template.
 SETTINGS = {
     'mode': Setting('computed_torque', 'Control law.', choices=tuple(MODES)),
     'without_reference': Setting('hold', 'Hold the robot, or let it float: mode gravity.',
                                  choices=('hold', 'float')),
     **{f'{mode}.{name}': replace(gain, per=gain.per and JOINTS)
-       for mode, law in _laws().items() for name, gain in law.gains.items()},
+       for mode, law in MODES.items() for name, gain in control_laws()[law].gains.items()},
     'friction': Setting(False, 'Compensate the friction of the model.'),
     'friction_dead_band': Setting(0.02, 'Largest error of measured velocities, for friction in '
                                   'the mode gravity.', 'rad/s or m/s', high=10.0),
@@ -214,7 +207,8 @@ def parameters() -> dict[str, str]:
             kind, default = ('vector', next(iter(default), None)) if one.per else (
                 'number', default)
         kinds[kind][name] = f'{value(default)}, {value(high)}, {{{words}}}'
-    rows = [f'| `{name}` | {shown(one.default)} | {one.description}{chosen(one)} |'
+    rows = [f'| `{name}` | {shown(one.default)} | {one.description}' + (
+        f' One of {", ".join(f"`{word}`" for word in one.choices)}.' * bool(one.choices)) + ' |'
             for name, one in SETTINGS.items()]
     indices = {f'{kind}_indices': wrapped(', '.join(
         name.removeprefix('effort_convention.').replace('.', '_').upper() for name in entries),
@@ -235,11 +229,6 @@ def shown(default: Any) -> str:
     """Return the default of a parameter in YAML."""
     plain = list(default) if isinstance(default, tuple) else default
     return str(yaml.safe_dump(plain, default_flow_style=True)).split('\n')[0]
-
-
-def chosen(one: Setting) -> str:
-    """Return the choices of a parameter as a sentence."""
-    return f' One of {", ".join(f"`{word}`" for word in one.choices)}.' if one.choices else ''
 
 
 def items(names: Iterable[str]) -> str:
@@ -274,7 +263,7 @@ def cases(model: Model, tool: str) -> str:
 
 def default_law(model: Model, mode: str) -> Controller:
     """Return the law of a mode with its default gains, and with friction and springs."""
-    law = _laws()[mode]
+    law = control_laws()[MODES[mode]]
     gains = {name: next(iter(one.default), None) if one.per else one.default
              for name, one in law.gains.items()}
     found = law.from_gains(Circumstances(model, '', np.zeros(model.nq), True, 0.02), **gains)

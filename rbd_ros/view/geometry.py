@@ -27,47 +27,40 @@ class MeshError(Exception):
     """A mesh cannot be read; the message gives the reason and a remedy."""
 
 
-class MeshFinder:
+def _mesh_file(name: str, folder: Path | None, package_path: Sequence[str | os.PathLike[str]]
+               ) -> Path:
     """
-    Finds mesh files.
+    Return the path of a mesh given as package://, file:// or a path, or raise MeshError.
 
-    Meshes at package:// are searched in the given folders of packages, in AMENT_PREFIX_PATH and
-    ROS_PACKAGE_PATH, then in the folders above the URDF; other names are relative to `folder`,
-    that of the URDF (None: it was not read from a file).
+    Packages are searched in the given folders, in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH, then in
+    the folders above the URDF; paths are relative to `folder`, that of the URDF.
 
     """
-
-    def __init__(self, folder: Path | None = None,
-                 package_path: Sequence[str | os.PathLike[str]] = ()) -> None:
-        self._folder = folder
+    url = urlsplit(name)
+    path = unquote(url.path)
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise MeshError(f'only {", ".join(SUFFIXES)} are read as meshes')
+    if url.scheme == 'package':
         above = () if folder is None else (folder.resolve(), *folder.resolve().parents)
-        self._search = [*map(Path, package_path),
-                        *(Path(prefix) / 'share' for prefix in _folders('AMENT_PREFIX_PATH')),
-                        *map(Path, _folders('ROS_PACKAGE_PATH')), *above]
-
-    def find(self, name: str) -> Path:
-        """Return the path of a mesh given as package://, file:// or a path, or raise MeshError."""
-        url = urlsplit(name)
-        path = unquote(url.path)
-        if Path(path).suffix.lower() not in SUFFIXES:
-            raise MeshError(f'only {", ".join(SUFFIXES)} are read as meshes')
-        if url.scheme == 'package':
-            # A folder on the search path contains the package, or is the package itself.
-            places = [package / path.lstrip('/') for folder in self._search
-                      for package in (folder / url.netloc, folder) if package.name == url.netloc]
-            reason = (f"there is no package '{url.netloc}' that contains it; give the folder of "
-                      'the package by --package-path or the parameter package_path')
-        elif url.scheme == 'file' or (not url.scheme and Path(path).is_absolute()):
-            places, reason = [Path(path)], 'there is no such file'
-        elif url.scheme or self._folder is None:
-            raise MeshError('only package:// and file:// are read'
-                            + ('' if url.scheme else ': the URDF was not read from a file'))
-        else:
-            places, reason = [self._folder / path], f'there is no such file in {self._folder}'
-        for place in places:
-            if place.is_file():
-                return place
-        raise MeshError(reason)
+        search = [*map(Path, package_path),
+                  *(Path(prefix) / 'share' for prefix in _folders('AMENT_PREFIX_PATH')),
+                  *map(Path, _folders('ROS_PACKAGE_PATH')), *above]
+        # A folder on the search path contains the package, or is the package itself.
+        places = [package / path.lstrip('/') for place in search
+                  for package in (place / url.netloc, place) if package.name == url.netloc]
+        reason = (f"there is no package '{url.netloc}' that contains it; give the folder of the "
+                  'package by --package-path or the parameter package_path')
+    elif url.scheme == 'file' or (not url.scheme and Path(path).is_absolute()):
+        places, reason = [Path(path)], 'there is no such file'
+    elif url.scheme or folder is None:
+        raise MeshError('only package:// and file:// are read'
+                        + ('' if url.scheme else ': the URDF was not read from a file'))
+    else:
+        places, reason = [folder / path], f'there is no such file in {folder}'
+    for place in places:
+        if place.is_file():
+            return place
+    raise MeshError(reason)
 
 
 def _folders(variable: str) -> list[str]:
@@ -102,7 +95,7 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
     trimesh = _trimesh()
     root = parse(decode(text))
     elements = {element.get('name'): element for element in root.iterchildren('link')}
-    reader = _Reader(MeshFinder(folder, package_path), root)
+    reader = _Reader(root, folder, package_path)
     shapes: dict[int, bytes] = {}
     for k, link in enumerate(model.links):
         scene = trimesh.Scene()
@@ -172,8 +165,9 @@ def _trimesh() -> Any:
 class _Reader:
     """Reads the shapes of links and collects the reasons for unreadable ones."""
 
-    def __init__(self, finder: MeshFinder, root: Any) -> None:
-        self._finder = finder
+    def __init__(self, root: Any, folder: Path | None,
+                 package_path: Sequence[str | os.PathLike[str]]) -> None:
+        self._folder, self._package_path = folder, package_path
         self._materials = {element.get('name'): Element(element, 'a <material>')
                            for element in root.iterchildren('material')}
         self._unread: dict[str, list[str]] = {}     # names of unreadable meshes, by reason
@@ -200,7 +194,7 @@ class _Reader:
             elif meshes:
                 name = mesh.text('filename')
                 scale = np.diag([*mesh.vector('scale', (1.0, 1.0, 1.0)), 1.0])
-                for part in _load(self._finder.find(name)):
+                for part in _load(_mesh_file(name, self._folder, self._package_path)):
                     _add(scene, part, T @ scale, color)
             return True
         except (UrdfError, MeshError) as error:

@@ -40,14 +40,11 @@ class Sliders:
         own = range(tree.nv) if model.loops is None else model.loops.own
         self._q: dict[int, Any] = {}
         with gui.add_folder('Positions (rad, m)'):
-            for joint, positions, velocities in tree.moving_joints:
-                if joint.nq == joint.nv:
-                    for i, k in zip(range(positions.start, positions.stop),
-                                    range(velocities.start, velocities.stop)):
-                        if k in own:
-                            self._q[i] = self._add(gui, tree.velocity_names[k], *_range(
-                                tree.lower[k], tree.upper[k], POSITIONS[not tree.angular[k]]),
-                                start=BENT * (-1.0) ** len(self._q) * tree.angular[k])
+            for k, name in enumerate(tree.velocity_names):
+                if name in tree.position_names and k in own:    # not of a quaternion
+                    self._q[tree.position_names.index(name)] = self._add(gui, name, *_range(
+                        tree.lower[k], tree.upper[k], POSITIONS[not tree.angular[k]]),
+                        start=BENT * (-1.0) ** len(self._q) * tree.angular[k])
         with gui.add_folder('Velocities (rad/s, m/s)', expand_by_default=False):
             self._v = [
                 self._add(gui, name, *_range(-limit, limit, VELOCITIES[not angular]))

@@ -74,12 +74,8 @@ def torque_table(model: Model, state: State, effort: str) -> str:
 
 def coordinates(model: Model, q: np.ndarray) -> np.ndarray:
     """Return the positions that belong to the entries of v; NaN for joints with quaternions."""
-    tree = model.unconstrained
-    found = np.full(tree.nv, np.nan)
-    for joint, positions, velocities in tree.moving_joints:
-        if joint.nq == joint.nv:
-            found[velocities] = q[positions]
-    return found if model.loops is None else found[model.loops.own]
+    position = dict(zip(model.position_names, q))
+    return np.array([position.get(name, np.nan) for name in model.velocity_names], float)
 
 
 def heat_map(title: str, names: Sequence[str], matrix: np.ndarray) -> str:

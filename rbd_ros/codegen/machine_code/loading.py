@@ -125,7 +125,8 @@ def load(model: Model, functions: Sequence[str] | None = None, *, parameters: Se
             if not function.reason:
                 # Each function in its own file, which serves whatever else is loaded with it.
                 pending[function.name] = pool.submit(of_one.compiled, found, graph)
-                function.compile_lanes = of_one.of_lanes().code
+                function.compile_lanes = of_one._replace(
+                    style=of_one.style._replace(lanes=True)).code
             elif graph is not None:
                 of_one.keep(found)
         if not parameters and not BALANCED.keys().isdisjoint(pending):
@@ -154,10 +155,6 @@ class Origin(NamedTuple):
     @property
     def file(self) -> str:
         return code_name(self.facts, repr(self.style), *tools())
-
-    def of_lanes(self) -> 'Origin':
-        """Return that of the code of several states at a time."""
-        return self._replace(style=self.style._replace(lanes=True))
 
     def described(self) -> tuple[Made, Graph | None]:
         """Return what is kept of the function, or what its graph says, and the graph."""

@@ -46,8 +46,7 @@ class Gravity(Controller):
                  dead_band: float = DEAD_BAND) -> None:
         super().__init__(model)
         self._damping = self._gain('damping', damping)
-        self._compensate, self._dead_band = friction, dead_band
-        number('dead_band', dead_band, 0.0)
+        self._compensate, self._dead_band = friction, number('dead_band', dead_band, 0.0)
 
     @classmethod
     def from_gains(cls, given: Circumstances, **gains: Any) -> Gravity:
