@@ -173,7 +173,6 @@ class Writer:
             prototype(self.style, self.graph), [*buffer, *unused, *head, *calls])])
 
     def definition(self, declaration: str, statements: Sequence[str]) -> str:
-        """Return the definition of a function."""
         body = '\n'.join(wrapped(line, '    ') for line in statements)
         return f'{declaration}\n{{\n{body}\n}}\n'
 

@@ -160,7 +160,6 @@ class Tape:
         return self.record(kind, a, b)
 
     def add(self, x: Value, y: Value) -> Value:
-        """Return x + y."""
         for one, other in ((x, y), (y, x)):
             if not isinstance(one, Symbol):
                 if one == 0.0:
@@ -176,14 +175,8 @@ class Tape:
         return self._pair('add', x, y)
 
     def subtract(self, x: Value, y: Value) -> Value:
-        """Return x - y."""
-        if not isinstance(y, Symbol):
-            if y <= 0.0:
-                return self.add(x, -y)
-            negated = self._argument(x, 'neg')
-            if negated is not None:
-                return self.negate(self.add(negated, y))
-            return self.record('sub', self.number(x), self.number(y))
+        if not isinstance(y, Symbol) and y <= 0.0:
+            return self.add(x, -y)
         if not isinstance(x, Symbol) and x == 0.0:
             return self.negate(y)
         negated = self._argument(y, 'neg')
@@ -197,10 +190,9 @@ class Tape:
             return self.multiply(c - d, base)
         if not isinstance(x, Symbol) and x < 0.0:
             return self.negate(self.add(-x, y))
-        return self.record('sub', self.number(x), y.number)
+        return self.record('sub', self.number(x), self.number(y))
 
     def negate(self, x: Value) -> Value:
-        """Return -x."""
         if not isinstance(x, Symbol):
             return -x
         operation = self.operations[x.number]
@@ -212,7 +204,6 @@ class Tape:
         return self.record('neg', x.number)
 
     def multiply(self, x: Value, y: Value) -> Value:
-        """Return x y."""
         if isinstance(x, Symbol) and not isinstance(y, Symbol):
             x, y = y, x
         if not isinstance(x, Symbol):
@@ -232,7 +223,6 @@ class Tape:
         return self._pair('mul', x, y)
 
     def divide(self, x: Value, y: Value) -> Value:
-        """Return x / y."""
         if not isinstance(y, Symbol):
             return self.multiply(1.0 / y, x)
         if not isinstance(x, Symbol) and x == 0.0:

@@ -82,10 +82,6 @@ def package_files(model: Model, functions: Sequence[str], *, prefix: str | None 
     options
         As for `trace`.
 
-    Returns
-    -------
-    dict of str to str
-
     Raises
     ------
     ModelError

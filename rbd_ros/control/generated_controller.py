@@ -22,7 +22,9 @@ from rbd_ros.codegen.symbols.interpretation import interpreted
 from rbd_ros.codegen.symbols.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.control.effort_convention import CONVENTIONS
+from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.laws import control_laws
+from rbd_ros.control.momentum_observer import GAIN
 from rbd_ros.errors import ModelError
 from rbd_ros.model.changes.friction import friction
 from rbd_ros.model.changes.modifications import with_payload
@@ -45,8 +47,8 @@ SETTINGS = {
     **{f'{mode}.{name}': replace(gain, per=gain.per and JOINTS)
        for mode, law in MODES.items() for name, gain in control_laws()[law].gains.items()},
     'friction': Setting(False, 'Compensate the friction of the model.'),
-    'friction_dead_band': Setting(0.02, 'Largest error of measured velocities, for friction in '
-                                  'the mode gravity.', 'rad/s or m/s', high=10.0),
+    'friction_dead_band': Setting(DEAD_BAND, 'Largest error of measured velocities, for friction '
+                                  'in the mode gravity.', 'rad/s or m/s', high=10.0),
     'springs': Setting(False, 'Add the torques that hold the springs of the model.'),
     'payload.mass': Setting(0.0, 'Mass of the payload.', 'kg', high=1e6),
     'payload.center': Setting((0.0, 0.0, 0.0), 'Its centre in the frame of the link that carries '
@@ -72,7 +74,7 @@ SETTINGS = {
                               'braked; 0: never.', high=1e3),
     'delay': Setting(0.0, 'Delay of states and commands in the hardware, which limits how hard '
                      'joints are stopped and braked.', 's', high=1.0),
-    'observer_gain': Setting(25.0, 'Gain of the observer of external torques.', '1/s', high=1e4),
+    'observer_gain': Setting(GAIN, 'Gain of the observer of external torques.', '1/s', high=1e4),
     'effort_convention.commands': Setting('full', 'Contents of commands; the robot adds the rest '
                                           'by itself.', choices=CONVENTIONS),
     'effort_convention.states': Setting('full', 'Contents of measured efforts.',
@@ -101,10 +103,6 @@ def controller_files(model: Model, *, tool: str | None = None, prefix: str | Non
         The link that carries the payload; default: the last one that moves.
     prefix, sources
         As for `rbd_ros.codegen.package_files`.
-
-    Returns
-    -------
-    dict of str to str
 
     Raises
     ------
@@ -266,6 +264,6 @@ def default_law(model: Model, mode: str) -> Controller:
     law = control_laws()[MODES[mode]]
     gains = {name: next(iter(one.default), None) if one.per else one.default
              for name, one in law.gains.items()}
-    found = law.from_gains(Circumstances(model, '', np.zeros(model.nq), True, 0.02), **gains)
+    found = law.from_gains(Circumstances(model, '', np.zeros(model.nq), True, DEAD_BAND), **gains)
     found.compensates_springs = True
     return found

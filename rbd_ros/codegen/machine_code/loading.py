@@ -215,11 +215,10 @@ def sources_of(model: Model, style: Style, graph: Graph) -> dict[str, str]:
     else:
         places = [f'{side}[{k}] + state * ' + (f'steps[{k}]' if side == 'in' else
                                                f'{prod(x.shape)}') for side, k, x in arrays]
-    inputs, written = places[:len(graph.inputs)], places[len(graph.inputs):]
 
-    def finite(places: Sequence[str], arrays: Sequence[Array]) -> str:
+    def finite(wanted: str) -> str:
         return ' && '.join(f'all_finite({place}, {prod(x.shape)})'
-                           for place, x in zip(places, arrays))
+                           for place, (side, _, x) in zip(places, arrays) if side == wanted)
 
     def lines(text: str, *sides: str) -> str:
         return '\n'.join('        ' + text.format(side=side, k=k, n=prod(x.shape))
@@ -231,7 +230,7 @@ def sources_of(model: Model, style: Style, graph: Graph) -> dict[str, str]:
         'largest': 'FLT_MAX' if style.single else 'DBL_MAX',
         'margins': graph.outputs[-1].shape[0] if margins else 0,
         'arguments': ', '.join([*places, *['margins'] * margins]),
-        'inputs_finite': finite(inputs, graph.inputs), 'outputs_finite': finite(written, outputs),
+        'inputs_finite': finite('in'), 'outputs_finite': finite('out'),
         'buffers': lines(f'{style.real} {{side}}_{{k}}[{{n}}];', 'in', 'out'),
         'gathered': lines('gather(in_{k}, in[{k}] + state * steps[{k}], steps[{k}], {n});', 'in'),
         'scattered': lines('scatter(out[{k}] + state * {n}, out_{k}, {n});', 'out')}

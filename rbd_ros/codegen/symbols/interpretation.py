@@ -170,10 +170,6 @@ def _copy_given(robot: Any, a: np.ndarray, tau: np.ndarray, prescribed: np.ndarr
     return True
 
 
-def _prescribe_none(robot: Any) -> None:
-    """Leave the mask, by which nobody else is served."""
-
-
 def _elimination_table(workspace: Any) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
     table, marks = scratch.elimination_table(workspace)
     return (table, table), marks
@@ -220,7 +216,7 @@ _LEAVES: dict[Any, Any] = {
     source(closed_loops.is_closed): _is_closed,
     source(closed_loops.rotation_gap): _rotation_gap, arrays.cut: lambda x: x,
     source(articulated_bodies.copy_given): _copy_given,
-    source(articulated_bodies.prescribe_none): _prescribe_none,
+    source(articulated_bodies.prescribe_none): lambda robot: None,      # nobody reads it again
     mass_matrix_factor.lanes_of_columns: _lanes_of_columns,
     scratch.elimination_table: _elimination_table, springs.springs: _springs,
     **dict.fromkeys((arguments.finite_vector, arguments.one_or_rows, configurations.checked),
