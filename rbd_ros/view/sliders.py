@@ -36,15 +36,14 @@ class Sliders:
 
     def __init__(self, gui: GuiApi, model: Model) -> None:
         self._model, self._start = model, neutral(model)
-        tree = model.unconstrained
-        own = range(tree.nv) if model.loops is None else model.loops.own
         self._q: dict[int, Any] = {}
         with gui.add_folder('Positions (rad, m)'):
-            for k, name in enumerate(tree.velocity_names):
-                if name in tree.position_names and k in own:    # not of a quaternion
-                    self._q[tree.position_names.index(name)] = self._add(gui, name, *_range(
-                        tree.lower[k], tree.upper[k], POSITIONS[not tree.angular[k]]),
-                        start=BENT * (-1.0) ** len(self._q) * tree.angular[k])
+            for name, lower, upper, angular in zip(
+                    model.velocity_names, model.lower, model.upper, model.angular):
+                if name in model.position_names:    # no quaternion
+                    self._q[model.position_names.index(name)] = self._add(
+                        gui, name, *_range(lower, upper, POSITIONS[not angular]),
+                        start=BENT * (-1.0) ** len(self._q) * angular)
         with gui.add_folder('Velocities (rad/s, m/s)', expand_by_default=False):
             self._v = [
                 self._add(gui, name, *_range(-limit, limit, VELOCITIES[not angular]))
@@ -53,13 +52,13 @@ class Sliders:
         with gui.add_folder('Force on the chosen link (N)', expand_by_default=False):
             self._force = [self._add(gui, axis, -LARGEST_FORCE, LARGEST_FORCE, 1.0)
                            for axis in ('x', 'y', 'z')]
-        gui.add_button('All to zero').on_click(lambda _: self._zero())
+        gui.add_button('All to zero').on_click(self._zero)
 
     def _add(self, gui: GuiApi, name: str, lower: float, upper: float, step: float = STEP,
              start: float = 0.0) -> Any:
         return gui.add_slider(name, lower, upper, step, min(max(start, lower), upper))
 
-    def _zero(self) -> None:
+    def _zero(self, _: object) -> None:
         for slider in (*self._q.values(), *self._v, *self._force):
             slider.value = min(max(0.0, slider.min), slider.max)
 

@@ -220,7 +220,7 @@ class LoadedFunction:
 
     def _balance(self, external_wrenches: Any, q: np.ndarray, count: int) -> np.ndarray | None:
         """Return the torques that balance wrenches, in the shape of velocities, or None."""
-        if self.balance is None or self.name not in BALANCED:
+        if self.balance is None:
             return None
         forces = batch_wrenches(self.model, external_wrenches, count).of_bodies(
             self.model, 0, count).astype(self.dtype)
