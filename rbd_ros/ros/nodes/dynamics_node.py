@@ -32,11 +32,11 @@ from rbd_ros.ros.runtime.part import Entity, Part
 from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services, QosOverrides
 from rbd_ros.ros.runtime.report import guarded, Health, Log, Refusal, Report
 from rbd_ros.ros.runtime.worker import Worker
-from rbd_ros.ros.services.analysis_services import AnalysisServices, AnalysisSettings
+from rbd_ros.ros.services.analysis_services import AnalysisServices
 from rbd_ros.ros.services.background_services import BackgroundService, BadRequest, methods
 from rbd_ros.ros.services.dynamics_services import CHANGES, Services, ServiceSettings
 from rbd_ros.ros.services.payload_identification import CollectingService, PayloadIdentification
-from rbd_ros.ros.services.trajectory_service import TrajectoryService, TrajectorySettings
+from rbd_ros.ros.services.trajectory_service import TrajectoryService
 from rbd_ros.workspace.warmup import warm_up
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -110,13 +110,11 @@ class DynamicsNode(QosOverrides, LifecycleNode):
     # Exceptions of which only the message is shown to a user.
     errors: tuple[type[Exception], ...] = (NotConfigured,)
     # Names of the node and of its executable, the settings of its parts, and their parameters.
-    title: ClassVar[tuple[str, str]] = 'dynamics', 'dynamics_node'
-    program: ClassVar[str] = title[1]
+    node_name: ClassVar[str] = 'dynamics'
+    program: ClassVar[str] = 'dynamics_node'
     kinds: ClassVar[tuple[type, ...]] = (
         NodeSettings, RobotSettings, ChangeSettings, ListeningSettings, CommandSettings,
-        CompensationSettings, PublishingSettings, ForceSettings, ServiceSettings,
-        AnalysisSettings, TrajectorySettings)
-    law_kinds: ClassVar[tuple[type, ...]] = (CompensationSettings,)
+        CompensationSettings, PublishingSettings, ForceSettings, ServiceSettings)
     settings: ClassVar[dict[str, Setting]] = settings_of(kinds)
     command_topics: ClassVar[tuple[str, ...]] = (COMMANDS,)
 
@@ -124,7 +122,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
         # The parts of the configured node, with the settings of each.
         self._parts: list[tuple[Part, tuple[type, ...]]] = []
         self._refusal: Refusal | None = None
-        super().__init__(self.title[0], **options)
+        super().__init__(self.node_name, **options)
         self._log, self.report = Log(self.get_logger()), Report()
         self._report = self.report
         self._refused = declare(self, self.settings)
@@ -162,7 +160,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
     @classmethod
     def usage(cls) -> str:
         """Return the text that the executable prints with --help."""
-        return usage(cls.title[1], sys.modules[cls.__module__].__doc__ or '', cls.settings)
+        return usage(cls.program, sys.modules[cls.__module__].__doc__ or '', cls.settings)
 
     def uses_events(self) -> bool:
         """Return whether the events executor is to spin the node."""
@@ -186,6 +184,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
                                          analysis=False), self.context.ok):
             return self._refuse()
         self._make_parts()
+        guard_services(self, self._log, self.report)
         if robot is not None:
             self.current.describe(text, robot)
         else:
@@ -208,8 +207,8 @@ class DynamicsNode(QosOverrides, LifecycleNode):
         return read(self, self.kinds, self.settings, changes, self._refused)
 
     def _make_law(self) -> Law:
-        self.compensation = Compensation(self.parameters.select(CompensationSettings),
-                                         self.commands)
+        self.compensation = self._add(Compensation(
+            self.parameters.select(CompensationSettings), self.commands), CompensationSettings)
         return self.compensation
 
     def _make_parts(self) -> None:
@@ -232,7 +231,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
         self.forces = add(ExternalForces(select(ForceSettings), clocks, log), ForceSettings)
         self.effort_check = add(EffortCheck(log))
         self.diagnosis = add(EffortDiagnosis(worker, log))
-        law = add(self._make_law(), *self.law_kinds)
+        law = self._make_law()
         withheld = Withheld(report, log)
         self.commanding = add(Commanding(
             self, select(PublishingSettings), clocks, self.current, self.commands, law, withheld,
@@ -249,13 +248,10 @@ class DynamicsNode(QosOverrides, LifecycleNode):
         self.answering = add(Services(
             select(ServiceSettings), clocks, self.current, log, self.check_parameters,
             self.set_parameters), ServiceSettings)
-        self.analysing = add(AnalysisServices(self.answering, select(AnalysisSettings)),
-                             AnalysisSettings)
-        self.filling = add(TrajectoryService(self.answering, select(TrajectorySettings)),
-                           TrajectorySettings)
         self.calls = {name: add(BackgroundService(self, kind, name, method, worker, report, log,
                                                   CHANGES.get(name)))
-                      for part in (self.answering, self.analysing, self.filling)
+                      for part in (self.answering, AnalysisServices(self.answering),
+                                   TrajectoryService(self.answering))
                       for kind, name, method in methods(part)}
         self.calls['~/identify_payload'] = add(CollectingService(
             loads.begin, loads.end, self, IdentifyPayload, '~/identify_payload', loads.identify,
@@ -265,7 +261,6 @@ class DynamicsNode(QosOverrides, LifecycleNode):
                 (SetBool, '~/enable_commands', self._enable_commands)):
             add(Entity(self.destroy_service, self.create_service(kind, name, callback)))
         self.health = add(Health(self, [*(part for part, _ in self._parts), report], report, log))
-        guard_services(self, log, report)
 
     def _add(self, part: P, *settings: type) -> P:
         """Add a part of the node, which these settings configure, and return it."""
@@ -327,15 +322,16 @@ class DynamicsNode(QosOverrides, LifecycleNode):
             return SetParametersResult(successful=True)     # those of rclpy
         try:
             new = self._read(changes)
-            if (self.robot is not None and hypot(*new.gravity) < NO_GRAVITY
-                    <= hypot(*self.robot.model.gravity)):
+            if (robot := self.robot) is None:
+                return SetParametersResult(successful=True)
+            if hypot(*new.gravity) < NO_GRAVITY <= hypot(*robot.model.gravity):
                 raise BadParameter(
                     'gravity is zero: commands would no longer hold the robot. If that is '
                     'intended, call ~/set_gravity with allow_zero')
-            if self.robot is not None and new.task_link != self.parameters.task_link:
-                check_task_link(self.robot.model, new.task_link)
-            if self.robot is not None and new.limit_efforts:
-                require_stated_efforts(self.robot.model, self.robot.possible_commands)
+            if new.task_link != self.parameters.task_link:
+                check_task_link(robot.model, new.task_link)
+            if new.limit_efforts:
+                require_stated_efforts(robot.model, robot.possible_commands)
         except (BadParameter, ModelError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

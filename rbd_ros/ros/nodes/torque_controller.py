@@ -21,7 +21,6 @@ from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.outputs.commanding import NO_EVENTS
 from rbd_ros.ros.parameters.parameters import BadParameter
 from rbd_ros.ros.runtime.part import Entity
-from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory
@@ -32,13 +31,11 @@ STATUS_DEPTH = 50    # Depth of the queue of statuses of references
 class TorqueController(DynamicsNode):
     """A dynamics node whose ~/effort_commands are those of a control law, `modes`."""
 
-    title = 'torque_controller', 'torque_controller'
-    program = title[1]
+    node_name = program = 'torque_controller'
     kinds = *DynamicsNode.kinds, ControlSettings
     settings: ClassVar[dict[str, Setting]] = {
         **DynamicsNode.settings, **settings_of((ControlSettings,)),
         'limit_efforts': replace(DynamicsNode.settings['limit_efforts'], default=True)}
-    law_kinds = LawSettings, ControlSettings
     command_topics = *DynamicsNode.command_topics, EFFORT_TRAJECTORY
 
     @property
@@ -51,9 +48,9 @@ class TorqueController(DynamicsNode):
                                           event_callbacks=NO_EVENTS)
         self._add(Entity(self.destroy_publisher, publisher))
         select = self.parameters.select
-        self.modes = ControlModes(select(LawSettings), select(ControlSettings), self.clocks,
-                                  self.commands, self.report, self._log, self.worker,
-                                  publisher.publish)
+        self.modes = self._add(ControlModes(
+            select(LawSettings), select(ControlSettings), self.clocks, self.commands, self.report,
+            self._log, self.worker, publisher.publish), LawSettings, ControlSettings)
         return self.modes
 
     def _make_parts(self) -> None:
@@ -65,7 +62,6 @@ class TorqueController(DynamicsNode):
                              self.create_subscription(kind, topic, callback, 10)))
         self._add(Entity(self.destroy_service,
                          self.create_service(SetMode, '~/set_mode', self._set_mode)))
-        guard_services(self, self._log, self.report)
 
     def check_parameters(self, changes: Sequence[Parameter]) -> SetParametersResult:
         """Return whether parameters may change; if not, the law stays unchanged."""

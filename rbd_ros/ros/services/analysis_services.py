@@ -3,7 +3,6 @@
 """Services of the dynamics node for derivatives, regressors and task space."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from rbd_msgs.msg import Matrix
@@ -12,10 +11,8 @@ from rbd_msgs.srv import (
 from rbd_ros.analysis import speed_limit
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import TWIST
-from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.services.background_services import BadRequest, Work
 from rbd_ros.ros.services.dynamics_services import Services
-from rbd_ros.workspace.memory.results import Factorization
 
 
 def matrix(rows: Iterable[str], columns: Iterable[str], values: np.ndarray) -> Matrix:
@@ -25,21 +22,13 @@ def matrix(rows: Iterable[str], columns: Iterable[str], values: np.ndarray) -> M
     return message
 
 
-class AnalysisSettings(NamedTuple):
-    """The parameters that the answers depend on."""
-
-    coriolis_factorization: Factorization
-    task_link: str
-    condition_limit: float
-
-
-class AnalysisServices(Part):
+class AnalysisServices:
     """Services to analyse and identify a robot; the methods work like those of `Services`."""
 
     answers = HybridDynamicsDerivatives, TorqueRegressor, TaskSpaceDynamics, SpeedLimit
 
-    def __init__(self, services: Services, settings: AnalysisSettings) -> None:
-        self._services, self._settings = services, settings
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     def hybrid_dynamics_derivatives(self, request: HybridDynamicsDerivatives.Request,
                                     response: HybridDynamicsDerivatives.Response) -> Work:
@@ -62,7 +51,7 @@ class AnalysisServices(Part):
                          response: TorqueRegressor.Response) -> Work:
         """Compute the regressor of the torques, or that of Slotine and Li."""
         robot, order, q, v = self._services.state(request)
-        factorization = self._settings.coriolis_factorization
+        factorization = self._services.settings.coriolis_factorization
 
         def work() -> None:
             if len(request.reference_velocity) or len(request.reference_acceleration):
@@ -83,7 +72,7 @@ class AnalysisServices(Part):
         """Compute the equations of motion of a link."""
         robot, order, q, v = self._services.state(request)
         link = self._link(request.link)
-        limit = self._settings.condition_limit
+        limit = self._services.settings.condition_limit
 
         def work() -> None:
             got = robot.service_workspace.task_space_dynamics(q, v, link, condition_limit=limit)
@@ -108,6 +97,7 @@ class AnalysisServices(Part):
 
     def _link(self, name: str) -> str:
         """Return the link of a request."""
-        if not (name or self._settings.task_link):
+        link = name or self._services.settings.task_link
+        if not link:
             raise BadRequest('name a link, in the request or in the parameter task_link')
-        return name or self._settings.task_link
+        return link

@@ -12,6 +12,7 @@ from rbd_msgs.srv import (DynamicsTerms, ForwardDynamics, HybridDynamics, Invers
                           SetGravity, SetPayload)
 from rbd_ros import with_gravity, with_payload
 from rbd_ros._internal.text import listed
+from rbd_ros.control import EffortConvention
 from rbd_ros.model import without_payload
 from rbd_ros.ros import convert
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
@@ -63,6 +64,11 @@ class ServiceSettings(NamedTuple):
     missing_velocity: str
     coriolis_factorization: Factorization
     mounting_rpy: tuple[float, ...]
+    task_link: str
+    condition_limit: float
+    friction: bool
+    springs: bool
+    effort_convention: EffortConvention
 
 
 class Services(Part):
@@ -81,8 +87,12 @@ class Services(Part):
     def __init__(self, settings: ServiceSettings, clocks: Clocks, current: CurrentRobot, log: Log,
                  check_parameters: Callable[[list[Parameter]], Any],
                  set_parameters: Callable[[list[Parameter]], Any]) -> None:
-        self._settings, self._clocks, self._current, self._log = settings, clocks, current, log
+        self.settings, self._clocks, self._current, self._log = settings, clocks, current, log
         self._check_parameters, self._set_parameters = check_parameters, set_parameters
+
+    def configure(self, settings: ServiceSettings) -> None:
+        """Replace the settings, also those of the other services."""
+        self.settings = settings
 
     def robot(self) -> Robot:
         """Return the robot that a request is about."""
@@ -113,7 +123,7 @@ class Services(Part):
 
     def _recent(self, robot: Robot, left_out: str) -> Robot:
         """Return a robot, or raise BadRequest if the state that a request leaves out is old."""
-        missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
+        missing = robot.missing(self._clocks.age_time(), self.settings.state_timeout)
         if robot.states.why_open:
             raise BadRequest(f'the request gives no {left_out}, and {robot.states.why_open}')
         if missing:
@@ -122,7 +132,7 @@ class Services(Part):
         return robot
 
     def _measured_velocity(self, robot: Robot) -> np.ndarray:
-        v = self._recent(robot, 'velocity').velocity(self._settings.missing_velocity)
+        v = self._recent(robot, 'velocity').velocity(self.settings.missing_velocity)
         if v is None:
             raise BadRequest('the request gives no velocity, and none was measured of '
                              + listed(robot.states.missing_velocities()))
@@ -177,7 +187,7 @@ class Services(Part):
         stamp = robot.stamp
         if len(request.position) or stamp is None:
             stamp = self._clocks.stamp()
-        factorization, frame = self._settings.coriolis_factorization, robot.frame
+        factorization, frame = self.settings.coriolis_factorization, robot.frame
 
         def work() -> None:
             terms = robot.service_workspace.all_terms(q, v, factorization=factorization)
@@ -193,7 +203,7 @@ class Services(Part):
             raise BadRequest(f"gravity must be given in the frame '{robot.frame}', got "
                              f"'{frame}'")
         gravity = convert.vector(request.gravity.vector)
-        in_world = gravity_in_world(gravity.tolist(), self._settings.mounting_rpy)
+        in_world = gravity_in_world(gravity.tolist(), self.settings.mounting_rpy)
         changed = Parameter('gravity', value=list(in_world))
         if hypot(*gravity) < NO_GRAVITY:
             if not request.allow_zero:
@@ -206,7 +216,7 @@ class Services(Part):
 
         def work() -> Finish:
             # Equals the effect of the parameter exactly, so setting it does not change the robot.
-            in_root = gravity_in_root(in_world, self._settings.mounting_rpy)
+            in_root = gravity_in_root(in_world, self.settings.mounting_rpy)
             other = self._current.with_model(robot, with_gravity(robot.model, in_root))
 
             def finish() -> None:

@@ -5,17 +5,15 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rbd_msgs.srv import FillEfforts, RetimeTrajectory
 from rbd_ros import batch, Model
-from rbd_ros.control import EffortConvention
 from rbd_ros.model.positions.configurations import independent_positions, out_of_range
 from rbd_ros.motions.retiming import retime
 from rbd_ros.motions.trajectory_efforts import beyond, slowdown, trajectory_efforts
 from rbd_ros.ros import convert
-from rbd_ros.ros.runtime.part import Part
 from rbd_ros.ros.services.background_services import BadRequest, Order, Work
 from rbd_ros.ros.services.dynamics_services import Services
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -24,21 +22,13 @@ MAX_POINTS = 100_000    # 100 s at 1 kHz
 MAX_WAYPOINTS = 5000    # retiming takes about 0.1 ms for each, or 1 ms where the path turns
 
 
-class TrajectorySettings(NamedTuple):
-    """The parameters that efforts of trajectories depend on."""
-
-    friction: bool
-    springs: bool
-    effort_convention: EffortConvention
-
-
-class TrajectoryService(Part):
+class TrajectoryService:
     """Fills in the efforts of trajectories, and retimes them; methods as those of `Services`."""
 
     answers = FillEfforts, RetimeTrajectory
 
-    def __init__(self, services: Services, settings: TrajectorySettings) -> None:
-        self._services, self._settings = services, settings
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     def _checked(self, trajectory: JointTrajectory, most: int) -> tuple[Model, Order]:
         """Return the robot and the order of the joints in a trajectory with enough points."""
@@ -79,7 +69,7 @@ class TrajectoryService(Part):
 
     def _commands(self, model: Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """Return what the drives are told, for torques at states."""
-        convention, still = self._settings.effort_convention, np.zeros_like(v)
+        convention, still = self._services.settings.effort_convention, np.zeros_like(v)
         g = batch.inverse_dynamics(model, q, still, still)
         coriolis = batch.inverse_dynamics(model, q, v, still) - g
         return (convention.subtract_onboard_compensation(tau, g, coriolis)
@@ -87,7 +77,7 @@ class TrajectoryService(Part):
 
     def fill_efforts(self, request: FillEfforts.Request, response: FillEfforts.Response) -> Work:
         """Compute the efforts along a trajectory."""
-        trajectory, settings = request.trajectory, self._settings
+        trajectory, settings = request.trajectory, self._services.settings
         model, order = self._checked(trajectory, MAX_POINTS)
 
         def work() -> None:

@@ -305,11 +305,12 @@ def other_value(name, setting):
 
 
 def test_every_parameter_is_used_and_its_changes_reach_all_parts_that_use_it(node):
-    parts = (node.commands, node.current, node.listening, node.publishing, node.answering,
-             node.analysing, node.forces, node.filling, node.compensation)
+    parts = (node.commands, node.current, node.listening, node.publishing, node.forces,
+             node.compensation)
 
     def settings():
-        return [node.current._robot_settings, *(part._settings for part in parts)]
+        return [node.current._robot_settings, node.answering.settings,
+                *(part._settings for part in parts)]
 
     # Those of a group are used together.
     assert OF_THE_NODE | {name for one in settings() for name in one._fields} == {
