@@ -158,15 +158,15 @@ class ControlModes(ReferenceReceiver, Law):
 
     def guard(self, robot: Robot, efforts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return the limits of the joints as a function of commands; see `Law`."""
-        return partial(self._limited, robot.command_columns, efforts)
+        columns = robot.command_columns
 
-    def _limited(self, columns: np.ndarray, efforts: np.ndarray,
-                 commands: np.ndarray) -> np.ndarray:
-        tau = efforts + self._onboard
-        tau[columns] = commands + self._onboard[columns]
-        limited = self._guard.limit(tau, *self._state, age=self._largest_age(),
-                                    effort_rate=self._commands.effort_rate())
-        return commands if limited is tau else (limited - self._onboard)[columns]
+        def limit(commands: np.ndarray) -> np.ndarray:
+            tau = efforts + self._onboard
+            tau[columns] = commands + self._onboard[columns]
+            limited = self._guard.limit(tau, *self._state, age=self._largest_age(),
+                                        effort_rate=self._commands.effort_rate())
+            return commands if limited is tau else (limited - self._onboard)[columns]
+        return limit
 
     def _largest_age(self) -> float:
         """Return the largest age of a state while a command computed from it acts, s."""

@@ -63,38 +63,6 @@ class Part(NamedTuple):
     sender: Any
 
 
-class Motions:
-    """The reference at any time; at first at rest."""
-
-    def __init__(self, reference: JointReference | PoseReference) -> None:
-        self._parts = [Part(-np.inf, -np.inf, Rest(reference), None)]
-
-    def part(self, t: float) -> Part:
-        """Return the motion at a time, s, which may have ended."""
-        return next(part for part in reversed(self._parts) if part.begin <= t)
-
-    def at(self, t: float) -> Any:
-        """Return the reference at a time, s."""
-        part = self.part(t)
-        return part.motion.at(t - part.begin if part.begin > -np.inf else 0.0)
-
-    def add(self, now: float, begin: float, duration: float, motion: Motion,
-            sender: Any = None) -> list[Part]:
-        """Add a motion that starts at `begin`, s; return those that it replaces."""
-        parts = [part for part in self._parts if part.begin < begin]
-        dropped = self._parts[len(parts):]
-        while len(parts) > 1 and parts[1].begin <= now:
-            parts.pop(0)
-        if len(parts) > MAX_WAITING:
-            raise Refused(f'{MAX_WAITING} motions are already waiting')
-        self._parts = [*parts, Part(begin, begin + duration, motion, sender)]
-        return dropped
-
-    def left(self, now: float) -> float:
-        """Return the time until the reference rests, s."""
-        return max(self._parts[-1].end - now, 0.0)
-
-
 class Tolerances(NamedTuple):
     """Largest errors of the robot with respect to its reference; infinite: no limit."""
 
@@ -108,7 +76,7 @@ class Tolerances(NamedTuple):
 
 class Following:
     """
-    A reference, its motions, and whether the robot follows them.
+    The reference at any time, at first at rest, and whether the robot follows its motions.
 
     Each added motion ends once: reached, replaced or aborted; `publish` is then called with its
     sender, a state of `ReferenceStatus` and the reason.
@@ -117,19 +85,39 @@ class Following:
 
     def __init__(self, reference: JointReference | PoseReference, tolerances: Tolerances,
                  publish: Callable[[Any, int, str], None]) -> None:
-        self._motions, self._tolerances, self._publish = Motions(reference), tolerances, publish
+        self._tolerances, self._publish = tolerances, publish
+        self._parts = [Part(-np.inf, -np.inf, Rest(reference), None)]
         self._open: list[Part] = []
-        self.at, self.left = self._motions.at, self._motions.left
+
+    def _part(self, t: float) -> Part:
+        """Return the motion at a time, s, which may have ended."""
+        return next(part for part in reversed(self._parts) if part.begin <= t)
+
+    def at(self, t: float) -> Any:
+        """Return the reference at a time, s."""
+        part = self._part(t)
+        return part.motion.at(t - part.begin)
+
+    def left(self, now: float) -> float:
+        """Return the time until the reference rests, s."""
+        return max(self._parts[-1].end - now, 0.0)
 
     def add(self, now: float, begin: float, duration: float, motion: Motion, sender: Any) -> None:
-        """Add a motion; see `Motions.add`."""
-        for part in self._motions.add(now, begin, duration, motion, sender):
+        """Add a motion that starts at `begin`, s, in place of those that start later."""
+        parts = [part for part in self._parts if part.begin < begin]
+        dropped = self._parts[len(parts):]
+        while len(parts) > 1 and parts[1].begin <= now:
+            parts.pop(0)
+        if len(parts) > MAX_WAITING:
+            raise Refused(f'{MAX_WAITING} motions are already waiting')
+        self._parts = [*parts, Part(begin, begin + duration, motion, sender)]
+        for part in dropped:
             self._conclude(part, ReferenceStatus.REPLACED, 'a later message replaces it')
-        self._open.append(self._motions.part(begin))
+        self._open.append(self._parts[-1])
 
     def judge(self, now: float, errors: np.ndarray) -> str:
         """Return why errors, one per label, abort the current motion; empty: they do not."""
-        part, tolerances = self._motions.part(now), self._tolerances
+        part, tolerances = self._part(now), self._tolerances
         for other in [one for one in self._open if one.begin < part.begin]:
             self._conclude(other, ReferenceStatus.REPLACED, 'a later motion has begun')
         if part not in self._open:
@@ -179,8 +167,7 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
                                 [start.v, np.zeros(model.nv)],
                                 tau=[start.tau, np.zeros(model.nv)]), STOP_TIME)
     columns = _columns(message.joint_names, model)
-    times = np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
-                      for point in message.points])
+    times = np.array([convert.seconds(point.time_from_start) for point in message.points])
     if len(times) > MAX_POINTS:
         raise Refused(f'it has {len(times)} points, more than {MAX_POINTS}')
     if times[0] < 0.0 or np.any(np.diff(times) <= 0.0):

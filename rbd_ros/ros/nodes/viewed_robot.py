@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 from time import monotonic
-from typing import Any, cast
+from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
@@ -138,8 +138,8 @@ class ViewedRobot:
         return message if monotonic() - came < MAX_AGE else None
 
     def _with_published(self, state: State) -> State:
-        dynamics, torques, wrench, deviation = (
-            cast(Any, self._fresh(topic)) for topic in (DYNAMICS, TORQUES, WRENCH, DEVIATION))
+        dynamics, torques, wrench, deviation = map(
+            self._fresh, (DYNAMICS, TORQUES, WRENCH, DEVIATION))
         changes: dict[str, Any] = {}
         if dynamics is not None:
             names = dynamics.joint_names

@@ -58,7 +58,6 @@ class Commanding(Part):
         self._start_timer()
 
     def configure(self, settings: PublishingSettings) -> None:
-        """Replace the settings."""
         before, self._settings = self._settings, settings
         if settings.on_stale != before.on_stale:
             self._node.destroy_timer(self._timer)
@@ -70,7 +69,6 @@ class Commanding(Part):
             self._on_silence, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def close(self) -> None:
-        """Destroy the timer and the publishers."""
         self.active = False
         self._node.destroy_timer(self._timer)
         self._commands.note_no_subscriber(self._clocks.age_time())
@@ -78,7 +76,6 @@ class Commanding(Part):
             self._node.destroy_publisher(publisher)
 
     def publishers(self) -> list[Any]:
-        """Return the publishers."""
         return list(self._publishers.values())
 
     def is_commanding(self) -> bool:
@@ -109,7 +106,6 @@ class Commanding(Part):
                                        'commanded': self._commands.last}
 
     def findings(self) -> Iterator[tuple[bytes, str]]:
-        """Yield what is wrong with commands."""
         robot, settings, commands = self._current.robot, self._settings, self._commands
         if commands.mismatch:
             yield ERROR, commands.mismatch

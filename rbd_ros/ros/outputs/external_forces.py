@@ -34,6 +34,7 @@ from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.kinematics import world_jacobian
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import CONTACT, EXTERNAL_WRENCH
+from rbd_ros.ros.outputs.terms import NO_TASK_LINK, NO_UNCERTAINTY
 from rbd_ros.ros.robot.read_model import driven_joints, per_velocity
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
@@ -42,8 +43,7 @@ from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import BadRequest
 
 MIN_THRESHOLD = 0.1    # N m or N, smallest threshold that a calibration finds
-NOT_IDENTIFIED = ('contact_thresholds is deviation, but the robot has no uncertainty: identify it '
-                  'with rbd_ros identify, and load the URDF and the parameter file that it writes')
+NOT_IDENTIFIED = f'contact_thresholds is deviation, but {NO_UNCERTAINTY}'
 SETTLING = 'the observer is settling'
 NO_CONTACT = 1e12    # N m or N, threshold of a floating base: support by the ground is no contact
 
@@ -102,7 +102,6 @@ class ExternalForces(Part):
         self._start_again(SETTLING)
 
     def configure(self, settings: ForceSettings) -> None:
-        """Replace the settings."""
         before, self._settings = self._settings, settings
         if settings != before and self._robot is not None:
             self._make_observer(self._robot)
@@ -184,7 +183,7 @@ class ExternalForces(Part):
             if unmeasured.all() or self._time is not None:
                 return
         self._unmeasured, torques[unmeasured] = unmeasured, 0.0
-        self._observe(self._seconds(robot.time_stamp), robot.states.q, v, torques)
+        self._observe(robot, v, torques)
 
     def _leave_out(self, robot: Robot, why_not: str) -> None:
         """Leave out a state that lacks something; begin again if that lasts too long."""
@@ -200,7 +199,8 @@ class ExternalForces(Part):
             self._origin = stamp.sec
         return stamp.sec - self._origin + 1e-9 * stamp.nanosec
 
-    def _observe(self, t: float, q: np.ndarray, v: np.ndarray, torques: np.ndarray) -> None:
+    def _observe(self, robot: Robot, v: np.ndarray, torques: np.ndarray) -> None:
+        t, q = self._seconds(robot.time_stamp), robot.states.q
         step = 0.0 if self._time is None else t - self._time
         if self._time is not None and -LONGEST_GAP <= step <= 0.0:
             return          # a message with other joints, or a late one
@@ -215,15 +215,14 @@ class ExternalForces(Part):
             return
         if self._detector is not None:
             was_calibrated = self._detector.threshold is not None
-            assert self._robot is not None
             # Raises KernelNotReady while its kernels are compiled.
-            self._scale = (contact_deviation(self._robot.model, q, v)
-                           if self._by_deviation(self._robot) else np.ones(len(v)))
+            self._scale = (contact_deviation(robot.model, q, v) if self._by_deviation(robot)
+                           else np.ones(len(v)))
             self._contact = self._detector.update(t, np.where(
                 self._unmeasured, 0.0 if was_calibrated else NO_CONTACT,
                 self._torques / self._scale))
             if not was_calibrated and self._detector.threshold is not None:
-                self._log_thresholds(self._detector.threshold)
+                self._log_thresholds(robot, self._detector.threshold)
         self.why_not = ''
 
     def calibrate(self, robot: Robot | None) -> float:
@@ -247,10 +246,9 @@ class ExternalForces(Part):
         """Return the remaining time of the calibration, s; 0 if there is none."""
         return self._detector.calibration_left if self._detector is not None else 0.0
 
-    def _log_thresholds(self, thresholds: np.ndarray) -> None:
-        assert self._robot is not None
-        joints = driven_joints(self._robot.model)
-        if self._by_deviation(self._robot):
+    def _log_thresholds(self, robot: Robot, thresholds: np.ndarray) -> None:
+        joints = driven_joints(robot.model)
+        if self._by_deviation(robot):
             self._log.warning('contact is calibrated until the node ends; deviations that are a '
                               'contact: ' + ', '.join(f'{name} {x:.3g}' for name, x in
                                                       zip(joints, thresholds)))
@@ -263,7 +261,7 @@ class ExternalForces(Part):
     def values(self, topic: str, robot: Robot, q: np.ndarray) -> dict[str, Any] | str:
         """Return the terms of one of the EXTERNAL_TOPICS, or why there are none."""
         if topic == EXTERNAL_WRENCH and not robot.task_link:
-            return 'the parameter task_link is not set'
+            return NO_TASK_LINK
         by_deviation = self._settings.contact_thresholds == 'deviation'
         known = self._by_deviation(robot) if by_deviation else self._settings.contact_threshold
         if topic == CONTACT and self._detector is None and not known:
@@ -290,29 +288,28 @@ class ExternalForces(Part):
         return values
 
     def facts(self) -> dict[str, str]:
-        """Return values for /diagnostics."""
         if not (self.wanted or self.calibration_left()):
             return {'external torques': 'no subscribers'}
-        facts = {'external torques': self.why_not or 'observed'}
-        if self._robot is not None and self._unmeasured.any() and not self.why_not:
+        if self.why_not or self._robot is None:
+            return {'external torques': self.why_not}
+        facts = {'external torques': 'observed'}
+        if self._unmeasured.any():
             facts['external torques'] += f'; {_no_efforts(self._robot, self._unmeasured)}'
-        if self._detector is not None and not self.why_not:
+        if self._detector is not None:
             if self._detector.threshold is None:
                 facts['contact calibration left, s'] = f'{self.calibration_left():.1f}'
             else:
                 facts['contact'] = str(int(self._contact))
-                facts |= self._detectable()
+                facts |= self._detectable(self._robot, self._detector.threshold)
         return facts
 
-    def _detectable(self) -> dict[str, str]:
+    def _detectable(self, robot: Robot, thresholds: np.ndarray) -> dict[str, str]:
         """Return the smallest forces on the task link that are noticed, N, in the last state."""
-        robot = self._robot
-        if robot is None or not robot.task_link or self._detector is None:
+        if not robot.task_link:
             return {}
-        assert self._detector.threshold is not None
         try:
             J = world_jacobian(robot.model, robot.states.q, robot.task_link)
         except KernelNotReady:
             return {}
-        forces = detectable_forces(J[None], (self._detector.threshold * self._scale)[None])[0]
+        forces = detectable_forces(J[None], (thresholds * self._scale)[None])[0]
         return {f'detectable force {axis}, N': f'{x:.4g}' for axis, x in zip('xyz', forces)}

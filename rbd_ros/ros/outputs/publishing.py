@@ -51,8 +51,9 @@ class Publishing(Part):
         self._subscribed: list[str] = []
         self._markers_subscribed = False
         self._sources: dict[str, Source] = {
-            **SOURCES, **dict.fromkeys(EXTERNAL_TOPICS, self._external),
-            COMMANDED: self._commanded}
+            **SOURCES, COMMANDED: lambda topic, values, robot, settings: commanding.last(),
+            **dict.fromkeys(EXTERNAL_TOPICS, lambda topic, values, robot, settings:
+                            forces.values(topic, robot, values['q']))}
         self._publishers = {
             topic: node.create_publisher(kind, topic, 10, event_callbacks=NO_EVENTS)
             for topic, kind in TOPICS.items() if topic != COMMANDS}
@@ -61,7 +62,6 @@ class Publishing(Part):
         self._start_timer()
 
     def configure(self, settings: PublishingSettings) -> None:
-        """Replace the settings."""
         before, self._settings = self._settings, settings
         if settings.publish_rate != before.publish_rate:
             self._stop_timer()
@@ -84,7 +84,6 @@ class Publishing(Part):
                 self._marker_publisher]
 
     def close(self) -> None:
-        """Destroy the timer and the publishers."""
         self._stop_timer()
         for publisher in (*self._publishers.values(), self._marker_publisher):
             self._node.destroy_publisher(publisher)
@@ -185,7 +184,6 @@ class Publishing(Part):
             self._marker_publisher.publish(message)
 
     def findings(self) -> Iterator[tuple[bytes, str]]:
-        """Yield why outputs are missing."""
         if not self._commanding.active:
             yield WARN, 'inactive'
         if awaited := self._withheld.awaited():
@@ -210,14 +208,6 @@ class Publishing(Part):
             values.update(found)
         ready.append((topic, robot.outputs.message(topic, robot.stamp, robot.frame, values)))
         return None
-
-    def _external(self, topic: str, values: Terms, robot: Robot, _: PublishingSettings
-                  ) -> Terms | str:
-        return self._forces.values(topic, robot, values['q'])
-
-    def _commanded(self, topic: str, values: Terms, robot: Robot, _: PublishingSettings
-                   ) -> Terms | str:
-        return self._commanding.last()
 
     def _send(self, topic: str, message: bytes) -> None:
         try:

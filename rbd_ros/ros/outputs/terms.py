@@ -43,6 +43,8 @@ class PublishingSettings(NamedTuple):
 
 
 NO_TASK_LINK = 'the parameter task_link is not set'
+NO_UNCERTAINTY = ('the robot has no uncertainty: identify it with rbd_ros identify, and load the '
+                  'URDF and the parameter file that it writes')
 
 Terms: TypeAlias = dict[str, Any]    # Terms of one state, by the keys of `Outputs.message`
 # Returns the terms of a topic, or why there are none.
@@ -72,16 +74,10 @@ def deviation(topic: str, values: Terms, robot: Robot, settings: PublishingSetti
               ) -> Terms | str:
     """Compute the deviation of torques without accelerations, which are not measured."""
     if robot.model.uncertainty is None:
-        return ('the robot has no uncertainty: identify it with rbd_ros identify, and load the '
-                'URDF and the parameter file that it writes')
+        return NO_UNCERTAINTY
     q, v = values['q'], values['v']
     return {'torque_deviation': torque_deviation(
         robot.model, q, v, np.zeros_like(v), smooth=settings.friction_dead_band)}
-
-
-def all_joints(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) -> Terms:
-    """Return positions and velocities of all joints."""
-    return robot.all_joints(values['v'])
 
 
 def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) -> Terms | str:
@@ -117,4 +113,5 @@ def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) 
 
 SOURCES: dict[str, Source] = {
     **dict.fromkeys(RATE_TOPICS, rates), **dict.fromkeys(TASK_TOPICS, task),
-    FULL_STATES: all_joints, TORQUE_DEVIATION: deviation}
+    FULL_STATES: lambda topic, values, robot, settings: robot.all_joints(values['v']),
+    TORQUE_DEVIATION: deviation}

@@ -10,7 +10,6 @@ if values do not fit together.
 
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import make_dataclass
 from functools import cache
@@ -18,7 +17,7 @@ from math import isfinite
 from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
 
 from rbd_ros._internal.setting import declared, Group, Setting
-from rbd_ros._internal.text import did_you_mean, listed
+from rbd_ros._internal.text import did_you_mean, first_twice, listed
 from rbd_ros.ros.runtime.rclpy_workarounds import overrides
 from rbd_ros.ros.runtime.report import Log
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -78,9 +77,8 @@ def _checked_list(name: str, setting: Setting, value: Any) -> tuple[Any, ...]:
         value = () if value == ('',) else value
         if not all(isinstance(one, str) for one in value):
             raise BadParameter(f'{name} must be a list of names, got {list(value)}')
-        twice = [one for one, count in Counter(value).items() if count > 1]
-        if twice:
-            raise BadParameter(f"{name} has '{twice[0]}' twice: {listed(value)}")
+        if (twice := first_twice(value)) is not None:
+            raise BadParameter(f"{name} has '{twice}' twice: {listed(value)}")
         return value
     if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in value):
         raise BadParameter(f'{name} must be a list of numbers, got {list(value)}')

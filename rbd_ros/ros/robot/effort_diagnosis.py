@@ -49,7 +49,6 @@ class EffortCheck(Part):
         self._count, self._sum, self._known = 0, np.zeros(1), np.zeros(0, bool)
 
     def findings(self) -> Iterator[tuple[bytes, str]]:
-        """Yield what is wrong with the efforts."""
         if self.finding:
             yield WARN, self.finding
 
@@ -118,7 +117,6 @@ class EffortDiagnosis(Part):
         self._count, self._next = 0, inf
 
     def findings(self) -> Iterator[tuple[bytes, str]]:
-        """Yield what is wrong with the efforts."""
         if self.finding:
             yield WARN, self.finding
 

@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, islice
 from math import inf
 from typing import Annotated, Any, NamedTuple
 import warnings
@@ -253,6 +253,6 @@ def _locked_positions(model: Model, settings: RobotSettings) -> dict[str, Any]:
     if len(given) != sum(needed):
         raise ModelError(f'parameter locked_positions has {len(given)} entries, the locked joints '
                          f'have {sum(needed)} coordinates')
-    ends = np.cumsum(needed)
-    return {name: given[end - count:end]
-            for name, count, end in zip(settings.locked_joints, needed, ends)}
+    numbers = iter(given)
+    return {name: tuple(islice(numbers, count))
+            for name, count in zip(settings.locked_joints, needed)}

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot of the dynamics node: its model, its latest state, and its outgoing messages."""
 
-from array import array
 from collections.abc import Sequence
-from functools import cached_property
 from math import inf, isfinite
 from typing import Any
 
@@ -12,12 +10,12 @@ import numpy as np
 from rbd_ros import Model, Workspace
 from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.text import listed
-from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.topics import all_coordinates, Outputs
 from rbd_ros.ros.robot.read_model import base_joint, driven_joints, RobotSettings
-from rbd_ros.ros.state.closed_joint_states import ClosedJointStates, joint_states
+from rbd_ros.ros.state.closed_joint_states import ClosedJointStates
+from rbd_ros.ros.state.joint_states import JointStates
 from rbd_ros.ros.state.odometry import OdometryStates
 from rbd_ros.ros.state.sources import prefix_hint
 
@@ -32,7 +30,7 @@ class Robot:
         # One for the stream of states, one for requests, which are answered in another thread.
         self.workspace, self.service_workspace = Workspace(model), Workspace(model)
         self.base_joint = base_joint(model)
-        self.states = joint_states(model)
+        self.states = JointStates(model) if model.loops is None else ClosedJointStates(model)
         _, *places = all_coordinates(model)
         self._shown = model.unconstrained.coordinates.part(*places)
         self.odometry = (OdometryStates(model, self.base_joint, self.prefix)
@@ -72,12 +70,6 @@ class Robot:
         """Return the indices of joints among the velocities of the model."""
         columns = {name: k for k, name in enumerate(self.model.velocity_names)}
         return np.array([columns[name] for name in joints], int)
-
-    @cached_property
-    def inertial_parameters(self) -> tuple[tuple[str, ...], array, np.ndarray]:
-        """Return names and values of the inertial parameters, and armatures, for regressors."""
-        return (inertial_parameter_names(self.model), array('d', inertial_parameters(self.model)),
-                self.model.armature)
 
     def forget(self) -> None:
         """Discard all states."""

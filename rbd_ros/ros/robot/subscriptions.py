@@ -110,7 +110,6 @@ class Subscriptions(Part):
             overridable=qos is not BEST_EFFORT)
 
     def close(self) -> None:
-        """Destroy the subscriptions."""
         self._closed = True
         for subscription in self.all.values():
             self._node.destroy_subscription(subscription)

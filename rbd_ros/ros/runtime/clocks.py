@@ -35,7 +35,6 @@ class Clocks(Part):
             post_callback=self._jumped)
 
     def close(self) -> None:
-        """Stop watching for jumps."""
         self._handle.unregister()
 
     def findings(self) -> Iterator[tuple[bytes, str]]:

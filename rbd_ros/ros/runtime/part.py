@@ -32,5 +32,4 @@ class Entity(Part):
         self._destroy, self._entity = destroy, entity
 
     def close(self) -> None:
-        """Destroy it."""
         self._destroy(self._entity)

@@ -42,7 +42,7 @@ EVENTS = {
 
 
 class Log:
-    """Logs at most `most` different texts of a kind in `QUIET` seconds; returns whether it did."""
+    """Logs at most one or `most` texts of a kind in `QUIET` seconds; returns whether it did."""
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
@@ -50,9 +50,9 @@ class Log:
         self._logged: dict[str, dict[str, float]] = {}
 
     # rclpy identifies a log call by its line in the source: each severity needs its own line.
-    def info(self, text: str, kind: str | None = None, most: int = 1) -> bool:
+    def info(self, text: str, kind: str | None = None) -> bool:
         """Log a status."""
-        if may := self._may(text, kind, most):
+        if may := self._may(text, kind):
             self._logger.info(printable(text))
         return may
 
@@ -62,13 +62,13 @@ class Log:
             self._logger.warning(printable(text))
         return may
 
-    def error(self, text: str, kind: str | None = None, most: int = 1) -> bool:
+    def error(self, text: str, kind: str | None = None) -> bool:
         """Log a problem that keeps the node from working."""
-        if may := self._may(text, kind, most):
+        if may := self._may(text, kind):
             self._logger.error(printable(text))
         return may
 
-    def _may(self, text: str, kind: str | None, most: int) -> bool:
+    def _may(self, text: str, kind: str | None, most: int = 1) -> bool:
         if kind is None:
             return True
         now = monotonic()
@@ -179,7 +179,6 @@ class Health(Part):
                                         clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def close(self) -> None:
-        """Stop reporting."""
         self._node.destroy_timer(self._timer)
         self._node.destroy_publisher(self._publisher)
 

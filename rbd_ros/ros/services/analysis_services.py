@@ -9,6 +9,7 @@ from rbd_msgs.msg import Matrix
 from rbd_msgs.srv import (
     HybridDynamicsDerivatives, SpeedLimit, TaskSpaceDynamics, TorqueRegressor)
 from rbd_ros.analysis import speed_limit
+from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import TWIST
 from rbd_ros.ros.services.background_services import BadRequest, Work
@@ -62,9 +63,10 @@ class AnalysisServices:
             else:
                 Y = robot.service_workspace.torque_regressor(
                     q, v, order.read('acceleration', request.acceleration))
-            names, response.parameters, armature = robot.inertial_parameters
-            response.armature = order.write(armature)
-            response.regressor = matrix(order.names, names, order.arrange(Y))
+            response.parameters = inertial_parameters(robot.model).tolist()
+            response.armature = order.write(robot.model.armature)
+            response.regressor = matrix(order.names, inertial_parameter_names(robot.model),
+                                        order.arrange(Y))
         return work
 
     def task_space_dynamics(self, request: TaskSpaceDynamics.Request,

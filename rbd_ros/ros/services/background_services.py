@@ -71,7 +71,6 @@ class BackgroundService(Part):
         self.service.send_response = self._begin    # type: ignore[method-assign]
 
     def close(self) -> None:
-        """Destroy the service."""
         self._node.destroy_service(self.service)
 
     def _take(self, request: Any, response: Any) -> Any:

@@ -269,8 +269,3 @@ class ClosedJointStates:
         if replacement is None:
             return self._independent(self._fresh(self._measured.velocity_or(None)))
         return np.where(np.abs(self.v) < MAX_MEASUREMENT, self.v, replacement)
-
-
-def joint_states(model: Model) -> JointStates | ClosedJointStates:
-    """Return the states of a robot, before the first message."""
-    return JointStates(model) if model.loops is None else ClosedJointStates(model)

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a robot, merged by joint name from all joint states."""
 
-from collections import Counter
 from collections.abc import Sequence
 from math import isnan
 
 import numpy as np
 from rbd_ros._internal.cdr import JointStateContent
+from rbd_ros._internal.text import first_twice
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.kernels.joint_samples import MAX_MEASUREMENT, take_plausible
 from rbd_ros.model.joints import KINDS
@@ -227,9 +227,8 @@ class JointStates:
         """Return, of each known joint, its number, and its indices in a message, in q and in v."""
         if not names:
             raise Rejected('it has no names', 'empty')
-        name, count = Counter(names).most_common(1)[0]
-        if count > 1:
-            raise Rejected(f"it has the joint '{name}' twice", 'duplicate names')
+        if (twice := first_twice(names)) is not None:
+            raise Rejected(f"it has the joint '{twice}' twice", 'duplicate names')
         for name in names:
             if name not in self._expected and len(self.unknown_names) < MAX_UNKNOWN:
                 self.unknown_names.add(name)
