@@ -152,15 +152,10 @@ class EffortCommands(Part):
         joints = tuple(joints)
         if self._commanded is not None and set(joints) != set(self.joints):
             self.enabled, self._ended = False, True
-            self._wait(joints, limits)
+        elif not self.mismatch:
+            self._adopt(joints, limits)
             return
-        if self.mismatch:
-            # Commands must be enabled even if the joints are those of the first robot again.
-            self._wait(joints, limits)
-            return
-        self._adopt(joints, limits)
-
-    def _wait(self, joints: Sequence[str], limits: Sequence[float]) -> None:
+        # Commands must be enabled even if the joints are those of the first robot again.
         self._waiting = joints, limits
         self.mismatch = ('~/effort_commands have ended: the robot now has the joints '
                          + ', '.join(joints) + ', commands were for ' + ', '.join(self.joints)

@@ -70,7 +70,6 @@ class SimulatedRobot(PlainNode):
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__(**options)
         given = self._given
-        self._describes = given['publish_description']
         self._text = given['robot_description'] or read_description(
             given['urdf'] or share('urdf', 'demo_arm.urdf'))
         model = load_quietly(self._text)
@@ -120,7 +119,7 @@ class SimulatedRobot(PlainNode):
     def _describe(self) -> None:
         """Publish the robot description if no other node does."""
         self.destroy_timer(self._discovery)
-        if self._describes and self.count_publishers('robot_description') == 0:
+        if self._given['publish_description'] and self.count_publishers('robot_description') == 0:
             self._description_publisher = self.create_publisher(
                 String, 'robot_description', DESCRIPTION_QOS)
             self._description_publisher.publish(String(data=self._text))
