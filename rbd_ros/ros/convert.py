@@ -82,19 +82,14 @@ def wrenches(messages: Sequence[WrenchStamped], prefix: str = '') -> dict[str, n
     return result
 
 
-def parts_of_motion(name: str, motion: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the parts of a geometry_msgs/Twist or Accel by key."""
-    return {f'{name}.angular': motion[:3], f'{name}.linear': motion[3:]}
+def linear_first(vector: np.ndarray) -> np.ndarray:
+    """Return the numbers of a geometry_msgs/Twist, Accel or Wrench in their order there."""
+    return np.concatenate((vector[3:], vector[:3]))
 
 
-def parts_of_wrench(name: str, wrench: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the parts of a geometry_msgs/Wrench by key."""
-    return {f'{name}.torque': wrench[:3], f'{name}.force': wrench[3:]}
-
-
-def parts_of_pose(name: str, T: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the parts of a geometry_msgs/Pose by key."""
-    return {f'{name}.position': T[:3, 3], f'{name}.orientation': quaternion_of_matrix(T[:3, :3])}
+def pose_numbers(T: np.ndarray) -> np.ndarray:
+    """Return the numbers of a geometry_msgs/Pose in their order there."""
+    return np.concatenate((T[:3, 3], quaternion_of_matrix(T[:3, :3])))
 
 
 def seconds(stamp: Time | Stamp) -> float:

@@ -70,7 +70,7 @@ class ControlModes(ReferenceReceiver, Law):
 
     def __init__(self, settings: LawSettings, control: ControlSettings, clocks: Clocks,
                  commands: EffortCommands, report: Report, log: Log, worker: Worker,
-                 publish: Callable[[ReferenceStatus], object] = lambda status: None) -> None:
+                 publish: Callable[[ReferenceStatus], object]) -> None:
         super().__init__(settings, control, clocks, commands, report, log, publish)
         self._worker, self._note = worker, ''
         self._discard_check()

@@ -190,7 +190,8 @@ def damping_warning(law: Controller, settings: ControlSettings, q: np.ndarray, p
         return f'{text} and {parameter_name(mode, second)}' if second else text
     # Lower the gain of this joint only, if that suffices; otherwise all by the same factor.
     one = np.where(np.arange(model.nv) == k, 0.0, 1.0)
-    alone = not isinstance(numbers, float) and len(numbers) > 1 and not diverges(one)
+    several = not isinstance(numbers, float) and len(numbers) > 1
+    alone = several and not diverges(one)
     low, high = 0.0, 1.0
     while high - low > PRECISION * high:
         share = 0.5 * (low + high)
@@ -201,6 +202,5 @@ def damping_warning(law: Controller, settings: ControlSettings, q: np.ndarray, p
     else:
         # An empty gain is an acceleration per velocity.
         value = settings.per_velocity(model, numbers)[k] if numbers else D[k, k] / M[k, k]
-    text = f'{text} from {value:.4g} to at most {value * low:.4g}'
-    return (text if alone or isinstance(numbers, float) or len(numbers) < 2
-            else f'{text}, and the gains of the other joints by the same factor')
+    return (f'{text} from {value:.4g} to at most {value * low:.4g}'
+            + ', and the gains of the other joints by the same factor' * (several and not alone))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages that the dynamics node publishes: their topics, types and contents."""
 
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -115,11 +116,15 @@ class CommandMessages:
         return self._templates[topic].fill(None, {'commands': efforts})
 
 
-def parts(name: str, message: Accel | Pose | Twist | Wrench) -> dict[str, Field]:
-    """Return the parts of a message as fields of a `Template`; `convert` returns their values."""
-    return {f'{name}.{part}': numbers(getattr(message, part),
-                                      *getattr(message, part).get_fields_and_field_types())
-            for part in message.get_fields_and_field_types()}
+def geometry(message: Accel | Pose | Twist | Wrench) -> Field:
+    """Return all numbers of a message as one field of a `Template`; `convert` returns them."""
+    parts = [getattr(message, part) for part in message.get_fields_and_field_types()]
+    places = [(part, name) for part in parts for name in part.get_fields_and_field_types()]
+
+    def write(flat: 'array[float]') -> None:
+        for (part, name), x in zip(places, flat):
+            setattr(part, name, x)
+    return (len(places),), write
 
 
 class Outputs:
@@ -175,23 +180,23 @@ class Outputs:
         elif topic == '~/com':
             fields = {'com': numbers(message.point, 'x', 'y', 'z')}
         elif topic == EXTERNAL_WRENCH:
-            fields = parts('external_wrench', message.wrench)
+            fields = {'external_wrench': geometry(message.wrench)}
         elif topic == CONTACT:
             message.contact, message.joint_names = variant, names
             fields = {name: field(message, name, (nv,))
                       for name in ('external_torques', 'thresholds')}
         elif topic == TASK_POSE:
-            fields = parts('pose', message.pose)
+            fields = {'pose': geometry(message.pose)}
         elif topic == TASK_BIAS:
-            fields = parts('bias', message.accel)
+            fields = {'bias': geometry(message.accel)}
         elif topic == TASK_DYNAMICS:
             message.model_id, message.joint_names = self._model_id, names
             message.link = self._task_link
-            fields = {**parts('pose', message.pose), **parts('twist', message.twist),
+            fields = {'pose': geometry(message.pose), 'twist': geometry(message.twist),
                       'J': field(message, 'jacobian', (6, nv)),
-                      **parts('bias', message.bias_acceleration),
+                      'bias': geometry(message.bias_acceleration),
                       'Lambda': field(message, 'task_inertia', (6, 6)),
-                      **parts('eta', message.bias_wrench),
+                      'eta': geometry(message.bias_wrench),
                       'condition': numbers(message, 'condition_number', 'condition_limit')}
         else:
             message.model_id, message.joint_names = self._model_id, names

@@ -278,9 +278,9 @@ class ExternalForces(Part):
             if self._unmeasured.any() and (unknown := self._unmeasured & world_jacobian(
                     robot.model, q, robot.task_link).any(axis=0)).any():
                 return _no_efforts(robot, unknown)
-            values.update(convert.parts_of_wrench('external_wrench', external_wrench(
+            values['external_wrench'] = convert.linear_first(external_wrench(
                 robot.model, q, np.where(self._unmeasured, 0.0, self._torques),
-                robot.task_link, frame='body')))
+                robot.task_link, frame='body'))
         elif topic == CONTACT:
             if self._detector is None or self._detector.threshold is None:
                 return 'it is being calibrated: let the robot move, and touch nothing'

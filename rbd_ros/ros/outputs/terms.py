@@ -92,7 +92,7 @@ def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) 
     limit = settings.condition_limit
     if not link:
         return NO_TASK_LINK
-    if 'eta.force' in values:
+    if 'eta' in values:
         return {}           # computed for ~/task_dynamics, which comes first
     if topic == TASK_INERTIA:
         Lambda, condition = workspace.task_inertia(values['M'], q, link, condition_limit=limit)
@@ -101,14 +101,13 @@ def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) 
     if topic == TASK_JACOBIAN:
         return {'J': J}
     if topic == TASK_POSE:
-        return convert.parts_of_pose('pose', T)
+        return {'pose': convert.pose_numbers(T)}
     if topic == TASK_BIAS:
-        return convert.parts_of_motion('bias', workspace.jacobian_dot_v(q, v, link))
+        return {'bias': convert.linear_first(workspace.jacobian_dot_v(q, v, link))}
     task = workspace.task_space_dynamics(q, v, link, condition_limit=limit)
     return {'J': J, 'Lambda': task.Lambda, 'condition': np.array([task.condition, limit]),
-            **convert.parts_of_pose('pose', T), **convert.parts_of_motion('twist', J @ v),
-            **convert.parts_of_motion('bias', task.J_dot @ v),
-            **convert.parts_of_wrench('eta', task.eta)}
+            'pose': convert.pose_numbers(T), 'twist': convert.linear_first(J @ v),
+            'bias': convert.linear_first(task.J_dot @ v), 'eta': convert.linear_first(task.eta)}
 
 
 SOURCES: dict[str, Source] = {
