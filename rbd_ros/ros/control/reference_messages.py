@@ -50,7 +50,6 @@ class Rest(NamedTuple):
     reference: JointReference | PoseReference
 
     def at(self, t: float) -> JointReference | PoseReference:
-        """Return the reference."""
         return self.reference
 
 

@@ -189,7 +189,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
             self.current.describe(text, robot)
         else:
             self._log.info('ready: waiting for a robot description')
-        self.kernels.never_wait()
+        self.kernels.waits = False
         return super().on_configure(state)
 
     def _refuse(self) -> TransitionCallbackReturn:

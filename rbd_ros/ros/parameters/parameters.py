@@ -199,10 +199,9 @@ def unknown_overrides(node: Node, known: Collection[str]) -> Iterator[str]:
 
 
 def read(node: Node, kinds: tuple[type, ...], settings: Mapping[str, Setting],
-         changes: Sequence[Parameter] = (), refused: Mapping[str, str] | None = None
-         ) -> Parameters:
+         changes: Sequence[Parameter], refused: Mapping[str, str]) -> Parameters:
     """Return the checked values of declared parameters, with changes; or raise BadParameter."""
-    return check(kinds, _values(node, settings, changes, refused or {}))
+    return check(kinds, _values(node, settings, changes, refused))
 
 
 def check(kinds: tuple[type, ...], values: Mapping[str, Any]) -> Parameters:

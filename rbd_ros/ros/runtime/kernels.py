@@ -33,12 +33,12 @@ class Kernels(Part):
     def __init__(self, log: Log, failed: Callable[[Exception], None], alone: bool) -> None:
         self._log, self._failed = log, failed
         # Whether all kernels that nodes need are ready; whether the main thread waits for them.
-        self.ready, self._waits = False, True
+        self.ready, self.waits = False, True
         self._thread: Thread | None = None
         self._compile_process: CompileProcess | None = None
         if alone and WAY != 'python':
             self._compile_process = CompileProcess(
-                lambda: self._waits or current_thread() is not main_thread())
+                lambda: self.waits or current_thread() is not main_thread())
             compiled.use_compile_process(self._compile_process)
         if WAY == 'cc':
             CODES.begin()
@@ -47,7 +47,7 @@ class Kernels(Part):
         """Load or compile the kernels in `steps`, of `warm_up`; return False if `ok()` does."""
         if WAY == 'cc' or (self._thread is not None and self._thread.is_alive()):
             return True
-        self.ready, self._waits, begin, steps = False, True, perf_counter(), iter(steps)
+        self.ready, self.waits, begin, steps = False, True, perf_counter(), iter(steps)
         notice = Timer(NOTICE_AFTER, self._log.info, [WAITING])
         notice.start()
         try:
@@ -71,10 +71,6 @@ class Kernels(Part):
         """Return how kernels run, and whether some are still missing."""
         missing = CODES.missing() if WAY == 'cc' else not self.ready
         return {'kernels': 'being compiled' if missing else 'ready', 'kernels run as': RUN_AS[WAY]}
-
-    def never_wait(self) -> None:
-        """Never again wait for a kernel in the main thread."""
-        self._waits = False
 
     def _log_compiled(self, name: str, seconds: float) -> None:
         if seconds > 1.0:

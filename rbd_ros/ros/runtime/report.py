@@ -110,7 +110,6 @@ class Report(Part):
         self.last_error = printable(text, MAX_ERROR_LENGTH)
 
     def count(self, what: str) -> None:
-        """Count an event."""
         self.counts[what] += 1
 
     def recent(self, what: str) -> int:

@@ -98,7 +98,6 @@ class AnalysisServices:
         return work
 
     def _link(self, name: str) -> str:
-        """Return the link of a request."""
         link = name or self._services.settings.task_link
         if not link:
             raise BadRequest('name a link, in the request or in the parameter task_link')
