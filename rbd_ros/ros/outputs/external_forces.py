@@ -34,7 +34,7 @@ from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.kinematics import world_jacobian
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import CONTACT, EXTERNAL_WRENCH
-from rbd_ros.ros.outputs.terms import NO_TASK_LINK, NO_UNCERTAINTY
+from rbd_ros.ros.outputs.terms import NO_TASK_LINK
 from rbd_ros.ros.robot.read_model import driven_joints, per_velocity
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
@@ -43,7 +43,8 @@ from rbd_ros.ros.runtime.report import Log
 from rbd_ros.ros.services.background_services import BadRequest
 
 MIN_THRESHOLD = 0.1    # N m or N, smallest threshold that a calibration finds
-NOT_IDENTIFIED = f'contact_thresholds is deviation, but {NO_UNCERTAINTY}'
+NOT_IDENTIFIED = ('contact_thresholds is deviation, but the robot has no uncertainty: identify it '
+                  'with rbd_ros identify, and load the URDF and the parameter file that it writes')
 SETTLING = 'the observer is settling'
 NO_CONTACT = 1e12    # N m or N, threshold of a floating base: support by the ground is no contact
 

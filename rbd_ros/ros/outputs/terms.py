@@ -43,8 +43,6 @@ class PublishingSettings(NamedTuple):
 
 
 NO_TASK_LINK = 'the parameter task_link is not set'
-NO_UNCERTAINTY = ('the robot has no uncertainty: identify it with rbd_ros identify, and load the '
-                  'URDF and the parameter file that it writes')
 
 Terms: TypeAlias = dict[str, Any]    # Terms of one state, by the keys of `Outputs.message`
 # Returns the terms of a topic, or why there are none.
@@ -74,7 +72,8 @@ def deviation(topic: str, values: Terms, robot: Robot, settings: PublishingSetti
               ) -> Terms | str:
     """Compute the deviation of torques without accelerations, which are not measured."""
     if robot.model.uncertainty is None:
-        return NO_UNCERTAINTY
+        return ('the robot has no uncertainty: identify it with rbd_ros identify, and load the '
+                'URDF and the parameter file that it writes')
     q, v = values['q'], values['v']
     return {'torque_deviation': torque_deviation(
         robot.model, q, v, np.zeros_like(v), smooth=settings.friction_dead_band)}
