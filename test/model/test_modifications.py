@@ -13,7 +13,7 @@ from rbd_ros.model.joints import Joint, joint_pose
 from rbd_ros.model.positions.configurations import random_configuration
 from rbd_ros.textbook import sums_over_links
 from robots import example_urdf, load_quietly, random_state, random_tree, relative_error
-from test_urdf import joint, link, mimic, robot
+from urdf_texts import joint, link, mimic, robot
 
 ROUNDING = 1e-11
 AGREEMENT = 1e-9

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A URDF of one joint for the tests, and variants of its text."""
+"""Texts of URDFs for the tests: their elements, small robots, and variants of these."""
 
 INERTIAL = ('<inertial><mass value="1"/>'
             '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>')
@@ -18,6 +18,33 @@ def changed(*pairs):
         assert old in text
         text = text.replace(old, new, 1)
     return text
+
+
+LIGHT = ('<inertial><origin xyz="0 0 0.1"/><mass value="1"/>'
+         '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>')
+
+
+def link(name, inertial=LIGHT):
+    """Return the XML of a link."""
+    return f'<link name="{name}">{inertial}</link>'
+
+
+def joint(name, parent, child, kind='revolute', inside='<axis xyz="0 0 1"/>'):
+    """Return the XML of a joint."""
+    limit = '<limit effort="9" velocity="2" lower="-1" upper="1"/>' if kind != 'continuous' else ''
+    return (f'<joint name="{name}" type="{kind}"><parent link="{parent}"/>'
+            f'<child link="{child}"/>{limit}{inside}</joint>')
+
+
+def robot(*elements):
+    """Return the text of a URDF."""
+    return '<robot name="r">' + ''.join(elements) + '</robot>'
+
+
+def mimic(name, multiplier='1', offset='0'):
+    """Return the inside of a joint that copies another."""
+    return (f'<axis xyz="0 0 1"/><mimic joint="{name}" multiplier="{multiplier}" '
+            f'offset="{offset}"/>')
 
 
 def two_joint_arm(upper='<mass value="1.2"/><inertia ixx="0.01" iyy="0.01" izz="0.002" ixy="0" '

@@ -9,27 +9,7 @@ import pytest
 import rbd_ros
 from rbd_ros import load_urdf_string, ModelWarning, UrdfError
 from robots import all_example_urdfs, example_urdf, load_quietly
-
-INERTIAL = ('<inertial><origin xyz="0 0 0.1"/><mass value="1"/>'
-            '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>')
-
-
-def link(name, inertial=INERTIAL):
-    """Return the XML of a link."""
-    return f'<link name="{name}">{inertial}</link>'
-
-
-def joint(name, parent, child, kind='revolute', inside='<axis xyz="0 0 1"/>'):
-    """Return the XML of a joint."""
-    limit = '<limit effort="9" velocity="2" lower="-1" upper="1"/>' if kind != 'continuous' else ''
-    return (f'<joint name="{name}" type="{kind}"><parent link="{parent}"/>'
-            f'<child link="{child}"/>{limit}{inside}</joint>')
-
-
-def robot(*elements):
-    """Return the text of a URDF."""
-    return '<robot name="r">' + ''.join(elements) + '</robot>'
-
+from urdf_texts import INERTIAL, joint, link, mimic, robot
 
 ARM = robot(link('a'), link('b'), joint('j', 'a', 'b'))
 
@@ -194,12 +174,6 @@ def test_fault_30_a_link_with_two_parents_is_refused_and_the_remedy_named():
                                joint('j', 'a', 'c'), joint('k', 'b', 'c')))
 
 
-def mimic(name, multiplier='1', offset='0'):
-    """Return the inside of a joint that copies another."""
-    return (f'<axis xyz="0 0 1"/><mimic joint="{name}" multiplier="{multiplier}" '
-            f'offset="{offset}"/>')
-
-
 def test_fault_31_mimic_chains_are_composed():
     model = load_urdf_string(robot(
         *(link(x) for x in 'abcd'), joint('i', 'a', 'b', inside=mimic('j', '2', '0.5')),
@@ -355,10 +329,6 @@ def test_a_good_robot_causes_no_warning(capfd):
         warnings.simplefilter('error')
         load_urdf_string(ARM)
     assert capfd.readouterr() == ('', '')
-
-
-INERTIAL = ('<inertial><mass value="1"/>'
-            '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>')
 
 
 def two_links(inertial=INERTIAL, kind='type="continuous"', parent='<parent link="a"/>', more='',

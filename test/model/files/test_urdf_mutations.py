@@ -11,7 +11,7 @@ import pytest
 import rbd_ros
 from rbd_ros import ModelWarning, RbdError
 from rbd_ros.model.positions.configurations import random_configuration
-from test_urdf import INERTIAL, joint, link, mimic, robot
+from urdf_texts import INERTIAL, joint, link, mimic, robot
 
 SOUND = robot(
     link('a'), link('b'), link('c'), link('d', ''), link('e'), link('f'), link('g'),
