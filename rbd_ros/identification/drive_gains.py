@@ -141,15 +141,13 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
 
 def _structure(parameters: GainParameters) -> tuple[BaseParameters, np.ndarray]:
     """Return the base parameters of the robot followed by the inverse gains, see `base_of`."""
+    from scipy.linalg import block_diag     # lazily: SciPy is slow to import
     base, support = base_of(parameters.robot)
-    first, nv = len(parameters.robot.names), parameters.model.nv
-    combination = np.zeros((len(base.names) + nv, first + nv))
-    combination[:len(base.names), :first] = base.combination
-    combination[len(base.names):, first:] = np.eye(nv)
-    independent = np.concatenate((base.independent, np.arange(first, first + nv)))
+    gains = np.eye(parameters.model.nv)
+    independent = np.append(base.independent, len(parameters.robot.names) + np.arange(len(gains)))
     names = tuple(parameters.names[k] for k in independent)
-    return (BaseParameters(independent, names, combination),
-            np.concatenate((support, np.eye(nv, dtype=bool)), axis=1))
+    return (BaseParameters(independent, names, block_diag(base.combination, gains)),
+            np.concatenate((support, gains > 0.0), axis=1))
 
 
 def _inverse_gain(part: Partial, joint: int, column: int) -> tuple[float, float, float]:

@@ -153,7 +153,8 @@ def covariance_of(free: WeightedFit, prior_deviation: np.ndarray) -> np.ndarray:
     V, D = free.directions, 1.0 / (free.sigma ** 2 + 1.0)
     undetermined = np.eye(len(prior_deviation)) - V.T @ V
     rows = np.concatenate((free.scatter * D @ V, D[:, None] * V, undetermined))
-    return _gram(rows * prior_deviation)
+    rows *= prior_deviation
+    return rows.T @ rows
 
 
 def _consistent_fit(parameters: RobotParameters, free: WeightedFit, prior: np.ndarray,
@@ -171,11 +172,8 @@ def _consistent_fit(parameters: RobotParameters, free: WeightedFit, prior: np.nd
     R = np.linalg.qr(np.concatenate((free.matrix * prior_deviation, curvature)), mode='r')
     scatter = np.concatenate((free.scatter @ free.directions, curvature))
     R_inverse = np.linalg.inv(R)
-    return values, _gram(scatter @ R_inverse @ R_inverse.T * prior_deviation)
-
-
-def _gram(rows: np.ndarray) -> np.ndarray:
-    return rows.T @ rows
+    root = scatter @ R_inverse @ R_inverse.T * prior_deviation
+    return values, root.T @ root
 
 
 def _inequalities(parameters: RobotParameters) -> tuple[np.ndarray, np.ndarray]:

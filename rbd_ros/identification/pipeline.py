@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reduce recordings here, in several processes or on a cluster, and compare them with robots."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed, ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import active_children, get_context
@@ -106,21 +106,16 @@ def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, w
     total.
 
     """
-    for done, item in enumerate(_results(function, paths, workers, scheduler), 1):
+    workers = min(workers, len(paths))
+    results: Iterable[tuple[int, Result]] = enumerate(map(function, paths))
+    if scheduler is not None:
+        results = _on_cluster(function, paths, scheduler)
+    elif workers > 1:
+        results = _in_processes(function, paths, workers)
+    for done, item in enumerate(results, 1):
         if progress is not None:
             progress(done, len(paths))
         yield item
-
-
-def _results(function: Callable[[str], Result], paths: Sequence[str], workers: int,
-             scheduler: str | None) -> Iterator[tuple[int, Result]]:
-    if scheduler is not None:
-        yield from _on_cluster(function, paths, scheduler)
-    elif min(workers, len(paths)) <= 1:
-        for number, path in enumerate(paths):
-            yield number, function(path)
-    else:
-        yield from _in_processes(function, paths, min(workers, len(paths)))
 
 
 def _in_processes(function: Callable[[str], Result], paths: Sequence[str], workers: int

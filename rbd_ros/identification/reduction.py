@@ -195,5 +195,4 @@ def samples_of(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: Arra
     none, rate = np.zeros(v.shape, bool), 1.0 / np.mean(np.diff(time)) if len(time) > 1 else 1.0
     return Samples(time=time, q=q, v=v, a=a, tau=tau, raw=tau, usable=usable, moving=v != 0.0,
                    saturated=none, threshold=np.zeros(model.nv), segment=np.zeros(len(q), int),
-                   rate=rate, cutoff=np.inf, delay=0.0, delay_deviation=np.inf, delay_explains=0.0,
-                   delay_removed=0.0, left_out=0.0, notes=())
+                   rate=rate, cutoff=np.inf)

@@ -81,36 +81,32 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
                           comparisons: Sequence[Comparison], parameters: Iterable[Row],
                           grade: str, reasons: Sequence[str]) -> str:
     """Return a report as HTML: one comparison per recording, and those of a `Verdict`."""
-    figure = import_figure('reports')
-    body = [f'<h1>{escape(title)}</h1>', _verdict(grade, reasons),
+    body = [_verdict(grade, reasons),
             '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
-    for comparison in comparisons:
-        body.append(f'<h2>{escape(comparison.name)}: measured and computed efforts</h2>')
-        body.append(_panels(figure, joint_names, units, partial(
-            _draw_traces, comparison.segment, comparison.time, comparison.deviation, {
-                'measured': (comparison.measured, '#bbb', 2.5),
-                'URDF': (comparison.urdf, '#d08a00', 0.8),
-                'identified': (comparison.fit, '#0055aa', 0.8)}), columns=1))
-        body.append(f'<h2>{escape(comparison.name)}: residuals</h2>')
-        body.append(_panels(figure, [name for name in joint_names for _ in range(2)],
-                            [label for unit in units for label in ('samples', f'{unit}/√Hz')],
-                            partial(_draw_residual, comparison, units), columns=2))
-    body.append('<h2>Friction</h2>')
-    body.append(_panels(figure, joint_names, units, partial(_draw_friction, comparisons, units),
-                        columns=3))
-    body.append('<h2>Parameters</h2>')
-    body.append(_table(('parameter', 'unit', 'URDF', 'identified', 'standard deviation'), (
-        (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}',
-         f'{row.deviation:.2g}' + (not row.determined) * ' (not determined)')
-        for row in parameters)))
-    return _page(title, body)
+    for c in comparisons:
+        traces = partial(_draw_traces, c.segment, c.time, c.deviation, {
+            'measured': (c.measured, '#bbb', 2.5), 'URDF': (c.urdf, '#d08a00', 0.8),
+            'identified': (c.fit, '#0055aa', 0.8)})
+        body += [f'<h2>{escape(c.name)}: measured and computed efforts</h2>',
+                 _panels(joint_names, units, traces, columns=1),
+                 f'<h2>{escape(c.name)}: residuals</h2>',
+                 _panels([name for name in joint_names for _ in range(2)],
+                         [label for unit in units for label in ('samples', f'{unit}/√Hz')],
+                         partial(_draw_residual, c, units), columns=2)]
+    rows = ((row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}',
+             f'{row.deviation:.2g}' + (not row.determined) * ' (not determined)')
+            for row in parameters)
+    return _page(title, [
+        *body, '<h2>Friction</h2>',
+        _panels(joint_names, units, partial(_draw_friction, comparisons, units), columns=3),
+        '<h2>Parameters</h2>',
+        _table(('parameter', 'unit', 'URDF', 'identified', 'standard deviation'), rows)])
 
 
 def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], samples: Samples,
                   model: np.ndarray, external: np.ndarray, deviation: np.ndarray | None = None
                   ) -> str:
     """Return a replay report as HTML; efforts and their ``deviation`` are (samples, nv)."""
-    figure = import_figure('reports')
     traces = partial(_draw_traces, samples.segment, samples.time, deviation, {
         'measured': (samples.tau, '#888', 0.9), 'external': (external, '#a51d1d', 0.9),
         'model': (model, '#0055aa', 0.9)})
@@ -121,9 +117,9 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
             rows.append((name, unit, *(f'{np.sqrt(np.mean(x[use, k] ** 2)):.3g}' for x in (
                 samples.tau, samples.tau - model, external))))
     return _page(title, [
-        f'<h1>{escape(title)}</h1>', '<h2>RMS efforts while the joint moves</h2>',
+        '<h2>RMS efforts while the joint moves</h2>',
         _table(('joint', 'unit', 'measured', 'not explained', 'external'), rows),
-        '<h2>Efforts</h2>', _panels(figure, joint_names, units, traces, columns=1)])
+        '<h2>Efforts</h2>', _panels(joint_names, units, traces, columns=1)])
 
 
 def diagnosis_report(title: str, joint_names: Sequence[str], units: Sequence[str],
@@ -135,9 +131,6 @@ def diagnosis_report(title: str, joint_names: Sequence[str], units: Sequence[str
     findings, and whether they are usable, (rows, nv); empty: nothing could be compared.
 
     """
-    figure, body = import_figure('reports'), [f'<h1>{escape(title)}</h1>', _verdict(
-        'found' if findings else 'nothing found', findings)]
-
     def draw(axes: Any, number: int) -> None:
         k, of_residual = divmod(number, 2)
         time, segment, *efforts, usable = compared
@@ -152,9 +145,10 @@ def diagnosis_report(title: str, joint_names: Sequence[str], units: Sequence[str
             axes.plot(time, x, color=color, lw=0.9, label=label)
         axes.set_xlabel('s', fontsize=8)
 
+    body = [_verdict('found' if findings else 'nothing found', findings)]
     if compared:
         body += ['<h2>Efforts and residuals</h2>', _panels(
-            figure, [f'{name}{what}' for name in joint_names for what in ('', ', residual')],
+            [f'{name}{what}' for name in joint_names for what in ('', ', residual')],
             [unit for unit in units for _ in range(2)], draw, columns=2)]
     return _page(title, body)
 
@@ -170,8 +164,8 @@ def drawn(segment: np.ndarray, *signals: np.ndarray, points: int = POINTS) -> li
 
 def _page(title: str, body: Sequence[str]) -> str:
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}'
-            f'</title><style>{STYLE}</style></head><body>\n' + '\n'.join(body)
-            + '\n</body></html>\n')
+            f'</title><style>{STYLE}</style></head><body>\n'
+            + '\n'.join([f'<h1>{escape(title)}</h1>', *body]) + '\n</body></html>\n')
 
 
 def import_figure(purpose: str) -> Callable[..., Any]:
@@ -211,15 +205,15 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
 
 
-def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[str],
-            draw: Callable[[Any, int], None], columns: int) -> str:
+def _panels(names: Sequence[str], units: Sequence[str], draw: Callable[[Any, int], None],
+            columns: int) -> str:
     """Return an image with one panel per name; ``draw`` draws the k-th."""
     # Long names take a wider panel, and then a smaller font.
     count, longest = len(names), max(map(len, names), default=0) / CHARACTERS
     columns = max(1, min(columns, int(WIDTH / (longest + LEFT + RIGHT))))
     size = TITLE * min(1.0, (WIDTH / columns - LEFT - RIGHT) / max(longest, 1.0 / CHARACTERS))
     lines = -(-count // columns)
-    page = figure(figsize=(WIDTH, HEIGHT * lines))
+    page = import_figure('reports')(figsize=(WIDTH, HEIGHT * lines))
     page.subplots_adjust(left=LEFT / WIDTH, right=1.0 - RIGHT / WIDTH,
                          bottom=BOTTOM / (HEIGHT * lines), top=1.0 - TOP / (HEIGHT * lines),
                          wspace=(LEFT + RIGHT) / (WIDTH / columns - LEFT - RIGHT),

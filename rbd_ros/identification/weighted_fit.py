@@ -18,6 +18,7 @@ the fit: the block jackknife, CR3 of Bell and McCaffrey (2002).
 
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,12 +60,16 @@ class TorqueErrors(NamedTuple):
 
 def torque_errors(part: Partial, values: np.ndarray) -> TorqueErrors:
     """Return the usable torques that parameters, named by ``part.names``, leave unexplained."""
-    beta = part.base.combination @ values
-    squares = np.array([np.sum((R @ np.append(beta[active], -1.0)) ** 2)
-                        for R, active in zip(part.factors, part.columns)])
-    return TorqueErrors(np.sqrt(squares / np.maximum(part.counts.sum(axis=0), 1)),
-                        float(np.sqrt(squares.sum() / max(part.squares.sum(),
-                                                          np.finfo(float).tiny))))
+    left = _squares(part.factors, part.columns, np.append(part.base.combination @ values, -1.0))
+    whole = max(part.squares.sum(), np.finfo(float).tiny)
+    return TorqueErrors(np.sqrt(left / np.maximum(part.counts.sum(axis=0), 1)),
+                        float(np.sqrt(left.sum() / whole)))
+
+
+def _squares(factors: Sequence[np.ndarray], columns: Sequence[np.ndarray], T: np.ndarray
+             ) -> np.ndarray:
+    """Return |[Y_j, tau_j] T|^2 for each joint; T has the shape (base + 1,) or (base + 1, any)."""
+    return np.array([np.sum((R @ T[[*active, -1]]) ** 2) for R, active in zip(factors, columns)])
 
 
 def weighted_fit(part: Partial, prior: np.ndarray, deviation: np.ndarray) -> WeightedFit:
@@ -106,8 +111,8 @@ def _converged_noise(joints: '_Joints', deviation: np.ndarray, noise: np.ndarray
         x, sigma, Vt, *_ = _solve(joints, deviation, noise, correlation)
         # Degrees of freedom that the parameters take from each joint.
         T = joints.B * deviation @ Vt.T / np.sqrt(sigma ** 2 + 1.0)
-        dof = joints.squares(T) / (noise ** 2 * correlation)
-        rest = np.sqrt(joints.errors(joints.B @ (deviation * x))
+        dof = joints.squares(np.pad(T, ((0, 1), (0, 0)))) / (noise ** 2 * correlation)
+        rest = np.sqrt(joints.squares(np.append(joints.B @ (deviation * x), -1.0))
                        / np.maximum(joints.counts - dof, 1.0))
         before, noise = noise, np.maximum(rest, joints.min_noise)
         if np.all(np.abs(noise - before) <= NOISE_TOLERANCE * before):
@@ -172,14 +177,8 @@ class _Joints:
         return R[:base, :base] @ self.B, R[:base, base]
 
     def squares(self, T: np.ndarray) -> np.ndarray:
-        """Return |Y_j T|^2 for each joint; T has the shape (base, any)."""
-        return np.array([np.sum((whole[:, :-1] @ T[active]) ** 2)
-                         for active, whole in zip(self._columns, self._whole)])
-
-    def errors(self, step: np.ndarray) -> np.ndarray:
-        """Return the sum of squares of the residuals of each joint after a step."""
-        return np.array([np.sum((whole @ np.append(step[active], -1.0)) ** 2)
-                         for active, whole in zip(self._columns, self._whole)])
+        """Return |[Y_j, rest_j] T|^2 for each joint; for (step, -1): the squared residuals."""
+        return _squares(self._whole, self._columns, T)
 
     def block_scores(self, noise: np.ndarray,
                      step: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

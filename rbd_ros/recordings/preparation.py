@@ -10,7 +10,7 @@ from rbd_ros.errors import ModelError, RecordingError, StateError
 from rbd_ros.model.arguments import check_model, number, shown, sizes
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import closed_along
-from rbd_ros.recordings.delays import Delay, estimate_delay
+from rbd_ros.recordings.delays import estimate_delay
 from rbd_ros.recordings.filters import (
     effort_cutoff, low_pass, MAX_BANDS, MIN_POWER_PASSED, motion_cutoff)
 from rbd_ros.recordings.recording import Recording
@@ -88,19 +88,18 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
                        standstill)
     if delay != 'estimate':
         lead = number('delay', delay)
-        return signals.samples(lead, Delay(lead, 0.0, 0.0))
-    samples = signals.samples(0.0, Delay(0.0, np.inf, 0.0))
-    found = estimate_delay(model, samples)
-    samples = replace(samples, delay=found.seconds, delay_deviation=found.deviation,
-                      delay_explains=found.explains)
-    if (abs(found.seconds) <= max(MIN_DELAY_DEVIATIONS * found.deviation, MIN_DELAY_PERIODS / rate)
-            or found.explains < MIN_DELAY_EXPLAINS):
-        return samples
-    if abs(found.seconds) <= MAX_DRIVE_DELAY:
-        return signals.samples(found.seconds, found)
-    return replace(samples, notes=(
-        *samples.notes, f'efforts come {found.seconds:.3g} s later than positions: too long '
-        'for a drive, so not removed; check the time stamps'))
+        return replace(signals.samples(lead), delay=lead, delay_deviation=0.0)
+    samples = signals.samples(0.0)
+    seconds, deviation, explains = estimate_delay(model, samples)
+    if (abs(seconds) > max(MIN_DELAY_DEVIATIONS * deviation, MIN_DELAY_PERIODS / rate)
+            and explains >= MIN_DELAY_EXPLAINS):
+        if abs(seconds) <= MAX_DRIVE_DELAY:
+            samples = signals.samples(seconds)
+        else:
+            samples = replace(samples, notes=(
+                *samples.notes, f'efforts come {seconds:.3g} s later than positions: too long '
+                'for a drive, so not removed; check the time stamps'))
+    return replace(samples, delay=seconds, delay_deviation=deviation, delay_explains=explains)
 
 
 class _Signals:
@@ -175,7 +174,7 @@ class _Signals:
                               + listed(name for name, w in zip(names, wrong) if w))
         return not np.any(wrong)
 
-    def samples(self, lead: float, delay: Delay) -> Samples:
+    def samples(self, lead: float) -> Samples:
         """Return the samples, with the efforts shifted by a lead time, s."""
         rate, cutoff = self._rate, self._cutoff
         edge = int(np.ceil((EDGE_PERIODS / cutoff + abs(lead)) * rate))
@@ -213,8 +212,8 @@ class _Signals:
             notes.append(f'delay of the efforts removed: {1e3 * lead:.3g} ms')
         q = closed_along(self._model, q)
         return Samples(time, q, v, a, tau, raw, moving & ~saturated & inner[:, None], moving,
-                       saturated, threshold, segment, rate, cutoff, delay.seconds, delay.deviation,
-                       delay.explains, lead, self._left_out, tuple(notes))
+                       saturated, threshold, segment, rate, cutoff, delay_removed=lead,
+                       left_out=self._left_out, notes=tuple(notes))
 
 
 def _rms(x: np.ndarray) -> np.ndarray:

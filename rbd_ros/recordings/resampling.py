@@ -96,21 +96,13 @@ def _resample_segment(period: float, segment: Segment) -> Segment:
 
 def _saturated(effort: np.ndarray, limit: float) -> np.ndarray:
     """Return where a drive is at its limit, known from the model or seen in the efforts."""
-    found = np.zeros(len(effort), bool)
-    size = np.abs(effort)
+    from scipy.ndimage import binary_opening
+    run, found, size = np.ones(MIN_SATURATED_STATES), np.zeros(len(effort), bool), np.abs(effort)
     if 0.0 < limit < np.inf and np.max(size) <= (1.0 + LIMIT_TOLERANCE) * limit:
-        found |= _long_runs(size >= (1.0 - LIMIT_TOLERANCE) * limit)
-    for sign in (1.0, -1.0):
-        values, counts = np.unique(sign * effort, return_counts=True)
-        if len(values) >= MIN_DISTINCT_VALUES and counts[-1] >= MIN_PEAK_RATIO * counts[-2]:
-            found |= _long_runs(sign * effort == values[-1])
+        found |= binary_opening(size >= (1.0 - LIMIT_TOLERANCE) * limit, run)
+    values, counts = np.unique(effort, return_counts=True)
+    for extreme, next_to_it in ((-1, -2), (0, 1)):
+        if (len(values) >= MIN_DISTINCT_VALUES
+                and counts[extreme] >= MIN_PEAK_RATIO * counts[next_to_it]):
+            found |= binary_opening(effort == values[extreme], run)
     return found
-
-
-def _long_runs(condition: np.ndarray) -> np.ndarray:
-    """Return where a condition holds for at least MIN_SATURATED_STATES states in a row."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], condition, [False]))))
-    runs = np.zeros(len(condition), bool)
-    for start, stop in zip(edges[::2], edges[1::2]):
-        runs[start:stop] = stop - start >= MIN_SATURATED_STATES
-    return runs

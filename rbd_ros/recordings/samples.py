@@ -53,12 +53,12 @@ class Samples:
     segment: np.ndarray
     rate: float
     cutoff: float
-    delay: float
-    delay_deviation: float
-    delay_explains: float
-    delay_removed: float
-    left_out: float
-    notes: tuple[str, ...]
+    delay: float = 0.0
+    delay_deviation: float = np.inf
+    delay_explains: float = 0.0
+    delay_removed: float = 0.0
+    left_out: float = 0.0
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.time)

@@ -69,16 +69,17 @@ class Competition:
         if MASSES in nuisance:
             columns.append(motion.regressor * motion.factor[:, None])
             deviation.append(MASS_ERROR * mass_scales(model))
-        self.always = list(range(sum(x.shape[2] for x in columns)))
+        count = sum(x.shape[2] for x in columns)
+        self.always = list(range(count))
         for kind in kinds:
             changes = HYPOTHESES[kind].changes
             for change in changes(motion) if changes else ():
                 norm = np.sqrt(np.mean(change.columns ** 2, axis=(0, 1)))
                 if not np.any(norm > ROUNDING * size):
                     continue
-                first = sum(x.shape[2] for x in columns)
-                self.candidates.append(Candidate(kind, change, np.arange(
-                    first, first + change.columns.shape[2])))
+                own = count + np.arange(change.columns.shape[2])
+                count += len(own)
+                self.candidates.append(Candidate(kind, change, own))
                 columns.append(change.columns if kind in FACTORS
                                else change.columns * motion.factor[:, None])
                 deviation.append(WEAK * size / np.maximum(norm, ROUNDING * size)
@@ -115,8 +116,7 @@ class Competition:
                 self.G[b, j] = one.T @ one
         self.active = self.G[:, :, -1, -1].sum(axis=0) > 0.0
         self.whole = self.G.sum(axis=0)
-        self.fold = np.arange(blocks) % FOLDS
-        self.by_fold = np.array([self.G[self.fold == f].sum(axis=0) for f in range(FOLDS)])
+        self.by_fold = np.array([self.G[f::FOLDS].sum(axis=0) for f in range(FOLDS)])
         self.total = np.where(self.active, self.whole[:, -1, -1], 1.0)
         self.count = self.rows / self._correlation()
         self.price = np.log(max(np.sum(self.count), 2.0))
@@ -126,8 +126,7 @@ class Competition:
         n = len(self.scale) - 1
         beta, left = np.zeros(n), self.total
         for _ in range(2 * ROUNDS):
-            w = np.where(self.active, self.rows / left, 0.0)
-            A = np.einsum('j,jab->ab', w, self.whole)
+            A = self._weighted(self.whole, self.rows / left)
             unit = 1.0 / np.sqrt(np.maximum(np.diag(A), ROUNDING))
             beta = unit[:n] * (np.linalg.pinv((A * np.outer(unit, unit))[:n, :n], RANK,
                                               hermitian=True) @ (unit[:n] * A[:n, n]))
@@ -145,6 +144,10 @@ class Competition:
                     break
                 found[j] += 2.0 * rho
         return found
+
+    def _weighted(self, H: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the products (..., nv, n, n) summed over the joints that move."""
+        return np.einsum('j,...jab->...ab', np.where(self.active, weights, 0.0), H)
 
     def reduction(self, chosen: tuple[int, ...]) -> np.ndarray:
         """Return the columns that are fitted, and what fixed ones leave, (columns, n + 1)."""
@@ -178,22 +181,14 @@ class Competition:
         C = self.reduction(chosen)
         H = self.products(chosen, C, self.by_fold)
         whole, n = H.sum(axis=0), H.shape[-1] - 1
-        left, beta = self.noise if n else self._left(np.zeros(0), whole), np.zeros(n)
-        for _ in range(ROUNDS if n else 0):
-            w = np.where(self.active, self.count / left, 0.0)
-            A = np.einsum('j,jab->ab', w, whole)
-            beta = _solved(A)
+        left = self.noise
+        for _ in range(ROUNDS):
+            beta = _solved(self._weighted(whole, self.count / left))
             left = self._left(beta, whole)
-        held_out, dof = left, 0.0
-        if n:
-            w = np.where(self.active, self.count / left, 0.0)
-            A = np.einsum('j,jab->ab', w, whole)
-            dof = n - np.trace(_inverse(A))
-            held_out = np.zeros(len(left))
-            for one in H:
-                B = A - np.einsum('j,jab->ab', w, one)
-                held_out += self._left(_solved(B), one)
-        held_out = np.maximum(held_out, ROUNDING * self.total)
+        parts = self._weighted(H, self.count / left)
+        A = parts.sum(axis=0)
+        dof = n - np.trace(_inverse(A))
+        held_out = sum(self._left(_solved(A - part), one) for part, one in zip(parts, H))
         score = (np.sum(self.count * np.log(held_out / self.total)) + self.price * dof
                  + beta @ beta)
         sizes = beta * self.scale[self._free(chosen)]
@@ -245,13 +240,9 @@ class Competition:
 
     def rest(self, one: Fitted) -> np.ndarray:
         """Return what a set leaves of the efforts before friction is fitted, (rows, nv)."""
-        sizes = np.zeros(len(self.scale) - 1)
-        sizes[self._free(one.chosen)] = one.sizes
-        for k in one.chosen:
-            if (fixed := self.candidates[k].change.fixed) is not None:
-                sizes[self.candidates[k].columns] = fixed
-        columns = self.columns * self.mirrored(one.chosen)
-        return columns[:, :, -1] - columns[:, :, :-1] @ sizes
+        beta = one.sizes / self.scale[self._free(one.chosen)]
+        z = self.reduction(one.chosen) @ np.append(-beta, 1.0)
+        return (self.columns * self.mirrored(one.chosen)) @ (self.scale * z)
 
     def drive_sizes(self, rest: np.ndarray, use: np.ndarray) -> np.ndarray:
         """Return the sizes of friction that explain a rest best, (nv, columns)."""
@@ -291,8 +282,7 @@ class Competition:
         """Return the sizes that all samples but one part give, (parts, sizes)."""
         H = self.products(found.chosen, self.reduction(found.chosen), self.G)
         n = H.shape[-1] - 1
-        w = np.where(self.active, self.count / found.left, 0.0)
-        parts = np.einsum('j,bjac->bac', w, H)
+        parts = self._weighted(H, self.count / found.left)
         A = parts.sum(axis=0) - parts
         return (_inverse(A) @ A[:, :n, n:])[:, :, 0] * self.scale[self._free(found.chosen)]
 
