@@ -148,6 +148,11 @@ def _different(points: np.ndarray) -> list[int]:
     return found
 
 
+def _both_ends(x: np.ndarray) -> np.ndarray:
+    """Return values (nodes, ...) at the first and the last node of each interval."""
+    return np.stack((x[:-1], x[1:]))
+
+
 class NodeLimits:
     """The inequalities of velocities, accelerations and efforts at the nodes of a path."""
 
@@ -159,16 +164,20 @@ class NodeLimits:
         self._inertial = batch.inverse_dynamics(model, path.q, still, path.slope) - rest
         self._bent = batch.inverse_dynamics(model, path.q, path.slope, path.bend) - rest
         # Efforts (nodes, nv) that hold the robot still, N m or N.
-        self.holding = rest + spring_torques(model, path.q) if springs else rest
+        self._holding = rest + spring_torques(model, path.q) if springs else rest
         tree = model.unconstrained
         speeds = tree.damping, tree.damping_asymmetry, tree.stribeck_friction
         self._friction = friction and any(np.any(x) for x in (
             *speeds, tree.friction, tree.friction_asymmetry, tree.effort_offset))
         self.friction_varies = friction and any(map(np.any, speeds))
         self._still = self.friction(np.zeros(len(path.s)))
-        hold = np.abs(np.stack((self.holding[:-1], self.holding[1:])) + self._still)
-        # Shares of the effort limits that starting to move takes, below 1.
-        self._held = np.minimum(np.max(hold, axis=(0, 1)) / limits.effort, MOST_HELD)
+        # Largest efforts at standstill with linear friction, by side, end, interval and joint;
+        # shares of the effort limits that starting to move takes, (intervals, nv), and below 1.
+        hold = np.abs(_both_ends(self._holding) + self._still)
+        self._most_still = np.maximum(POSSIBLE * limits.effort,
+                                (1.0 - ROOM) * limits.effort + ROOM * hold)
+        self.starting_shares = np.max(hold, axis=(0, 1)) / limits.effort
+        self._held = np.minimum(self.starting_shares, MOST_HELD)
         slopes, most = path.slope, limits.velocity
         if model.loops is not None:
             # Dependent joints have limits of velocity, too.
@@ -188,17 +197,15 @@ class NodeLimits:
         sign = path.direction
         if not self._friction:
             return np.zeros((2, 2, *sign.shape))
-        v = path.slope * np.sqrt(x)[:, None]
-        v = np.stack((v[:-1], v[1:]))
-        stops = np.stack((path.stops[:-1], path.stops[1:])) & (sign != 0.0)
+        speed = path.slope * np.sqrt(x)[:, None]
+        v, stops = _both_ends(speed), _both_ends(path.stops) & (sign != 0.0)
         rests = np.zeros_like(stops)
         rests[0, 0] = rests[1, -1] = True
         signs = np.stack([np.broadcast_to(sign, v.shape), np.where(stops, -sign, sign),
                           np.where(rests, 0.0, sign)])
         found = joint_friction(model, np.broadcast_to(v, signs.shape), signs, v)
-        passive = passive_friction(model, path.q, path.slope * np.sqrt(x)[:, None])
         return (np.stack((found.min(axis=0), found.max(axis=0)))
-                + np.stack((passive[:-1], passive[1:])))
+                + _both_ends(passive_friction(model, path.q, speed)))
 
     def constraints(self, x: np.ndarray | None, allowed: np.ndarray, exerted: np.ndarray
                     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -224,7 +231,7 @@ class NodeLimits:
                                  limits.deceleration)
                 slower = np.minimum(limits.acceleration, limits.deceleration)
                 effort = (self._inertial[here], self._bent[here] + slope[side, end],
-                          self.holding[here] + fixed[side, end])
+                          self._holding[here] + fixed[side, end])
                 for terms, most, share in (
                         (motion, np.where(unsure, slower, limit), allowed[:, None]),
                         (effort, limits.effort, shares)):
@@ -248,17 +255,13 @@ class NodeLimits:
         for _ in range(QUARTERS):
             low, high = (1.0 - STEP) * x, (1.0 + STEP) * x
             there = self.friction(low)
-            ends = np.stack((low[:-1], low[1:]))[..., None]
+            ends = _both_ends(low)[..., None]
             slope = (self.friction(high) - there) / (2.0 * STEP / (1.0 - STEP) * ends)
             fixed = there - slope * ends
             # The lines must leave standstill possible, or the inequalities may have no solution.
-            wrong = np.zeros(len(x), bool)
-            for end in (0, 1):
-                here = slice(end, len(x) - 1 + end)
-                limit, hold = self._limits.effort, np.abs(self.holding[here] + still[:, end])
-                most = np.maximum(POSSIBLE * limit, (1.0 - ROOM) * limit + ROOM * hold)
-                wrong[here] |= np.any(np.abs(self.holding[here] + fixed[:, end]) > most,
-                                      axis=(0, 2))
+            first, last = np.any(np.abs(_both_ends(self._holding) + fixed) > self._most_still,
+                                 axis=(0, 3))
+            wrong = np.append(first, False) | np.append(False, last)
             if not wrong.any():
                 break
             x = np.where(wrong, 0.25 * x, x)

@@ -184,9 +184,7 @@ def _check(model: Model, limits: Limits, path: Path) -> None:
 
 def _stuck(model: Model, limits: Limits, path: Path, nodes: NodeLimits) -> StateError:
     """Return why there is no motion along the path."""
-    still = np.zeros(len(path.s))
-    worst = np.max(np.abs(np.stack((nodes.holding[:-1], nodes.holding[1:]))
-                          + nodes.friction(still)) / limits.effort, axis=(0, 1))
+    worst = nodes.starting_shares
     node, k = np.unravel_index(np.argmax(worst), worst.shape)
     # With a limit that friction alone exhausts, the joint never accelerates.
     if worst[node, k] < 1.0:

@@ -326,13 +326,12 @@ class PoseMotion:
         T = pose(rotation(way * self._way[:3]) @ self._start[:3, :3],
                  self._start[:3, 3] + way * self._way[3:])
         V, V_dot = speed * self._way, rise * self._way
-        if not self._twist.any():
+        if t < 0.0 or not self._twist.any():
             return PoseReference(T, V, V_dot)
         h = min(h, FADE_TIME)    # the previous motion's twist fades; its axis is constant, too
-        x = min(max(t / h, 0.0), 1.0)
+        x = min(t / h, 1.0)
         carried, slope = h * x * (1.0 - x) ** 3, (1.0 - x) ** 2 * (1.0 - 4.0 * x)
-        bend = -6.0 * (1.0 - x) * (1.0 - 2.0 * x) / h if t >= 0.0 else 0.0
-        slope = slope if t >= 0.0 else 0.0
+        bend = -6.0 * (1.0 - x) * (1.0 - 2.0 * x) / h
         omega = self._twist[:3]
         R = rotation(carried * omega)
         T = pose(R @ T[:3, :3], T[:3, 3] + carried * self._twist[3:])

@@ -88,19 +88,16 @@ def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
         sources.setdefault(where, []).append(name)
     groups = [_joined([cleaned[k] for k in where], joints) for where, joints in sources.items()]
     slowest = min(groups, key=lambda group: len(group.time))
-    complete, picks, apart = np.ones(len(slowest.time), bool), [], 0.0
-    for group in groups:
-        pick, distance = _nearest(group.time, slowest.time)
-        period = np.median(np.diff(group.time)) if len(group.time) > 1 else 0.0
-        complete &= distance <= MAX_STAMP_DIFFERENCE * period
-        picks.append(pick)
-    for group, pick in zip(groups, picks):
-        apart = max(apart, np.max(np.abs(group.time[pick] - slowest.time)[complete], initial=0.0))
+    picks, distances = map(np.array, zip(*(_nearest(group.time, slowest.time)
+                                           for group in groups)))
+    periods = [np.median(np.diff(group.time)) if len(group.time) > 1 else 0.0 for group in groups]
+    complete = np.all(distances.T <= MAX_STAMP_DIFFERENCE * np.array(periods), axis=1)
     states = [group.select(rows=pick[complete]) for group, pick in zip(groups, picks)]
     order = np.argsort([names.index(name) for group in groups for name in group.names])
     one = JointSeries(names, slowest.time[complete], *[
         np.hstack(arrays)[:, order] for arrays in zip(*(state.arrays for state in states))])
     if len(groups) > 1:
+        apart = np.max(distances[:, complete], initial=0.0)
         notes.append(f'{len(groups)} publishers joined at the {np.sum(complete)} states of '
                      f'{listed(slowest.names)}, stamps up to {1e3 * apart:.3g} ms apart; '
                      f'{np.sum(~complete)} incomplete states left out')
@@ -109,10 +106,7 @@ def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
 
 def _joined(series: list[JointSeries], names: list[str]) -> JointSeries:
     """Return the states of the given joints, which each of the series contains."""
-    parts = []
-    for one in series:
-        index = {name: k for k, name in enumerate(one.names)}
-        parts.append(one.select(columns=[index[name] for name in names]))
+    parts = [one.select(columns=[one.names.index(name) for name in names]) for one in series]
     time, rows = np.unique(np.concatenate([part.time for part in parts]), return_index=True)
     return JointSeries(tuple(names), time, *[
         np.vstack(arrays)[rows] for arrays in zip(*(part.arrays for part in parts))])

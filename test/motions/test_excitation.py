@@ -268,7 +268,8 @@ def test_the_criterion_leaves_room_for_friction_in_both_directions():
     for q_s, v_s, a_s in zip(q, v, a):
         tau = rbd_ros.inverse_dynamics(model, q_s, v_s, a_s)
         room = limits.effort - np.abs(tau + rbd_ros.friction_torques(model, v_s))
-        assert np.all(room >= criterion.effort_margin(*np.array([[q_s], [v_s], [a_s]]))[0] * (
+        shares = criterion._effort_shares(*np.array([[q_s], [v_s], [a_s]]))[0]
+        assert np.all(room >= (1.0 - np.abs(shares)) * (
             limits.effort - model.friction - model.stribeck_friction - model.friction_asymmetry
             - model.damping_asymmetry * limits.velocity) - EXACT)
 

@@ -142,9 +142,10 @@ class Criterion:
         return (tau + all_springs(model, q)
                 + passive_friction(model, q, v, self._smooth)) / self._effort
 
-    def effort_margin(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return the distances of efforts to their limits, relative to the limits."""
-        return 1.0 - np.abs(self._effort_shares(q, v, a))
+    def _motion_shares(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[np.ndarray]:
+        """Return positions about their middle and their rates, relative to their limits."""
+        limits = self._limits
+        return [(q - self._middle) / self._half, v / limits.velocity, a / limits.acceleration]
 
     def pose_margins(self, q: np.ndarray) -> np.ndarray:
         """Return the relative distances to effort limits at rest; negative in impossible poses."""
@@ -152,21 +153,19 @@ class Criterion:
         for k, x in enumerate(q):
             whole, still = self._whole(x[None]), np.zeros((1, len(x)))
             if whole is not None:
-                margins[k] = self.effort_margin(whole, still, still)[0]
+                margins[k] = 1.0 - np.abs(self._effort_shares(whole, still, still)[0])
         return margins
 
     def margin(self, x: np.ndarray) -> float:
         """Return the least relative distance to a limit; negative outside."""
-        basis, limits = self._basis, self._limits
-        q, v, a = basis.q @ x, basis.v @ x, basis.a @ x
-        margin = [1.0 - np.abs(q - self._middle) / self._half, 1.0 - np.abs(v) / limits.velocity,
-                  1.0 - np.abs(a) / limits.acceleration]
-        if min(float(np.min(one)) for one in margin) > 0.0:
+        q, v, a = self._basis.q @ x, self._basis.v @ x, self._basis.a @ x
+        largest = float(np.max(np.abs(self._motion_shares(q, v, a))))
+        if largest < 1.0:
             whole = self._whole(q)
             if whole is None:
                 return -np.inf
-            margin.append(self.effort_margin(whole, v, a))
-        return min(float(np.min(one)) for one in margin)
+            largest = max(largest, float(np.max(np.abs(self._effort_shares(whole, v, a)))))
+        return 1.0 - largest
 
     # -- Value and gradient. ----------------------------------------------------------------------
     def __call__(self, x: np.ndarray, weight: float) -> tuple[float, np.ndarray]:
@@ -194,23 +193,19 @@ class Criterion:
         # `whole` are the configurations in which independent joints are at q. Limits of dependent
         # joints are no part of it.
         model, limits = self._model, self._limits
-        value, derivatives = 0.0, []
-        for z, size in (((q - self._middle) / self._half, self._half),
-                        (v / limits.velocity, limits.velocity),
-                        (a / limits.acceleration, limits.acceleration)):
-            if np.max(np.abs(z)) >= 1.0:
-                return np.inf, z, z, z
-            value -= float(np.mean(np.log1p(-z * z)))
-            derivatives.append(2.0 * z / (1.0 - z * z) / (size * z.size))
-        by_q, by_v, by_a = derivatives
-        z = self._effort_shares(whole, v, a)
-        if np.max(np.abs(z)) >= 1.0:
-            return np.inf, z, z, z
-        value -= float(np.mean(np.log1p(-z * z)))
-        by_z = 2.0 * z / (1.0 - z * z) / z.size
+        shares = self._motion_shares(q, v, a)
+        if np.max(np.abs(shares)) >= 1.0:
+            return np.inf, q, v, a
+        efforts = self._effort_shares(whole, v, a)
+        if np.max(np.abs(efforts)) >= 1.0:
+            return np.inf, q, v, a
+        value = -sum(float(np.mean(np.log1p(-z * z))) for z in (*shares, efforts))
+        by_q, by_v, by_a, by_z = (
+            2.0 * z / (1.0 - z * z) / (size * z.size) for z, size in zip(
+                (*shares, efforts), (self._half, limits.velocity, limits.acceleration, 1.0)))
         if model.loops is not None:
-            return value, *(one + other for one, other in zip(
-                derivatives, self._chain_rule(self._effort_shares, by_z, z, whole, v, a)))
+            return value, *(one + other for one, other in zip((by_q, by_v, by_a), self._chain_rule(
+                self._effort_shares, by_z, efforts, whole, v, a)))
         by_tau = (by_z / self._effort)[:, None, :]
         tau_by = batch.inverse_dynamics_derivatives(model, q, v, a)
         by_q += (by_tau @ tau_by.by_position)[:, 0] + by_tau[:, 0] * model.stiffness

@@ -22,7 +22,7 @@ from rbd_ros.model.arguments import check_model, number, vector, whole_number
 from rbd_ros.model.model import Model
 from rbd_ros.motions.excitation.criterion import Criterion, Limits
 from rbd_ros.motions.excitation.fourier_series import (
-    FourierSeries, passive_limits, RestBasis, shrunk, whole_motion)
+    FourierSeries, passive_limits, RestBasis, whole_motion)
 from rbd_ros.motions.trajectory_efforts import effort_of_pace
 
 # Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
@@ -87,32 +87,29 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     reach, speed = (np.where(model.angular, *both) for both in (DEFAULT_REACH, DEFAULT_SPEED))
     low, high, fast = given['lower'], given['upper'], given['velocity']
     none_low, none_high, none_fast = ~np.isfinite(low), ~np.isfinite(high), np.isinf(fast)
-    new_low = np.where(none_low, np.where(none_high, -reach, high - 2.0 * reach), low)
-    new_high = np.where(none_high, np.where(none_low, reach, low + 2.0 * reach), high)
+    low, high = (np.where(none_low, np.where(none_high, -reach, high - 2.0 * reach), low),
+                 np.where(none_high, np.where(none_low, reach, low + 2.0 * reach), high))
     fast = np.where(none_fast, speed, fast)
     # A periodic motion decelerates as it accelerates.
     most = np.minimum(model.acceleration_limit, model.deceleration_limit)
     acceleration_limit = (np.where(np.isinf(most), fast / DEFAULT_ACCELERATION_TIME, most)
                           if acceleration is None else vector(model, 'acceleration', acceleration))
-    jerk = share * model.jerk_limit
-    middle, half = 0.5 * (new_low + new_high), 0.5 * share * (new_high - new_low)
     names = np.array(model.velocity_names)
     assumed = tuple(f'{what}: {listed(names[lacking])}' for what, lacking in (
         ('no limits of position', none_low | none_high), ('no limit of velocity', none_fast))
         if np.any(lacking))
-    limits = Limits(middle - half, middle + half, share * fast, share * acceleration_limit,
-                    share * given['effort'], assumed, jerk,
-                    None if model.loops is None else shrunk(passive_limits(model), share))
-    for label, size in (('range of positions', half), ('velocity limit', limits.velocity),
-                        ('acceleration limit', limits.acceleration), ('jerk limit', jerk),
-                        ('effort limit', limits.effort)):
+    whole = Limits(low, high, fast, acceleration_limit, given['effort'], assumed, model.jerk_limit,
+                   None if model.loops is None else passive_limits(model))
+    for label, size in (('range of positions', 0.5 * (high - low)), ('velocity limit', fast),
+                        ('acceleration limit', acceleration_limit),
+                        ('jerk limit', model.jerk_limit), ('effort limit', whole.effort)):
         for name, x in zip(model.velocity_names, size):
             unlimited = label in ('effort limit', 'jerk limit')
             if not x > 0.0 or (np.isinf(x) and not unlimited):
                 raise StateError(f"the {label} of '{name}' must be positive"
                                  f'{"" if unlimited else " and finite"}, got '
-                                 f'{x / share:g}: give another one')
-    return limits
+                                 f'{x:g}: give another one')
+    return whole.reduced(share)
 
 
 class Excitation(NamedTuple):
