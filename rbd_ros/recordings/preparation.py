@@ -82,16 +82,13 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
         raise StateError(f"delay must be seconds or 'estimate', got {shown(delay)}")
     if cutoff is not None:
         cutoff = number('cutoff', cutoff, least=0.0)
-    recorded = recording.for_robot(model)
-    segments, rate, notes = resample(model, recorded)
-    signals = _Signals(model, recorded, segments, rate, [*recorded.notes, *notes], cutoff,
-                       standstill)
+    signals = _Signals(model, recording.for_robot(model), cutoff, standstill)
     if delay != 'estimate':
         lead = number('delay', delay)
         return replace(signals.samples(lead), delay=lead, delay_deviation=0.0)
     samples = signals.samples(0.0)
     seconds, deviation, explains = estimate_delay(model, samples)
-    if (abs(seconds) > max(MIN_DELAY_DEVIATIONS * deviation, MIN_DELAY_PERIODS / rate)
+    if (abs(seconds) > max(MIN_DELAY_DEVIATIONS * deviation, MIN_DELAY_PERIODS / samples.rate)
             and explains >= MIN_DELAY_EXPLAINS):
         if abs(seconds) <= MAX_DRIVE_DELAY:
             samples = signals.samples(seconds)
@@ -105,10 +102,10 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
 class _Signals:
     """The segments of a recording, and their filter."""
 
-    def __init__(self, model: Model, recording: Recording, segments: list[Segment], rate: float,
-                 notes: list[str], cutoff: float | None, standstill: float | np.ndarray | None
-                 ) -> None:
-        self.notes = notes
+    def __init__(self, model: Model, recording: Recording, cutoff: float | None,
+                 standstill: float | np.ndarray | None) -> None:
+        segments, rate, notes = resample(model, recording)
+        self._notes = notes = [*recording.notes, *notes]
         self._rate, self._model, self._left_out = rate, model, recording.left_out
         longest = max(segments, key=lambda segment: len(segment.time))
         if len(longest.time) < MIN_SEGMENT_STATES:
@@ -157,7 +154,7 @@ class _Signals:
     def _velocities_agree(self, longest: Segment, names: tuple[str, ...]) -> bool:
         """Return whether velocities were measured and agree with the positions."""
         if longest.velocity is None:
-            self.notes.append('velocities are derived from the positions')
+            self._notes.append('velocities are derived from the positions')
             return False
         cutoff, _, noise = motion_cutoff(longest.position, None, self._rate)
         inner = slice(*(int(EDGE_PERIODS / cutoff * self._rate) * np.array([1, -1])))
@@ -170,8 +167,8 @@ class _Signals:
         moves = speed > np.maximum(MIN_MOTION_RATIO * np.max(speed), STANDSTILL_DEVIATIONS * noise)
         wrong = moves & (difference > MAX_VELOCITY_MISMATCH * speed)
         if np.any(wrong):
-            self.notes.append('measured velocities contradict the positions and are left out: '
-                              + listed(name for name, w in zip(names, wrong) if w))
+            self._notes.append('measured velocities contradict the positions and are left out: '
+                               + listed(name for name, w in zip(names, wrong) if w))
         return not np.any(wrong)
 
     def samples(self, lead: float) -> Samples:
@@ -202,7 +199,7 @@ class _Signals:
         for k in range(len(parts)):
             saturated[segment == k] = _widened(saturated[segment == k],
                                                int(np.ceil(SMEAR_PERIODS / cutoff * rate)))
-        notes = list(self.notes)
+        notes = list(self._notes)
         if np.any(saturated):
             share = np.mean(saturated, axis=0)
             notes.append('saturated: ' + listed(

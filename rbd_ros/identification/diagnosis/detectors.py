@@ -90,20 +90,17 @@ def stuck(model: Model, one: Recording) -> Detected | None:
 # -- In samples, compared with the description. ---------------------------------------------------
 def unexplained(motion: Motion) -> float:
     """Return the share of the squared efforts that no masses and drives explain."""
-    A, sizes = [], 0
+    A = []
     for j, use in enumerate(motion.use.T):
         size = np.linalg.norm(motion.tau[use, j])
         if size > 0.0:
-            rows = without_drive(motion, j, np.column_stack((
-                motion.regressor[use, j], motion.tau[use, j] / size)))
-            rows[:, :-1] /= size
-            A.append(rows)
-            sizes += 1
+            rows = np.column_stack((motion.regressor[use, j], motion.tau[use, j])) / size
+            A.append(without_drive(motion, j, rows))
     G = sum(one.T @ one for one in A)
     scale = 1.0 / np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
     G = G * np.outer(scale, scale)
     beta = np.linalg.solve(G[:-1, :-1] + RIDGE * np.eye(len(G) - 1), G[:-1, -1])
-    return float((G[-1, -1] - G[-1, :-1] @ beta) / scale[-1] ** 2 / sizes)
+    return float((G[-1, -1] - G[-1, :-1] @ beta) / scale[-1] ** 2 / len(A))
 
 
 def without_drive(motion: Motion, j: int, x: np.ndarray) -> np.ndarray:

@@ -69,13 +69,12 @@ def motion_of(model: Model, recordings: Sequence[Samples], factor: np.ndarray | 
     """Return at most ``most`` samples of each recording as one motion; ``delay``: about it, s."""
     parts = [_rows(model, one, (about or {}).get(('delay', ''), delay), most)
              for one in recordings]
-    time, states, tau, use, late, block = [np.concatenate(column) for column in zip(*(
-        (one.time, np.concatenate(one.states, axis=1), one.tau, one.use, one.late,
-         one.block + k * BLOCKS) for k, one in enumerate(parts)))]
-    nq, nv = model.nq, model.nv
-    return Motion(model, time, States(*np.split(states, (nq, nq + nv, nq + 2 * nv), axis=1)), tau,
-                  use, block, late, np.broadcast_to(factor, nv), about or {},
-                  payload_link=payload_link)
+    states = States(*map(np.concatenate, zip(*(one.states for one in parts))))
+    time, tau, use, block, late = map(np.concatenate, zip(*(
+        (one.time, one.tau, one.use, one.block + k * BLOCKS, one.late)
+        for k, one in enumerate(parts))))
+    return Motion(model, time, states, tau, use, block, late, np.broadcast_to(factor, model.nv),
+                  about or {}, payload_link)
 
 
 def _rows(model: Model, samples: Samples, delay: float, most: int) -> Motion:
