@@ -4,7 +4,6 @@
 
 from array import array
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,6 +145,8 @@ class _Collector:
     def series(self) -> tuple[list[JointSeries], list[str]]:
         """Return all series in the order in which they were recorded, and notes."""
         rejected: Counter[str] = Counter()
+        # Messages with the same joints, in the order of the first of these.
+        orders: dict[frozenset[str], tuple[str, ...]] = {}
         parts: dict[tuple[str, ...], list[tuple[np.ndarray, ...]]] = defaultdict(list)
         for layout, times, data in self._all:
             names, count = tuple(layout.names), len(times) // 2
@@ -157,9 +158,11 @@ class _Collector:
             elif (twice := first_twice(names)) is not None:
                 rejected[f"with the joint '{printable(twice)}' twice"] += count
             else:
+                own = orders.setdefault(frozenset(names), names)
+                columns = [names.index(name) for name in own]
                 missing = np.full(numbers[0].shape, np.nan)
-                parts[names].append((*np.reshape(times, (-1, 2)).T, stamp, *(
-                    x if x.shape == missing.shape else missing for x in numbers)))
+                parts[own].append((*np.reshape(times, (-1, 2)).T, stamp, *(
+                    x[:, columns] if x.shape == missing.shape else missing for x in numbers)))
         notes = [f'{count} messages left out {why}' for why, count in rejected.items()]
         if not parts:
             raise RecordingError(f'{self._path}: there are no joint states in the '
@@ -169,9 +172,7 @@ class _Collector:
         stamped = sum(np.sum(one[2] == 0) for some in parts.values() for one in some) <= 1
         if not stamped:
             notes.append('the messages have no stamps: receive times are used instead')
-        # Each set of joints in the order of its first message.
-        sets = {frozenset(names): names for names in reversed(parts)}.values()
-        joined = sorted(((names, _joined(parts, names)) for names in sets),
+        joined = sorted(((names, _joined(some)) for names, some in parts.items()),
                         key=lambda one: one[1][0][0])
         clock = 2 if stamped else 1
         origin = joined[0][1][clock][0]
@@ -179,14 +180,8 @@ class _Collector:
                 for names, one in joined], notes
 
 
-def _joined(parts: Mapping[tuple[str, ...], list[tuple[np.ndarray, ...]]], names: tuple[str, ...]
-            ) -> list[np.ndarray]:
-    """Return numbers, receive times, stamps and values of messages with these joints."""
-    columns = []
-    for other, some in parts.items():
-        if set(other) == set(names):
-            order = [other.index(name) for name in names]
-            columns += [(*one[:3], *(x[:, order] for x in one[3:])) for one in some]
-    whole = [np.concatenate(column) for column in zip(*columns)]
+def _joined(parts: list[tuple[np.ndarray, ...]]) -> list[np.ndarray]:
+    """Return numbers, receive times, stamps and values of messages, in the order of numbers."""
+    whole = [np.concatenate(column) for column in zip(*parts)]
     rows = np.argsort(whole[0])
     return [x[rows] for x in whole]

@@ -177,8 +177,7 @@ class _Signals:
         edge = int(np.ceil((EDGE_PERIODS / cutoff + abs(lead)) * rate))
         parts = []
         for k, one in enumerate(self._segments):
-            x = one.position if one.velocity is None else one.velocity
-            known = 0 if one.velocity is not None else 1
+            x, known = (one.position, 1) if one.velocity is None else (one.velocity, 0)
             inner = np.zeros(len(one.time), bool)
             inner[edge:len(inner) - edge] = True
             effort = low_pass(one.effort, rate, cutoff, lead=lead)

@@ -41,11 +41,10 @@ class Limits(NamedTuple):
 
     def reduced(self, share: float) -> 'Limits':
         """Return a fraction of the limits; positions shrink about their middle."""
-        middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
+        lower, upper = shrunk(np.stack((self.lower, self.upper), axis=1), share).T
         passive = None if self.passive is None else shrunk(self.passive, share)
-        return Limits(middle - share * half, middle + share * half, share * self.velocity,
-                      share * self.acceleration, share * self.effort, self.assumed,
-                      share * self.jerk, passive)
+        return Limits(lower, upper, share * self.velocity, share * self.acceleration,
+                      share * self.effort, self.assumed, share * self.jerk, passive)
 
     def contain(self, q: np.ndarray) -> bool:
         """Return whether configurations (points, nq) keep to the limits of dependent joints."""

@@ -208,15 +208,11 @@ def _initial_motion(model: Model, criterion: Criterion, basis: RestBasis, limits
         worst = model.velocity_names[int(np.argmin(margin[pose]))]
         raise StateError(f"gravity and friction exceed the effort limit of '{worst}' in every "
                          'pose that was tried: raise it, or change the position limits')
-    shape = limits.velocity * rng.normal(size=(basis.size, model.nv))
-    shape[0] = 0.0
-    size = 1.0
-    while True:
-        x = size * shape
-        x[0] = poses[pose]
-        if criterion.margin(x) > 0.5 * MIN_EFFORT_MARGIN:
-            return x
-        size *= 0.8
+    x = limits.velocity * rng.normal(size=(basis.size, model.nv))
+    x[0] = poses[pose]
+    while criterion.margin(x) <= 0.5 * MIN_EFFORT_MARGIN:
+        x[1:] *= 0.8
+    return x
 
 
 def _within_limits(model: Model, limits: Limits, basis: RestBasis, x: np.ndarray) -> np.ndarray:
