@@ -138,9 +138,8 @@ def fit(model: Model, part: Partial, *, consistent: bool = True) -> Identificati
         raise StateError(f"part must be what partial returned for robot '{model.name}'")
     prior, prior_deviation = parameters.values, _prior_deviation(parameters, part)
     free = weighted_fit(part, prior, prior_deviation)
-    values, covariance = free.theta, covariance_of(free, prior_deviation)
-    if consistent:
-        values, covariance = _consistent_fit(parameters, free, prior, prior_deviation)
+    values, covariance = (_consistent_fit(parameters, free, prior, prior_deviation) if consistent
+                          else (free.theta, covariance_of(free, prior_deviation)))
     B, determined = np.abs(part.base.combination), np.zeros(len(values), bool)
     determined[part.base.independent] = np.sum(B > ROUNDING * np.max(B), axis=1) == 1
     determined &= np.diag(covariance) < (MAX_DETERMINED * prior_deviation) ** 2

@@ -175,7 +175,7 @@ class NodeLimits:
         # shares of the effort limits that starting to move takes, (intervals, nv), and below 1.
         hold = np.abs(_both_ends(self._holding) + self._still)
         self._most_still = np.maximum(POSSIBLE * limits.effort,
-                                (1.0 - ROOM) * limits.effort + ROOM * hold)
+                                      (1.0 - ROOM) * limits.effort + ROOM * hold)
         self.starting_shares = np.max(hold, axis=(0, 1)) / limits.effort
         self._held = np.minimum(self.starting_shares, MOST_HELD)
         slopes, most = path.slope, limits.velocity

@@ -59,8 +59,7 @@ class Fitted(NamedTuple):
 class Competition:
     """The candidates and their products."""
 
-    def __init__(self, motion: Motion, kinds: Collection[str] = tuple(HYPOTHESES),
-                 nuisance: Collection[str] = ()) -> None:
+    def __init__(self, motion: Motion, kinds: Collection[str], nuisance: Collection[str]) -> None:
         self.motion = motion
         model, tau = motion.model, motion.tau
         self.candidates: list[Candidate] = []
@@ -240,9 +239,9 @@ class Competition:
 
     def rest(self, one: Fitted) -> np.ndarray:
         """Return what a set leaves of the efforts before friction is fitted, (rows, nv)."""
-        beta = one.sizes / self.scale[self._free(one.chosen)]
-        z = self.reduction(one.chosen) @ np.append(-beta, 1.0)
-        return (self.columns * self.mirrored(one.chosen)) @ (self.scale * z)
+        z = self.scale * self.reduction(one.chosen)[:, -1]
+        z[self._free(one.chosen)] = -one.sizes
+        return (self.columns * self.mirrored(one.chosen)) @ z
 
     def drive_sizes(self, rest: np.ndarray, use: np.ndarray) -> np.ndarray:
         """Return the sizes of friction that explain a rest best, (nv, columns)."""

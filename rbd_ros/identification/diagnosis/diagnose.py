@@ -147,9 +147,8 @@ def diagnose(model: Model, recordings: Recording | Sequence[Recording], *,
     return result._replace(findings=tuple(found))
 
 
-def diagnose_samples(model: Model, samples: Sequence[Samples],
-                     kinds: Collection[str] = tuple(HYPOTHESES), nuisance: Collection[str] = (),
-                     payload_link: str | None = None) -> Diagnosis:
+def diagnose_samples(model: Model, samples: Sequence[Samples], kinds: Collection[str],
+                     nuisance: Collection[str] = (), payload_link: str | None = None) -> Diagnosis:
     """Return the findings of some kinds; those of ``nuisance`` are fitted, but are no findings."""
     delays = [estimate_delay(model, one) for one in samples] if 'delay' in kinds else []
     delay = next((one.seconds for one in delays if one.explains > MIN_DELAY_EXPLAINS), 0.0)

@@ -73,24 +73,21 @@ class RestBasis:
         self.period = number('duration', period, *DURATION_RANGE)
         if whole_number('harmonics', harmonics, most=MAX_HARMONICS) < 2:
             raise StateError('harmonics must be at least 2: a single sine is never at rest')
-        self._harmonics = harmonics
         omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
         # Columns: sines and cosines of unit velocity; rows: velocity, acceleration at t = 0.
         at_rest = np.zeros((2, 2 * harmonics))
         at_rest[0, :harmonics] = 1.0
         at_rest[1, harmonics:] = omega
         _, _, Vt = np.linalg.svd(at_rest / np.linalg.norm(at_rest, axis=1, keepdims=True))
-        self._null, self._omega = Vt[2:].T, omega
+        self._null, self._omega = Vt[2:].T, omega[:, None]
         self.size = 1 + 2 * harmonics - 2
         series = self.series(np.eye(self.size))
         self.q, self.v, self.a = series.at(np.arange(samples) * (period / samples))
 
     def series(self, x: np.ndarray) -> FourierSeries:
         """Return the series with coefficients x, shape (size, joints)."""
-        moving = self._null @ x[1:]
-        n = self._harmonics
-        return FourierSeries(self.period, x[0].copy(), moving[:n] / self._omega[:, None],
-                             moving[n:] / self._omega[:, None])
+        sines, cosines = (self._null @ x[1:]).reshape(2, len(self._omega), -1) / self._omega
+        return FourierSeries(self.period, x[0].copy(), sines, cosines)
 
 
 # Longest step of an independent joint from one closure to the next, rad or m, and how often it is
