@@ -43,14 +43,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(model: Model, viewer: Viewer) -> None:
-    sliders = Sliders(viewer.server.gui, model)
+    sliders, start = Sliders(viewer.server.gui, model), monotonic()
+
+    def show() -> None:
+        viewer.show(monotonic() - start, _state(model, sliders.read(), viewer.scene.link))
+    show()      # loads kernels
     print(f'{model.name}: {viewer.url}\nOpen this page in a browser on '
           + ('this machine' if viewer.is_local else 'any machine that can reach it')
           + '; Ctrl-C ends it.', flush=True)
-    start = monotonic()
     while True:
-        viewer.show(monotonic() - start, _state(model, sliders.read(), viewer.scene.link))
         sleep(PERIOD)
+        show()
 
 
 def _state(model: Model, setting: Setting, link: str) -> State:

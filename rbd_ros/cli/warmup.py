@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros warmup``: compile all kernels in advance."""
+"""``rbd_ros warmup``: compile the kernels of single states in advance."""
 
 import argparse
 
@@ -14,7 +14,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compile all kernels, or load them from the cache, and print the times."""
+    """Compile the kernels of single states, or load them from the cache, and print the times."""
     if not COMPILES:
         print(f'There is nothing to compile in advance: {OBSTACLE or "NUMBA_DISABLE_JIT is set"}')
         return 1

@@ -29,7 +29,7 @@ NOBODY = 54321
 # A command run by another user; modules below the interpreter's prefix are imported before.
 COMMAND = """
 import os, sys
-import lxml.etree, numba, numpy as np, queue, scipy.linalg, shlex, urdf_parser_py.urdf
+import graphlib, lxml.etree, numba, numpy as np, queue, scipy.linalg, shlex, urdf_parser_py.urdf
 numba.njit(lambda x: x[0] + 1.0)(np.ones(1))
 os.setuid(int(sys.argv[1]))
 os.chdir('/')
