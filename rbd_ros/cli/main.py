@@ -89,9 +89,8 @@ def main(arguments: Sequence[str] | None = None, program: str = 'rbd_ros') -> in
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
         reason = printable(f'{type(error).__name__}: {error}', 500)
-        return print_error(f'failed: {reason}; this is a bug in rbd_ros: set '
-                            f'{TRACEBACK_VARIABLE}=1, run the command again, and report the '
-                            'output', INTERNAL_ERROR)
+        return print_error(f'failed: {reason}; this is a bug in rbd_ros: set {TRACEBACK_VARIABLE}'
+                           '=1, run the command again, and report the output', INTERNAL_ERROR)
 
 
 def _run(arguments: Sequence[str], program: str) -> int:
