@@ -164,7 +164,7 @@ class MotionGuard:
                 outwards * min(d / width[k], 1.0) * max(outwards * V[k] + 0.25 * rate * d, 0.0)
                 + 0.5 * copysign(excess[k], V[k]))
             held = max(min(held, most), -most)
-            if d and outwards * push > 0.0:
+            if outwards * push > 0.0:
                 push *= max(1.0 - 2.0 * d / width[k], 0.0)
             if V[k] * push > 0.0:
                 push *= max(1.0 - excess[k] / (OVERSPEED * fastest[k]), 0.0)

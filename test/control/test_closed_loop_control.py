@@ -13,6 +13,7 @@ from rbd_ros import analysis, control, ModelError, StateError
 from rbd_ros.control import JointReference
 from rbd_ros.model import with_constraints, with_friction
 from rbd_ros.model.constraints import rebuild
+from rbd_ros.workspace.passive_joints import velocity_map
 from robots import relative_error
 
 ROUNDING = 1e-8
@@ -200,6 +201,24 @@ def test_motion_guard_leaves_torques_alone_away_from_limits():
     model, q, _ = limited_four_bar(velocity=0.1)
     braked = control.MotionGuard(model).limit(tau, q, np.array([1.0]))
     assert braked[0] < rbd_ros.gravity_torques(model, q)[0]
+
+
+def test_motion_guard_brakes_passive_joints_given_the_torques_of_the_others():
+    model, _, q, _, _, _ = closed_robot('four_bar')
+    tree, v = model.unconstrained, np.array([1.0])
+    speed = dict(zip(tree.velocity_names, velocity_map(model, q) @ v))
+
+    def limit(tau, *slow):
+        """Return torques where some joints are a little too fast; without age, k is fixed."""
+        joints = [replace(joint, velocity=tuple(
+            0.8 * abs(speed[joint.name]) if joint.name in slow else np.inf
+            for _ in range(joint.nv))) for joint in tree.joints]
+        robot = with_constraints(rebuild(tree, joints=joints), model.constraints, ['crank'])
+        return control.MotionGuard(robot).limit(tau, q, v, age=0.0)
+    tau = rbd_ros.gravity_torques(model, q) + 30.0
+    whole = limit(tau, 'crank', 'rocker')
+    np.testing.assert_allclose(whole, limit(limit(tau, 'crank'), 'rocker'), rtol=ROUNDING)
+    assert abs(whole - limit(limit(tau, 'rocker'), 'crank')).max() > 1e-3
 
 
 def test_trajectories_are_closed_and_follow_the_motors():
