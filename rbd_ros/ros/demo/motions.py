@@ -9,7 +9,6 @@ from rbd_ros.control import JointTrajectory
 from rbd_ros.motions.trajectory_efforts import beyond, slowdown
 from rbd_ros.ros import convert
 from rbd_ros.ros.demo.robots import DemoFailed
-from scipy.interpolate import CubicSpline
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage, JointTrajectoryPoint
 
@@ -37,7 +36,7 @@ class Motion:
             LIMIT_SHARE * np.maximum(np.minimum(model.upper - q, q - model.lower), 0.0))
         size[list(still)] = 0.0
         for _ in range(ATTEMPTS):
-            self._q, self._v, self._a = swing(self._times, q, size)
+            self._q, self._v, self._a = swing(self._times, q, size, self._times[-1])
             if size.any() and self._allowed():
                 break
             size *= 0.5
@@ -68,11 +67,23 @@ class Motion:
                 for t, q, v, a in zip(self._times + LEAD, self._q, self._v, self._a)])
 
 
-def swing(t: np.ndarray, q: np.ndarray, size: np.ndarray
+def swing(t: np.ndarray, q: np.ndarray, size: np.ndarray | float, end: float
           ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positions, velocities and accelerations of a sine that rests at both ends of t, s."""
-    x = np.clip(FREQUENCY * np.minimum(t - t[0], t[-1] - t), 0.0, 1.0)[:, None]
-    fade = x ** 3 * (10.0 - 15.0 * x + 6.0 * x * x)
-    angle = 2.0 * np.pi * FREQUENCY * t[:, None] + np.arange(len(q))
-    curve = CubicSpline(t, q + size * fade * np.sin(angle), bc_type='clamped')
-    return curve(t), curve(t, 1), curve(t, 2)
+    """Return positions, velocities and accelerations of a sine that rests at 0 and `end`, s."""
+    w, period = 2.0 * np.pi * FREQUENCY, 1.0 / FREQUENCY
+    up, down = _rise(t / period), _rise((end - t) / period)
+    # Fade-in and fade-out do not overlap: one factor of each product is 1.
+    share = up[0] * down[0]
+    rate = (up[1] - down[1]) / period
+    bend = (up[2] + down[2]) / period ** 2
+    share, rate, bend = (x[:, None] for x in (share, rate, bend))
+    angle = w * t[:, None] + np.arange(len(q))
+    s, c = size * np.sin(angle), size * w * np.cos(angle)
+    return q + share * s, share * c + rate * s, bend * s + 2.0 * rate * c - w * w * share * s
+
+
+def _rise(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a smooth step from 0 at 0 to 1 at 1, and its derivatives."""
+    x = np.clip(x, 0.0, 1.0)
+    return (x ** 3 * (10.0 - 15.0 * x + 6.0 * x * x), 30.0 * x * x * (1.0 - x) ** 2,
+            60.0 * x * (1.0 - x) * (1.0 - 2.0 * x))
