@@ -151,6 +151,7 @@ def closing_words(package: Package) -> dict[str, Any]:
 
 
 def header(package: Package) -> str:
+    """Return the header."""
     upper, model, style = package.style.prefix.upper(), package.model, package.style
     functions = []
     for graph in package.graphs:

@@ -149,11 +149,14 @@ class MotionGuard:
         depth, excess, V, width, fastest, column = (
             x[near].tolist() for x in (depth, excess, V, width, self._fastest, self._columns))
         # Velocities of all joints per impulse on these; joints without inertia are not held.
-        _, _, moved, _ = lapack().dgesv(M + LEAST_INERTIA * M.trace() * self._identity, J.T)
+        _, _, moved, failed = lapack().dgesv(
+            M + LEAST_INERTIA * M.trace() * self._identity, J.T)
         mobility = J @ moved
         inertia = 1.0 / np.maximum(mobility.diagonal(), LEAST_MOBILITY)
         root = np.sqrt(inertia)
-        coupling, *_ = lapack().dsyev(root[:, None] * mobility * root, compute_v=0)
+        coupling, _, unknown = lapack().dsyev(root[:, None] * mobility * root, compute_v=0)
+        if failed or unknown:
+            raise np.linalg.LinAlgError('joints near their limits move no inertia')
         rate, m = braking_rate(age, coupling.item(-1)), inertia.tolist()
         most = effort_rate / rate if effort_rate * rate > 0.0 else inf
 

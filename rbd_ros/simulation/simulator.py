@@ -79,6 +79,7 @@ class Simulator:
         # All joints have friction and stops, also those that depend on others.
         self._tree = tree = model.unconstrained
         self._own = np.arange(model.nv) if model.loops is None else model.loops.own
+        self._identity = np.eye(model.nv)
         # Indices of the coordinates that may have stops: quaternions have none.
         pairs = [(k, i) for joint, q, v in tree.moving_joints if KINDS[joint.kind].is_screws
                  for k, i in zip(range(q.start, q.stop), range(v.start, v.stop))]
@@ -104,7 +105,7 @@ class Simulator:
 
     def _next_velocity(self, tau: np.ndarray) -> np.ndarray:
         dt, model = self.step, self.model
-        G = np.eye(model.nv) if model.loops is None else velocity_map(model, self.q)
+        G = self._identity if model.loops is None else velocity_map(model, self.q)
         v = G @ self.v
         flowing, forward, backward = friction(self._tree, v, DIRECTIONS, v)
         passive = flowing + springs(self._tree, self.q)

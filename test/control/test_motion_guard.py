@@ -130,6 +130,14 @@ def test_a_joint_that_must_not_move_is_braked_at_any_speed_and_not_accelerated()
     assert k[0] < 0.0 < k[1] and k[2] < 0.0 and k[3] == 5.0
 
 
+def test_a_robot_without_inertia_is_not_guarded_by_invented_numbers():
+    bare = rebuild(MODEL, links=[replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
+                                 for link in MODEL.links])
+    fast = replace(bare, velocity_limit=np.full(4, FASTEST))
+    with pytest.raises(np.linalg.LinAlgError):
+        MotionGuard(fast).limit(np.zeros(4), np.zeros(4), np.full(4, 2.0 * FASTEST))
+
+
 def test_coordinates_after_a_quaternion_have_their_zones():
     tree = random_tree(4, 3, kinds=('revolute',))
     model = rbd_ros.with_floating_base(rebuild(tree, joints=[
