@@ -82,6 +82,15 @@ def test_directory_and_file_alone_say_what_the_messages_say(tmp_path, rng, suffi
     assert len(layouts) == 2
 
 
+def test_joints_that_change_their_order_keep_their_numbers(tmp_path, rng):
+    turned = NAMES[1:] + NAMES[:1]      # not its own inverse
+    first, second = messages(rng, 5), messages(rng, 5, turned, start=6)
+    got = read_recording(write_bag(tmp_path / 'bag', first + second))
+    assert got.joint_names == tuple(NAMES)
+    for found, one, other in zip(numbers(got), read_one_by_one(first), read_one_by_one(second)):
+        assert np.array_equal(found, np.vstack((one, np.roll(other, 1, axis=1))))
+
+
 @pytest.mark.parametrize('suffix', SUFFIXES)
 def test_directory_without_metadata_is_read(tmp_path, rng, suffix):
     made = messages(rng, 20)
