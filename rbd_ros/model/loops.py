@@ -13,6 +13,7 @@ from rbd_ros.kernels.loops import arrays
 from rbd_ros.kernels.tree.columns import PARENT, VELOCITY
 from rbd_ros.model.body_table import pack, Tree
 from rbd_ros.model.description import LARGEST, numbers
+from rbd_ros.model.se3 import is_pose
 from rbd_ros.model.topology import require_unique
 
 # Number of equations of each kind, in the order of their numbers in the kernels.
@@ -75,9 +76,7 @@ def check_constraint(constraint: Constraint, links: Mapping[str, int]) -> Constr
     placements = []
     for label in ('placement_a', 'placement_b'):
         T = numbers(where, label, getattr(constraint, label), (4, 4))
-        if (np.max(np.abs(T[:3, :3].T @ T[:3, :3] - np.eye(3))) > ROTATION_TOLERANCE
-                or np.linalg.det(T[:3, :3]) < 0.0 or T[3].tolist() != [0.0, 0.0, 0.0, 1.0]
-                or np.max(np.abs(T)) > LARGEST):
+        if not is_pose(T, ROTATION_TOLERANCE) or np.max(np.abs(T)) > LARGEST:
             raise ModelError(f'{where}: its {label} is no pose: a rotation, a position, and the '
                              'row 0, 0, 0, 1')
         T.flags.writeable = False

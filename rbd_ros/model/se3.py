@@ -44,6 +44,13 @@ def pose(R: np.ndarray, p: npt.ArrayLike) -> np.ndarray:
     return T
 
 
+def is_pose(T: np.ndarray, rounding: float) -> bool:
+    """Return whether a 4x4 matrix is a pose, up to the rounding of R^T R."""
+    R = T[:3, :3]
+    return bool(np.abs(R.T @ R - np.eye(3)).max() <= rounding and np.linalg.det(R) > 0.0
+                and T[3].tolist() == [0.0, 0.0, 0.0, 1.0])
+
+
 def inverse(T: np.ndarray) -> np.ndarray:
     """Return the inverse of a pose [K (4)]."""
     return pose(T[:3, :3].T, -T[:3, :3].T @ T[:3, 3])

@@ -10,6 +10,7 @@ from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import normalize
+from rbd_ros.model.se3 import is_pose
 
 ROUNDED = 1e-5  # largest deviation of R^T R from the unit matrix: poses in text have six digits
 
@@ -64,11 +65,9 @@ class PoseReference:
 def checked_pose(label: str, T: npt.ArrayLike) -> np.ndarray:
     """Return a pose with an orthonormal rotation; raise if it is not one up to `ROUNDED`."""
     T = finite_array(label, T, (4, 4))
-    R = T[:3, :3]
-    if (np.abs(R.T @ R - np.eye(3)).max() > ROUNDED or np.linalg.det(R) < 0.0
-            or not np.array_equal(T[3], (0.0, 0.0, 0.0, 1.0))):
+    if not is_pose(T, ROUNDED):
         raise StateError(f'{label} must be a pose: a rotation and a position above the row '
                          f'(0, 0, 0, 1), got {T.tolist()}')
-    U, _, W = np.linalg.svd(R)
+    U, _, W = np.linalg.svd(T[:3, :3])
     T[:3, :3] = U @ W
     return T

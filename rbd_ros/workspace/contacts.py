@@ -15,11 +15,11 @@ from rbd_ros.kernels.contacts import BIAS, FRAME_ROWS, POSE
 from rbd_ros.kernels.lanes.lanes import zeros_for_lanes
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns
 from rbd_ros.model.arguments import choice, finite_array
-from rbd_ros.model.se3 import pose
+from rbd_ros.model.se3 import is_pose, pose
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 
 CONTACT_KINDS = ('point', 'surface')
-ORTHONORMAL = 1e-6      # largest deviation of R R^T from 1
+ORTHONORMAL = 1e-6      # largest deviation of R^T R from 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +60,7 @@ class Contact:
         placement = finite_array(f'placement of the {where}', self.placement, (3,), (4, 4))
         if placement.ndim == 1:
             placement = pose(np.eye(3), placement)
-        R = placement[:3, :3]
-        if (np.abs(R @ R.T - np.eye(3)).max() > ORTHONORMAL or np.linalg.det(R) < 0.0
-                or np.any(placement[3] != (0.0, 0.0, 0.0, 1.0))):
+        if not is_pose(placement, ORTHONORMAL):
             raise StateError(f'placement of the {where} must be a position or a pose, got '
                              f'{shown(self.placement)}')
         normal = finite_array(f'normal of the {where}', self.normal, (3,))

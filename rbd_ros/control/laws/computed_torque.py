@@ -46,10 +46,14 @@ class ComputedTorque(Controller):
         self._kp = self._gain('kp', kp)
         self._kd = 2.0 * np.sqrt(self._kp) if kd is None else self._gain('kd', kd)
 
+    def _acceleration(self, q: np.ndarray, v: np.ndarray,
+                      reference: JointReference) -> np.ndarray:
+        return reference.a + self._kd * (reference.v - v) + self._kp * self.error(q, reference)
+
     def damping(self, q: np.ndarray) -> np.ndarray:
         return self._workspace.mass_matrix(q) * self._kd
 
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
-        a = reference.a + self._kd * (reference.v - v) + self._kp * self.error(q, reference)
+        a = self._acceleration(q, v, reference)
         return self._workspace.inverse_dynamics(q, v, a) + self._friction(q, reference.v)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.text import listed
-from rbd_ros.control.controller import (
-    Circumstances, Controller, FRICTION_SPEED, Gain, joint_gain, MAX_KD, MAX_KP)
+from rbd_ros.control.controller import Circumstances, FRICTION_SPEED, Gain
+from rbd_ros.control.laws.computed_torque import ComputedTorque
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import mask
 from rbd_ros.model.changes.friction import friction
@@ -31,7 +31,7 @@ def _check_joints(model: Model, names: Sequence[str]) -> None:
                              f'{listed(model.velocity_names)}')
 
 
-class Hybrid(Controller):
+class Hybrid(ComputedTorque):
     """
     Let some joints follow a motion; the others have given torques, or zero.
 
@@ -59,10 +59,7 @@ class Hybrid(Controller):
 
     purpose = 'inverse dynamics of some joints; the others are free, or have given efforts'
     gains: ClassVar = {
-        'kp': joint_gain((100.0,), 'Acceleration per error of position of joints that follow.',
-                         '1/s^2', MAX_KP),
-        'kd': joint_gain((), 'Acceleration per error of velocity; empty: 2 sqrt(kp), critical '
-                         'damping.', '1/s', MAX_KD, damps=True),
+        **ComputedTorque.gains,
         'free_joints': Gain((), 'Joints that do not follow; their efforts are those of the '
                             'trajectory, or zero.', low=None, entry=str, check=_check_joints)}
     takes_torques = True
@@ -70,10 +67,8 @@ class Hybrid(Controller):
     def __init__(self, model: Model, prescribed: npt.ArrayLike, kp: npt.ArrayLike,
                  kd: npt.ArrayLike | None = None, *,
                  friction_speed: float | None = FRICTION_SPEED) -> None:
-        super().__init__(model, friction_speed=friction_speed)
+        super().__init__(model, kp, kd, friction_speed=friction_speed)
         self._prescribed = mask(model, 'prescribed', prescribed)
-        self._kp = self._gain('kp', kp)
-        self._kd = 2.0 * np.sqrt(self._kp) if kd is None else self._gain('kd', kd)
 
     @classmethod
     def from_gains(cls, given: Circumstances, **gains: Any) -> Hybrid:
@@ -99,7 +94,7 @@ class Hybrid(Controller):
 
         """
         q, v = self._workspace.check(q=q, v=v)
-        a = reference.a + self._kd * (reference.v - v) + self._kp * self.error(q, reference)
+        a = self._acceleration(q, v, reference)
         tau = reference.tau - self._springs(q)
         if self._friction_speed is None:
             return self._workspace.hybrid_dynamics(q, v, a, tau, self._prescribed)
