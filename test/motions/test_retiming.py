@@ -1,10 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fastest motions: by closed forms, by toppra with torques of Pinocchio, and at 1 kHz."""
+"""Fastest motions, also with limited jerk: by closed forms, by toppra, and at 1 kHz."""
 
 from dataclasses import replace
 from pathlib import Path
 
+from covering import covering
 import numpy as np
 from optional import Optional
 import pinocchio as pin
@@ -16,7 +17,7 @@ from rbd_ros.control import JointTrajectory
 from rbd_ros.model import with_friction, with_springs
 from rbd_ros.motions import path_limits
 from robots import example_urdf, load_quietly
-from scipy.interpolate import CubicHermiteSpline, CubicSpline
+from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
 toppra = Optional('toppra')
 algorithm = Optional('toppra.algorithm')
@@ -70,29 +71,50 @@ def torques(states, friction=(0.0, 0.0), payload=None):
                      for q, v, a in zip(*states)])
 
 
+def curve_of(found):
+    """Return the polynomials between the points that controllers follow."""
+    if found.smooth:
+        return BPoly.from_derivatives(found.time, np.stack((found.q, found.v, found.a), axis=1))
+    return CubicHermiteSpline(found.time, found.q, found.v)
+
+
 def at_1_khz(found):
-    """Return times, q, v and a of cubic polynomials between the points."""
-    time = np.arange(0.0, found.time[-1], 1e-3)
-    curve = CubicHermiteSpline(found.time, found.q, found.v)
-    return time, (curve(time), curve(time, 1), curve(time, 2))
+    """Return q, v, a and jerks at every millisecond."""
+    curve, time = curve_of(found), np.arange(0.0, found.time[-1], 1e-3)
+    return [curve(time, k) for k in range(4)]
 
 
-@pytest.mark.parametrize('seed, count, acceleration', [
-    (0, 6, np.inf), (1, 6, 15.0), (2, 100, np.inf), (3, 100, 15.0)])
-def test_no_limit_is_exceeded_at_1_khz(arm, worn, seed, count, acceleration):
+@pytest.mark.parametrize('seed, count, speed, acceleration, jerk', covering([
+    (0, 6, 1.0, np.inf, None), (1, 6, 1.0, 15.0, None), (2, 100, 1.0, np.inf, None),
+    (3, 100, 1.0, 15.0, None), (0, 6, 1.0, 15.0, 100.0), (1, 6, 1.0, 15.0, 2000.0),
+    (2, 100, 1.0, 8.0, 300.0), (3, 100, 1.0, 1e3, 1e4), (4, 20, 0.2, 1e3, 300.0)],
+    (0, 6, 1.0, np.inf, None), (3, 100, 1.0, 15.0, None), (0, 6, 1.0, 15.0, 100.0),
+    (4, 20, 0.2, 1e3, 300.0)))
+def test_no_limit_is_exceeded_at_1_khz(arm, worn, seed, count, speed, acceleration, jerk):
     path = waypoints(arm, seed, count)
     most = np.full(arm.nv, acceleration)
     for robot, friction in ((arm, (0.0, 0.0)), (worn, (2.0, 1.5))):
-        found = retime(robot, path, acceleration_limit=most)
-        _, (q, v, a) = at_1_khz(found)
-        tau = torques((q, v, a), friction)
-        assert np.max(np.abs(v) / arm.velocity_limit) <= EXCESS
-        assert np.max(np.abs(a)) <= EXCESS * acceleration
-        assert np.max(np.abs(tau) / arm.effort_limit) <= EXCESS
-        # One limit is nearly reached all the time: the motion could not be much faster.
-        used = np.max(np.stack((np.abs(v) / arm.velocity_limit, np.abs(a) / most,
-                                np.abs(tau) / arm.effort_limit)), axis=(0, 2))
-        assert np.mean(used) > 0.98
+        robot = replace(robot, velocity_limit=speed * robot.velocity_limit)
+        found = fastest = retime(robot, path, acceleration_limit=most)
+        jerks = np.full(arm.nv, np.inf)
+        if jerk is not None:
+            jerks = np.linspace(jerk, 2.0 * jerk, arm.nv)
+            found = retime(robot, path, acceleration_limit=most, jerk_limit=jerks)
+        q, v, a, rates = at_1_khz(found)
+        used = np.abs([v / robot.velocity_limit, a / most,
+                       torques((q, v, a), friction) / robot.effort_limit, rates / jerks])
+        assert np.max(used) <= EXCESS
+        assert found.smooth == (jerk is not None) and not fastest.smooth
+        if jerk is None:
+            # One limit is nearly reached all the time: the motion could not be much faster.
+            assert np.mean(np.max(used, axis=(0, 2))) > 0.98
+            continue
+        assert np.max(used) > 0.98 and found.time[-1] > fastest.time[-1]
+        # The reference of the torque controller finds all extrema, to a millionth.
+        limited = replace(robot, acceleration_limit=most, deceleration_limit=0.6 * most,
+                          jerk_limit=jerks)
+        found = retime(limited, path, effort_share=0.99)
+        JointTrajectory(limited, found.time, found.q, found.v, found.a).check_limits()
 
 
 @pytest.mark.parametrize('seed, count, acceleration', [(0, 6, 1e3), (3, 100, 15.0)])
@@ -113,25 +135,29 @@ def test_as_fast_as_toppra_with_torques_of_pinocchio(arm, seed, count, accelerat
     assert found.time[-1] <= LONGER * problem.compute_trajectory(0, 0).duration
 
 
-def test_result_is_on_the_path_from_rest_to_rest_with_its_efforts(arm):
+@pytest.mark.parametrize('jerk', [None, 500.0])
+def test_result_is_on_the_path_from_rest_to_rest_with_its_efforts(arm, jerk):
     path = waypoints(arm, 4, 20)
-    found = retime(arm, path)
+    found = retime(arm, path, jerk_limit=jerk and np.full(arm.nv, jerk))
     s = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))))
     fine = CubicSpline(s, path, bc_type='natural')(np.linspace(0.0, s[-1], 20001))
-    apart = [np.min(np.max(np.abs(fine - q), axis=1)) for q in at_1_khz(found)[1][0][::20]]
+    apart = [np.min(np.max(np.abs(fine - q), axis=1)) for q in at_1_khz(found)[0][::20]]
     assert max(apart) < 1e-3
     assert np.allclose(found.q[[0, -1]], path[[0, -1]])
     assert found.time[0] == 0.0 and not found.v[[0, -1]].any()
     assert np.allclose(found.effort, torques((found.q, found.v, found.a)), atol=1e-9)
+    if jerk:
+        assert np.max(np.abs(found.a[[0, -1]])) < 1e-6
+        return
     # Accelerations are those of the polynomials, on the average of both sides.
-    curve = CubicHermiteSpline(found.time, found.q, found.v)
+    curve = curve_of(found)
     sides = [curve(found.time[1:-1] + x, 2) for x in (-1e-9, 1e-9)]
     assert np.allclose(found.a[1:-1], 0.5 * (sides[0] + sides[1]), atol=1e-3)
     # Controllers go on with the last point.
     assert not found.a[-1].any() and np.abs(curve(found.time[-1] - 1e-9, 2)).max() > 1.0
 
 
-@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('seed', range(2))
 def test_reference_of_the_torque_controller_accepts_the_motion(arm, seed):
     # It finds all extrema of velocities and accelerations, to a millionth.
     limited = replace(arm, acceleration_limit=np.full(arm.nv, 15.0),
@@ -144,7 +170,7 @@ def test_payload_makes_the_motion_slower_and_is_in_the_efforts(arm):
     path = waypoints(arm, 6, 30)
     loaded = rbd_ros.with_payload(arm, 'panda_link8', 5.0)
     found = retime(loaded, path)
-    tau = torques(at_1_khz(found)[1], payload=5.0)
+    tau = torques(at_1_khz(found)[:3], payload=5.0)
     assert np.max(np.abs(tau) / arm.effort_limit) == pytest.approx(1.0, abs=1e-3)
     assert found.time[-1] > retime(arm, path).time[-1]
 
@@ -259,16 +285,16 @@ def test_small_accelerations_do_not_shrink_the_efforts_that_hold_the_robot():
 
 
 def test_deceleration_has_its_own_limit():
-    robot = replace(wheel(effort=1e3), acceleration_limit=np.array([8.0]),
-                    deceleration_limit=np.array([2.0]))
-    top = np.sqrt(2.0 * WAY / (1.0 / 8.0 + 1.0 / 2.0))
-    assert duration(robot) == pytest.approx(top / 8.0 + top / 2.0, rel=DURATION)
+    robot = wheel(acceleration=8.0, deceleration=2.0)
+    shortest = np.sqrt(2.0 * WAY * (1.0 / 8.0 + 1.0 / 2.0))
+    assert duration(robot) == pytest.approx(shortest, rel=DURATION)
+    assert shortest <= duration(robot, jerk_limit=[1e4]) <= 1.02 * shortest
 
 
 def test_springs_are_held_unless_left_out():
     robot = with_springs(wheel(effort=3.0), stiffness=[1.0], spring_reference=[0.5 * WAY])
     found = retime(robot, [[0.0], [WAY]])
-    _, (q, _, a) = at_1_khz(found)
+    q, _, a, _ = at_1_khz(found)
     tau = INERTIA * a + q - 0.5 * WAY
     assert np.max(np.abs(tau)) <= 3.0 * EXCESS
     assert np.mean(np.abs(tau) > 0.99 * 3.0) > 0.9
@@ -293,10 +319,9 @@ def test_a_joint_that_reverses_or_stands_keeps_to_its_limits(worn):
     zigzag = middle + 0.4 * np.array([[0] * 7, [1] * 7, [0] * 7, [1, 0] * 3 + [1], [0] * 7])
     one_by_one = middle + 0.4 * np.tril(np.ones((7, 7)))
     for path in (zigzag, one_by_one):
-        _, states = at_1_khz(retime(worn, path))
-        tau = torques(states, (2.0, 1.5))
-        assert np.max(np.abs(tau) / worn.effort_limit) <= EXCESS
-        assert np.max(np.abs(states[1]) / worn.velocity_limit) <= EXCESS
+        q, v, a, _ = at_1_khz(retime(worn, path))
+        assert np.max(np.abs(torques((q, v, a), (2.0, 1.5))) / worn.effort_limit) <= EXCESS
+        assert np.max(np.abs(v) / worn.velocity_limit) <= EXCESS
 
 
 def test_closed_loops_move_within_limits():
@@ -310,63 +335,124 @@ def test_closed_loops_move_within_limits():
     assert 0.99 < np.max(np.abs(tau) / robot.effort_limit) <= EXCESS
 
 
-def test_joints_that_depend_on_others_keep_to_their_limits_of_velocity():
+@pytest.mark.parametrize('jerk, least', [(None, 0.98), ([10.0], 0.95)])
+def test_joints_that_depend_on_others_keep_to_their_limits_of_velocity(jerk, least):
     text = Path('urdf/four_bar.urdf').read_text(encoding='utf-8')
     slow = rbd_ros.load_urdf_string(text.replace('effort="0" velocity="40"',
                                                  'effort="0" velocity="0.5"'))
     start, goal = (rbd_ros.model.normalize(slow, [crank, 0.0, 0.0]) for crank in (0.2, 0.9))
-    found = retime(slow, [start, goal])
     # Velocities of all joints, by differences of their positions.
-    crank = CubicHermiteSpline(found.time, found.q[:, 0], found.v[:, 0])
     q = [start]
-    for x in crank(np.arange(0.0, found.time[-1], 1e-3)):
+    found = retime(slow, [start, goal], jerk_limit=jerk)
+    for x in at_1_khz(found._replace(q=found.q[:, :1]))[0][:, 0]:
         q.append(rbd_ros.model.normalize(slow, [x, *q[-1][1:]]))
     fastest = np.max(np.abs(np.diff(q[1:], axis=0)), axis=0) / 1e-3
-    assert 0.98 * 0.5 < np.max(fastest[1:]) <= EXCESS * 0.5
+    assert least * 0.5 < np.max(fastest[1:]) <= EXCESS * 0.5
 
 
-def test_what_is_wrong_is_named(arm):
+@pytest.mark.parametrize('options, message', [
+    ({'velocity_limit': np.zeros(7)}, "velocity limit of 'panda_joint1' is 0"),
+    ({'acceleration_limit': np.full(7, np.nan)}, "acceleration limit of 'panda_joint1' is nan"),
+    ({'jerk_limit': np.zeros(7)}, "the jerk limit of 'panda_joint1' is 0"),
+    ({'effort_share': 1.5}, 'effort_share must lie between 0 and 1'),
+    ({'effort_share': 0.0}, 'effort_share is 0')])
+def test_options_that_are_wrong_are_named(arm, options, message):
     middle = 0.5 * (arm.lower + arm.upper)
-    path = [middle, middle + 0.1]
-    with pytest.raises(rbd_ros.StateError, match='at least two are needed'):
-        retime(arm, [middle, middle])
-    with pytest.raises(rbd_ros.StateError, match='at least two are needed'):
-        retime(arm, np.zeros((0, arm.nv)))
-    with pytest.raises(rbd_ros.StateError, match="velocity limit of 'panda_joint1' is 0"):
-        retime(arm, path, velocity_limit=np.zeros(arm.nv))
-    with pytest.raises(rbd_ros.StateError, match="acceleration limit of 'panda_joint1' is nan"):
-        retime(arm, path, acceleration_limit=np.full(arm.nv, np.nan))
-    with pytest.raises(rbd_ros.StateError, match='effort_share must lie between 0 and 1'):
-        retime(arm, path, effort_share=1.5)
-    with pytest.raises(rbd_ros.StateError, match='effort_share is 0'):
-        retime(arm, path, effort_share=0.0)
+    with pytest.raises(rbd_ros.StateError, match=message):
+        retime(arm, [middle, middle + 0.1], **options)
+
+
+def test_robots_and_paths_without_a_fastest_motion_are_refused(arm):
+    middle = 0.5 * (arm.lower + arm.upper)
+    for path in ([middle, middle], np.zeros((0, arm.nv))):
+        with pytest.raises(rbd_ros.StateError, match='at least two are needed'):
+            retime(arm, path)
     free = replace(arm, effort_limit=np.full(arm.nv, np.inf))
     with pytest.raises(rbd_ros.StateError, match='give acceleration_limit'):
-        retime(free, path)
+        retime(free, [middle, middle + 0.1])
+    floating = rbd_ros.with_floating_base(arm)
     with pytest.raises(rbd_ros.ModelError, match='has several coordinates'):
-        floating = rbd_ros.with_floating_base(arm)
         retime(floating, [rbd_ros.neutral(floating)] * 2)
-    # The arm is level at the start, and its motor is too weak to hold it there.
-    weight = 1.96 * 0.5 * 9.81
-    with pytest.raises(rbd_ros.StateError, match=r"'j' needs 9\.61.* N m .*and may use 8\.74 N m"):
-        duration(wheel((1.0, 0.0, 0.0), effort=weight / 1.1))
-    # A motor that is strong enough, of which the motion may use too little.
-    with pytest.raises(rbd_ros.StateError, match=r'needs 9\.61.*may use 5 N m.*raise effo'):
-        duration(wheel((1.0, 0.0, 0.0), effort=50.0), effort_share=0.1)
-    # Friction takes all of the effort, and damping would need more.
-    worn = with_friction(wheel(effort=3.0), friction={'j': 3.0}, damping={'j': 2.0})
-    with pytest.raises(rbd_ros.StateError, match=r"'j' needs 3 N m .* and may use 3 N m"):
-        duration(worn)
     # The spline overshoots between the waypoints.
     steep = [[0.0], [0.0], [0.5], [1.0], [0.9], [0.0]]
     with pytest.raises(rbd_ros.StateError, match=r"'j' to 1.0[0-9]* rad after waypoint 2, beyond"):
         retime(wheel(effort=3.0, upper=1.001), steep)
 
 
+@pytest.mark.parametrize('limits, drives, share, message', [
+    # The arm is level at the start, where its motor is too weak, or may do too little.
+    ({'axis': (1.0, 0.0, 0.0), 'effort': 1.96 * 0.5 * 9.81 / 1.1}, {}, 1.0,
+     r"'j' needs 9\.61.* N m .*and may use 8\.74 N m"),
+    ({'axis': (1.0, 0.0, 0.0), 'effort': 50.0}, {}, 0.1,
+     r'needs 9\.61.*may use 5 N m.*raise effo'),
+    # Friction takes all of the effort, and damping would need more.
+    ({'effort': 3.0}, {'friction': {'j': 3.0}, 'damping': {'j': 2.0}}, 1.0,
+     r"'j' needs 3 N m .* and may use 3 N m")])
+def test_motors_that_are_too_weak_are_named(limits, drives, share, message):
+    with pytest.raises(rbd_ros.StateError, match=message):
+        duration(with_friction(wheel(**limits), **drives), effort_share=share)
+
+
 def test_a_missing_package_is_named(arm, monkeypatch):
     monkeypatch.setitem(__import__('sys').modules, 'toppra', None)
     with pytest.raises(rbd_ros.ModelError, match=r"pip install 'rbd_ros\[retime\]'"):
         retime(arm, waypoints(arm, 0, 3))
+
+
+# -- Limited jerk. --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('jerk', [4.0, 20.0, 100.0, 1000.0])
+def test_a_single_joint_is_little_slower_than_the_fastest_motion(jerk):
+    robot = wheel(effort=3.0)
+    found = retime(robot, [[0.0], [WAY]], jerk_limit=[jerk])
+    most = 3.0 / INERTIA
+    # The acceleration rises to its limit, or is a zigzag below it.
+    shortest = (most / jerk + np.sqrt((most / jerk) ** 2 + 4.0 * WAY / most)
+                if WAY >= 2.0 * most ** 3 / jerk ** 2 else (32.0 * WAY / jerk) ** (1.0 / 3.0))
+    assert shortest <= found.time[-1] <= 1.3 * shortest
+    if jerk == 1000.0:
+        assert found.time[-1] <= 1.02 * shortest
+
+
+def test_the_last_effort_holds_the_robot_without_friction(worn):
+    for seed in range(3):
+        found = retime(worn, waypoints(worn, seed, 6), jerk_limit=np.full(worn.nv, 800.0))
+        assert np.allclose(found.effort[-1], rbd_ros.gravity_torques(worn, found.q[-1]))
+
+
+def test_a_motion_that_only_momentum_carries_is_refused():
+    # Near the top, the motor is too weak to hold the wheel.
+    robot = wheel((1.0, 0.0, 0.0), effort=0.95 * 1.96 * 0.5 * 9.81)
+    path = [[-1.2], [1.2]]
+    assert retime(robot, path).time[-1] < 2.0
+    with pytest.raises(rbd_ros.StateError, match='no motion with limited jerk keeps to'):
+        retime(robot, path, jerk_limit=[300.0])
+
+
+@pytest.mark.parametrize('jerk', [50.0, 300.0, 5000.0])
+def test_a_motion_may_end_where_friction_would_be_too_much(jerk):
+    # At the end, level, the motor holds the weight, but could not lift it against friction.
+    robot = with_friction(wheel((1.0, 0.0, 0.0), effort=1.96 * 0.5 * 9.81 + 1.0),
+                          friction={'j': 3.0})
+    found = retime(robot, [[1.3], [0.0]], jerk_limit=[jerk])
+    assert found.time[-1] < 3.0 and np.allclose(found.q[-1], 0.0)
+
+
+def test_the_smaller_of_the_limits_of_the_robot_and_those_given_holds(arm):
+    path = waypoints(arm, 1, 6)
+    limited = replace(arm, jerk_limit=np.array([200.0] * 6 + [np.inf]))
+    durations = [retime(robot, path, jerk_limit=limit).time[-1] for robot, limit in (
+        (arm, [200.0] * 6 + [1e9]), (limited, None), (limited, np.full(7, 1e9)),
+        (limited, np.full(7, 100.0)))]
+    assert durations[0] == pytest.approx(durations[1]) == pytest.approx(durations[2])
+    assert durations[3] > 1.1 * durations[0]
+
+
+def test_efforts_against_gravity_keep_to_their_limits():
+    robot = wheel((1.0, 0.0, 0.0), effort=12.0)
+    found = retime(robot, [[0.0], [0.7], [0.2], [1.5]], jerk_limit=[500.0])
+    tau = batch.inverse_dynamics(robot, *at_1_khz(found)[:3])
+    assert 0.98 * 12.0 < np.max(np.abs(tau)) <= EXCESS * 12.0
 
 
 def there_and_back():

@@ -60,41 +60,28 @@ def test_accelerations_at_uneven_times_are_those_between_the_velocities(arm):
     for k in range(1, 4):
         assert min(means[k - 1:k + 1]) <= found[k] <= max(means[k - 1:k + 1])
     assert np.max(np.abs(found)) < 3.0
+    # Of two points it is constant.
+    found = trajectory_efforts(arm, time[:2], np.zeros((2, arm.nv)), v[:2]).acceleration
+    assert np.allclose(found[:, 0], 0.5, rtol=1e-12)
 
 
-def test_acceleration_of_two_points_is_constant(arm):
-    v = np.arange(2.0 * arm.nv).reshape(2, arm.nv)
-    found = trajectory_efforts(arm, [1.0, 1.5], np.zeros((2, arm.nv)), v).acceleration
-    assert np.allclose(found, 2.0 * arm.nv, rtol=1e-12)
-
-
-def test_springs_are_in_it_unless_left_out(arm):
+def test_springs_and_friction_are_in_it_unless_left_out(arm):
     stiffness, reference = np.linspace(5.0, 30.0, 6), np.linspace(-1.0, 0.5, 6)
-    sprung = with_springs(arm, stiffness=stiffness, spring_reference=reference)
+    worn = with_springs(with_friction(
+        arm, damping={'elbow_joint': 2.0}, friction={'elbow_joint': 3.0}), stiffness=stiffness,
+        spring_reference=reference)
     time = np.linspace(0.0, 1.0, 21)
     q, v, a = motion(arm.nv, time)
-    expected = torques(q, v, a)
-    assert np.allclose(trajectory_efforts(sprung, time, q, v, a).effort,
-                       expected + stiffness * (q - reference), atol=ROUNDING)
-    assert np.allclose(trajectory_efforts(sprung, time, q, v, a, springs=False).effort, expected,
-                       atol=ROUNDING)
+    rigid, friction, springs = torques(q, v, a), np.zeros_like(v), stiffness * (q - reference)
+    friction[:, 2] = 2.0 * v[:, 2] + 3.0 * np.sign(v[:, 2])
+    for options, expected in (({}, rigid + friction + springs), ({'springs': False}, rigid
+                              + friction), ({'friction': False}, rigid + springs)):
+        assert np.allclose(trajectory_efforts(worn, time, q, v, a, **options).effort, expected,
+                           atol=ROUNDING)
     # Springs need their torque, however slow the motion is; gravity and motion need less here.
     weak = replace(with_springs(arm, stiffness=1e4 * np.ones(6)), effort_limit=np.full(6, 1e3))
     assert trajectory_efforts(weak, time, q, v, a, springs=False).time_scale == 1.0
     assert trajectory_efforts(weak, time, q, v, a).time_scale == np.inf
-
-
-def test_friction_is_in_it_unless_left_out(arm):
-    worn = with_friction(arm, damping={'elbow_joint': 2.0}, friction={'elbow_joint': 3.0})
-    time = np.linspace(0.0, 1.0, 21)
-    q, v, a = motion(arm.nv, time)
-    friction = np.zeros_like(v)
-    friction[:, 2] = 2.0 * v[:, 2] + 3.0 * np.sign(v[:, 2])
-    expected = torques(q, v, a)
-    assert np.allclose(trajectory_efforts(worn, time, q, v, a).effort, expected + friction,
-                       atol=ROUNDING)
-    assert np.allclose(trajectory_efforts(worn, time, q, v, a, friction=False).effort, expected,
-                       atol=ROUNDING)
 
 
 def test_one_point_is_a_state_at_rest(arm):

@@ -31,6 +31,12 @@ def inner(x, periods=1.5, rate=RATE, cutoff=CUTOFF):
     return x[edge:-edge]
 
 
+@pytest.fixture(scope='module')
+def slow():
+    """Return times and a motion up to 1 Hz."""
+    return np.arange(0.0, 20.0, 1.0 / RATE), SineSum(3, np.random.default_rng(1), (0.1, 0.3, 1.0))
+
+
 @pytest.mark.parametrize('derivative', [0, 1, 2])
 def test_gain_is_that_of_butterworth_forward_and_backward(derivative):
     impulse = np.zeros(4001)
@@ -51,33 +57,22 @@ def test_agrees_with_scipy_forward_and_backward():
     assert np.std(difference) < DIGITAL * np.std(expected)
 
 
+@pytest.mark.parametrize('seconds', [0.0, 0.0013, -0.05, 0.2])
 @pytest.mark.parametrize('derivative', [0, 1, 2, 3])
-def test_sines_keep_their_amplitude_and_phase(derivative):
-    time = np.arange(0.0, 20.0, 1.0 / RATE)
-    motion = SineSum(3, np.random.default_rng(1), (0.1, 0.3, 1.0))
-    got = low_pass(motion(time), RATE, CUTOFF, derivative=derivative)
-    expected = motion(time, derivative)
-    assert np.max(np.abs(inner(got - expected, FAR))) < PASSED * np.max(np.abs(expected))
+def test_sines_keep_amplitude_and_phase_and_lead_takes_them_from_later(slow, derivative, seconds):
+    time, motion = slow
+    got = low_pass(motion(time), RATE, CUTOFF, derivative=derivative, lead=seconds)
+    expected = motion(time + seconds, derivative)
+    wrong = inner(got - expected, FAR + abs(seconds) * CUTOFF)
+    assert np.max(np.abs(wrong)) < PASSED * np.max(np.abs(expected))
 
 
-def test_edges_reach_one_and_a_half_periods_of_the_cutoff():
-    time = np.arange(0.0, 20.0, 1.0 / RATE)
-    motion = SineSum(3, np.random.default_rng(1), (0.1, 0.3, 1.0))
+def test_edges_reach_one_and_a_half_periods_of_the_cutoff(slow):
+    time, motion = slow
     wrong = np.abs(low_pass(motion(time), RATE, CUTOFF, derivative=2) - motion(time, 2))
     size = np.max(np.abs(motion(time, 2)))
     assert np.max(wrong) > 0.1 * size
     assert np.max(inner(wrong)) < 0.01 * size
-
-
-@pytest.mark.parametrize('seconds', [0.0013, -0.05, 0.2])
-def test_lead_takes_signals_from_a_time_later(seconds):
-    time = np.arange(0.0, 20.0, 1.0 / RATE)
-    motion = SineSum(2, np.random.default_rng(4), (0.1, 0.3, 1.0))
-    for derivative in (0, 1, 2):
-        got = low_pass(motion(time), RATE, CUTOFF, derivative=derivative, lead=seconds)
-        expected = motion(time + seconds, derivative)
-        wrong = inner(got - expected, FAR + abs(seconds) * CUTOFF)
-        assert np.max(np.abs(wrong)) < PASSED * np.max(np.abs(expected))
 
 
 def test_lines_stay_lines_up_to_their_ends():
@@ -150,16 +145,9 @@ def test_cutoff_is_where_the_spectrum_of_the_motion_meets_the_noise(crossing):
     assert abs(found.band - knee * 1e4 ** (1.0 / 8.0)) < 0.3
 
 
-def error_of_acceleration(motion, time, x, derivative, rate, cutoff, edge):
-    """Return the error of accelerations away from the edges, as a share of their size."""
-    wrong = (low_pass(x, rate, cutoff, derivative=derivative) - motion(time, 2))[edge:-edge]
-    return np.sqrt(np.mean(wrong ** 2) / np.mean(motion(time, 2) ** 2))
-
-
 @pytest.mark.parametrize('rate, measured, noise, slow', covering(
     product([100.0, 1000.0], [False, True], [1e-5, 1e-4], [True, False]),
-    (100.0, False, 1e-5, True), (100.0, True, 1e-4, False), (100.0, True, 1e-5, False),
-    (1000.0, False, 1e-4, True), (1000.0, True, 1e-5, True)))
+    (100.0, False, 1e-5, True), (100.0, True, 1e-4, False), (1000.0, False, 1e-4, True)))
 def test_accelerations_are_nearly_as_good_as_with_the_best_cutoff(rate, measured, noise, slow):
     rng = np.random.default_rng(6)
     motion = SineSum(6, rng, (0.1, 0.23, 0.41, 0.7) if slow else (0.5, 1.1, 2.0, 3.1))
@@ -168,18 +156,19 @@ def test_accelerations_are_nearly_as_good_as_with_the_best_cutoff(rate, measured
     v = motion(time, 1) + 10.0 * noise * rng.normal(size=q.shape) if measured else None
     found = motion_cutoff(q, v, rate)
     x, derivative = (q, 2) if v is None else (v, 1)
-    edge = int(1.5 * rate)
+    edge, a = int(1.5 * rate), motion(time, 2)
 
     def error(cutoff):
-        return error_of_acceleration(motion, time, x, derivative, rate, cutoff, edge)
+        wrong = (low_pass(x, rate, cutoff, derivative=derivative) - a)[edge:-edge]
+        return np.sqrt(np.mean(wrong ** 2) / np.mean(a ** 2))
 
     best = min(error(cutoff) for cutoff in np.geomspace(1.0, 0.4 * rate, 30))
     assert error(found.cutoff) < min(5.0 * best, 0.01)
 
 
-@pytest.mark.parametrize('rate', [125.0, 1000.0])
-@pytest.mark.parametrize('fast', [3.0, 8.0])
-@pytest.mark.parametrize('noise', [0.0, 0.25])
+@pytest.mark.parametrize('rate, fast, noise', covering(
+    product([125.0, 1000.0], [3.0, 8.0], [0.0, 0.25]), (125.0, 3.0, 0.25), (125.0, 8.0, 0.0),
+    (1000.0, 8.0, 0.25)))
 def test_cutoff_keeps_the_power_of_the_efforts_of_every_joint(rate, fast, noise):
     time = np.arange(0.0, 40.0, 1.0 / rate)
     rng = np.random.default_rng(1)
@@ -203,7 +192,7 @@ def test_cutoff_keeps_the_power_of_the_efforts_of_every_joint(rate, fast, noise)
     assert effort_cutoff(tau * [0.0, 1.0], rate, 2.0) == pytest.approx(found, rel=0.1)
 
 
-@pytest.mark.parametrize('seed', range(5))
+@pytest.mark.parametrize('seed', range(2))
 def test_the_noise_of_a_joint_does_not_raise_the_cutoff(seed):
     rng, time = np.random.default_rng(seed), np.arange(0.0, 40.0, 0.01)
     slow = np.sin(2.0 * np.pi * 0.4 * time)

@@ -9,10 +9,12 @@ marcocognetti/FrankaEmikaPandaDynModel (commit 24d85ce4, GPL-3.0).
 
 """
 
+from functools import cache
 import os
 from pathlib import Path
 import warnings
 
+from covering import covering
 import numpy as np
 import pytest
 import rbd_ros
@@ -36,11 +38,13 @@ pytestmark = pytest.mark.skipif(
     reason='recordings of real robots are not there: RBD_ROS_DATA must name their folder')
 
 
+@cache
 def ur10():
     """Return a UR10 and its recording."""
     return load_quietly(example_urdf('ur10_robot.urdf')), read_recording(UR10)
 
 
+@cache
 def panda():
     """Return a Panda, its fingers locked, and its recording."""
     arm = load_quietly(example_urdf('panda.urdf'))
@@ -50,6 +54,15 @@ def panda():
                       for name in ('time', 'positions', 'velocity', 'torques')]
     return arm, Recording('panda', [f'panda_joint{k}' for k in range(1, 8)], time,
                           *[x.reshape(-1, 7) for x in numbers])
+
+
+@cache
+def sampled(robot):
+    """Return a robot, its recording and the samples of that."""
+    return *robot(), prepare(*robot())
+
+
+both_robots = pytest.mark.parametrize('robot', [ur10, panda])
 
 
 def test_bag_of_the_ur10_is_read():
@@ -63,10 +76,9 @@ def test_bag_of_the_ur10_is_read():
     assert recording.effort[1000, 1] == 61.01549353564337
 
 
-@pytest.mark.parametrize('robot', [ur10, panda])
+@both_robots
 def test_samples_agree_with_the_velocities_that_were_measured(robot):
-    model, recording = robot()
-    samples = prepare(model, recording)
+    model, recording, samples = sampled(robot)
     bare = prepare(model, Recording('bare', recording.joint_names, recording.time,
                                     recording.position, None, recording.effort),
                    cutoff=samples.cutoff)
@@ -75,10 +87,9 @@ def test_samples_agree_with_the_velocities_that_were_measured(robot):
         assert np.std((x - y)[inner]) < tolerance * np.std(x[inner])
 
 
-@pytest.mark.parametrize('robot', [ur10, panda])
+@both_robots
 def test_cutoffs_pass_the_motion_and_delays_are_found_again(robot):
-    model, recording = robot()
-    samples = prepare(model, recording)
+    model, recording, samples = sampled(robot)
     # Their motions have components up to about 1 Hz, which their authors chose.
     assert 1.5 < samples.cutoff < 10.0
     assert abs(samples.delay) < 3.0 * samples.delay_deviation < 0.03
@@ -92,10 +103,9 @@ def test_cutoffs_pass_the_motion_and_delays_are_found_again(robot):
     assert shifted.delay_removed == shifted.delay
 
 
-@pytest.mark.parametrize('robot', [ur10, panda])
+@both_robots
 def test_cutoffs_keep_the_power_of_the_efforts(robot):
-    model, recording = robot()
-    samples = prepare(model, recording)
+    _, recording, samples = sampled(robot)
     inner = np.any(samples.usable, axis=1)
     raw = np.stack([np.interp(samples.time[inner], recording.time, x)
                     for x in recording.effort.T], axis=1)
@@ -103,7 +113,7 @@ def test_cutoffs_keep_the_power_of_the_efforts(robot):
     assert f'cut-off {samples.cutoff:.3g} Hz: the filter removes ' in samples.notes[-1]
 
 
-@pytest.mark.parametrize('robot', [ur10, panda])
+@both_robots
 @pytest.mark.parametrize('part', [(0.0, 0.5), (0.5, 1.0), (0.7, 1.0)])
 def test_what_a_description_lacks_is_not_taken_for_a_delay(robot, part):
     # Parts alone look as if efforts were up to 16 ms early or late, but explain hardly more so.
@@ -116,9 +126,9 @@ def test_what_a_description_lacks_is_not_taken_for_a_delay(robot, part):
 @pytest.fixture(scope='module')
 def replayed(tmp_path_factory):
     """Return a function that identifies a robot on a first part, and replays the recording."""
-    folder = tmp_path_factory.mktemp('replayed')
-
+    @cache
     def replay(robot, middle):
+        folder = tmp_path_factory.mktemp('replayed')
         model, recording = robot()
         write_recording(folder / 'all.csv', recording)
         used = prepare(model, recording.part(stop=middle))
@@ -140,7 +150,8 @@ def replayed(tmp_path_factory):
     return replay
 
 
-@pytest.mark.parametrize('robot, middle, joints', [(ur10, 13.7, 5), (panda, 14.4, 7)])
+@pytest.mark.parametrize('robot, middle, joints', covering(
+    [(ur10, 13.7, 5), (panda, 14.4, 7)], (ur10, 13.7, 5)))
 def test_a_replay_finds_no_push_where_nothing_pushes(replayed, robot, middle, joints):
     # As doc/how_to/external_efforts.md promises, of the part that was not used for the fit.
     _, time, threshold, v, tau, _, external = replayed(robot, middle)

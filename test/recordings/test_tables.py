@@ -46,7 +46,7 @@ def recordings(draw):
 
 
 @pytest.mark.parametrize('suffix', SUFFIXES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(one=recordings())
 def test_what_was_written_is_read(tmp_path_factory, suffix, one):
     path = tmp_path_factory.mktemp('tables') / f'recording{suffix}'
@@ -71,13 +71,12 @@ def table(tmp_path, text, name='table.csv'):
 
 
 def test_spreadsheets_are_read(tmp_path):
-    path = tmp_path / 'table.csv'
-    path.write_bytes('\ufefftime, j/position ,"j/effort"\r\n0,1.5,\r\n 0.1 ,2,3e0\r\n\r\n'
-                     .encode())
-    got = read_recording(path)
+    got = read_recording(table(
+        tmp_path, '\ufefftime, j/position ,"j/effort"\r\n0,1.5,\r\n 0.1 ,2,3e0\r\n\r\n'))
     assert got.joint_names == ('j',)
-    # The first row has no effort, and is left out.
+    # The first row has no effort, and is left out; it does not shift the next.
     assert np.array_equal(got.time, [0.1]) and np.array_equal(got.effort, [[3.0]])
+    assert got.position[0, 0] == 2.0
     assert got.notes == ('1 states left out that are incomplete or not finite',)
 
 
@@ -105,41 +104,26 @@ def test_what_is_wrong_is_named(tmp_path, text, said):
     assert said in str(error.value) and str(tmp_path / 'table.csv') in str(error.value)
 
 
-def test_a_row_with_an_empty_cell_does_not_shift_the_next(tmp_path):
-    path = table(tmp_path, 'time,a/position,b/position\n0,1,2\n1,3,\n2,5,6\n')
-    assert np.array_equal(read_recording(path).position, [[1.0, 2.0], [5.0, 6.0]])
-
-
-@pytest.mark.parametrize('name', ['table.csv', 'table.parquet'])
-def test_bytes_that_are_no_table_are_refused(tmp_path, name):
-    path = tmp_path / name
+@pytest.mark.parametrize('suffix', SUFFIXES)
+def test_bytes_that_are_no_table_are_refused(tmp_path, suffix):
+    path = tmp_path / f'table{suffix}'
     path.write_bytes(b'\xff\xfe\x00\x81' * 50)
     with pytest.raises(RecordingError, match='the file is not'):
         read_recording(path)
 
 
-def test_a_parquet_that_is_cut_off_is_refused(tmp_path):
-    whole = tmp_path / 'whole.parquet'
-    write_table(whole, ['time', 'j/position'], np.arange(1000.0), np.arange(1000.0))
-    part = tmp_path / 'part.parquet'
-    part.write_bytes(whole.read_bytes()[:-100])
-    with pytest.raises(RecordingError, match='not Parquet, or is damaged'):
-        read_recording(part)
-
-
-def test_a_parquet_with_texts_is_refused_by_the_column(tmp_path):
-    path = tmp_path / 'table.parquet'
-    parquet.write_table(pyarrow.table({'time': [0, 1], 'j/position': ['a', 'b']}), path)
-    with pytest.raises(RecordingError, match="column 'j/position' must hold numbers, got string"):
-        read_recording(path)
-
-
-def test_a_parquet_of_whole_numbers_and_blanks_is_read(tmp_path):
+def test_a_parquet_may_hold_blanks_but_no_texts_and_is_refused_if_cut_off(tmp_path):
     path = tmp_path / 'table.parquet'
     parquet.write_table(pyarrow.table(
         {'time': [0, 1, 2], 'j/position': pyarrow.array([1.0, None, 3.0], pyarrow.float32())}),
         path)
     assert np.array_equal(read_recording(path).position, [[1.0], [3.0]])
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(RecordingError, match='not Parquet, or is damaged'):
+        read_recording(path)
+    parquet.write_table(pyarrow.table({'time': [0, 1], 'j/position': ['a', 'b']}), path)
+    with pytest.raises(RecordingError, match="column 'j/position' must hold numbers, got string"):
+        read_recording(path)
 
 
 def test_a_table_has_no_topics(tmp_path):
@@ -221,17 +205,17 @@ def test_csv_needs_no_pyarrow_and_parquet_names_the_extra(tmp_path):
     assert "pip install 'rbd_ros[recordings]'" in done.stdout
 
 
-# With as many columns as this, anything quadratic takes minutes.
-WIDE = 100_000
+# With as many columns as this, anything quadratic takes a minute.
+WIDE = 30_000
 
 
-def test_a_table_of_100000_columns_is_read_by_every_reader(tmp_path):
+def test_a_table_of_30000_columns_is_read(tmp_path):
     names = ['time', *(f'j{k}/position' for k in range(WIDE)), 'j7/velocity', 'j7/effort']
     path = tmp_path / 'wide.csv'
     path.write_text('\n'.join([','.join(names), *(
         ','.join([str(t)] * len(names)) for t in range(2))]))
     recording = read_recording(path)
     assert len(recording.joint_names) == WIDE and recording.position[1, -1] == 1.0
-    path.write_text(path.read_text().replace('j99999/', 'j5/', 1))
+    path.write_text(path.read_text().replace('j29999/', 'j5/', 1))
     with pytest.raises(RecordingError, match="column 'j5/position' is there twice"):
         read_recording(path)

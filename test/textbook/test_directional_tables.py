@@ -4,6 +4,7 @@
 
 from dataclasses import fields, replace
 
+from covering import covering
 import numpy as np
 import pytest
 import rbd_ros
@@ -12,14 +13,13 @@ from rbd_ros.analysis import Variation
 from rbd_ros.model.changes.inertial import inertia_of_parameters
 from rbd_ros.model.joints import KINDS
 from rbd_ros.textbook.directional_tables import table_5, table_6, table_7
-from rbd_ros.workspace.body_changes import body_changes
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
 
 # Both are exact: rounding.
 ROUNDING = 1e-10
 FIELDS = [field.name for field in fields(Variation)]
-CASES = [*range(20), *(f'mimics {seed}' for seed in range(6)), 'floating', 'panda.urdf',
-         'talos_reduced.urdf']
+CASES = covering([*range(20), *(f'mimics {seed}' for seed in range(6)), 'floating', 'panda.urdf',
+                  'talos_reduced.urdf'], 0, 1, 2, 'mimics 0', 'mimics 1', 'floating')
 
 
 def robot(case):
@@ -53,13 +53,16 @@ def problem(model, seed):
 
 def assert_equal_to_tables(model, q, v, a, tau, prescribed, variation, allowed, **push):
     workspace = rbd_ros.Workspace(model)
+    five = table_5(model, q, v, a, variation, **push)
+    six = table_6(model, q, v, tau, variation, **push)
+    seven = table_7(model, q, v, a, tau, prescribed, variation, **push)
     for _ in range(2):
         assert relative_error(workspace.inverse_dynamics_derivative(q, v, a, variation, **push),
-                              table_5(model, q, v, a, variation, **push)) < ROUNDING
+                              five) < ROUNDING
         assert relative_error(workspace.forward_dynamics_derivative(q, v, tau, variation, **push),
-                              table_6(model, q, v, tau, variation, **push)) < allowed
+                              six) < allowed
         got = workspace.hybrid_dynamics_derivative(q, v, a, tau, prescribed, variation, **push)
-        for one, other in zip(got, table_7(model, q, v, a, tau, prescribed, variation, **push)):
+        for one, other in zip(got, seven):
             assert relative_error(one, other) < allowed
 
 
@@ -74,7 +77,7 @@ def test_kernels_are_the_printed_tables(case):
 
 
 @pytest.mark.parametrize('name', FIELDS)
-@pytest.mark.parametrize('case', [0, 1, 2, 3, 'mimics 1'])
+@pytest.mark.parametrize('case', [0, 'mimics 1'])
 def test_each_field_alone_is_that_of_the_printed_tables(case, name):
     model = robot(case)
     q, v, a, tau, prescribed, wrenches, variation = problem(model, 2)
@@ -132,8 +135,8 @@ def test_results_share_no_memory_with_arguments_or_each_other():
             assert part.base is None
 
 
-@pytest.mark.parametrize('case', [0, 'mimics 0'])
-@pytest.mark.parametrize('labels', [('dq', 'dv', 'da'), ('dq', 'dv', 'da', 'dtau')])
+@pytest.mark.parametrize('case, labels', [
+    (0, ('dq', 'dv', 'da')), ('mimics 0', ('dq', 'dv', 'da', 'dtau'))])
 def test_bad_directions_are_refused_by_name_whatever_was_called_before(case, labels):
     model = robot(case)
     q, v, a, tau, prescribed, _, variation = problem(model, 1)
@@ -146,8 +149,8 @@ def test_bad_directions_are_refused_by_name_whatever_was_called_before(case, lab
 
     for _ in range(2):
         for label in labels:
-            for k, name in enumerate(model.velocity_names):
-                bad = getattr(variation, label).copy()
+            for k in (0, -1):
+                bad, name = getattr(variation, label).copy(), model.velocity_names[k]
                 bad[k] = np.nan
                 with pytest.raises(rbd_ros.StateError, match=f"{label} of '{name}' is nan"):
                     call(replace(variation, **{label: bad}))
@@ -185,9 +188,3 @@ def test_robots_without_joints_have_no_derivatives():
     variation = Variation(dinertia={model.link_names[0]: np.ones(10)})
     assert analysis.inverse_dynamics_derivative(model, [], [], [], variation).shape == (0,)
     assert analysis.forward_dynamics_derivative(model, [], [], [], variation).shape == (0,)
-
-
-def test_no_variation_makes_no_rows():
-    model = robot(0)
-    changes, turning = body_changes(model, Variation(), None)
-    assert len(changes) == len(turning) == 0

@@ -15,6 +15,7 @@ from rbd_ros.model.joints import DRIVE, Joint, NEW_LIMITS
 from rbd_ros.model.se3 import Ad, ad, inverse, pose
 from rbd_ros.textbook import sums_over_links
 from robots import random_inertia, random_pose
+from scipy.spatial.transform import Rotation
 
 # Rounding, over some forty bodies and the inverse of a matrix of six rows for each.
 ROUNDING = 1e-10
@@ -165,14 +166,9 @@ def test_where_the_three_coriolis_matrices_are_equal(kinds, axes, same_body, sam
     different = 1e-4 * size
     assert np.max(np.abs(by_christoffel @ v - by_body @ v)) < ROUNDING * size
     assert np.max(np.abs(by_christoffel @ v - stacked @ v)) < ROUNDING * size
-    if same_body:
-        assert np.max(np.abs(by_christoffel - by_body)) < ROUNDING * size
-    else:
-        assert np.max(np.abs(by_christoffel - by_body)) > different
-    if same_stacked:
-        assert np.max(np.abs(by_christoffel - stacked)) < ROUNDING * size
-    else:
-        assert np.max(np.abs(by_christoffel - stacked)) > different
+    for other, same in ((by_body, same_body), (stacked, same_stacked)):
+        apart = np.max(np.abs(by_christoffel - other))
+        assert apart < ROUNDING * size if same else apart > different
 
 
 def test_branches_with_two_joints_on_every_path_have_equal_factorizations():
@@ -265,7 +261,8 @@ def test_quasi_velocities_transform_m_and_c(seed, kinds):
             T = sums_over_links.joint_pose(joint, q[i])
             S[k, k] = sums_over_links.joint_subspace(joint, q[i])[rows]
             S_rate[k, k] = sums_over_links.joint_subspace_rate(joint, q[i], v[k])[rows]
-            q_body[i_body] = quaternion_and_position(T)[:len(q_body[i_body])]
+            quaternion = Rotation.from_matrix(T[:3, :3]).as_quat()
+            q_body[i_body] = [*quaternion, *T[:3, 3]][:len(q_body[i_body])]
         else:
             q_body[i_body] = q[i]
     Gamma = np.linalg.inv(S)
@@ -279,20 +276,6 @@ def test_quasi_velocities_transform_m_and_c(seed, kinds):
         expected = Gamma.T @ (C @ Gamma + M @ Gamma_rate)
         got = rbd_ros.coriolis_matrix(body, q_body, w, factorization=factorization)
         assert error(got, expected) < allowed
-
-
-def quaternion_and_position(T):
-    """Return x, y, z, w and the position of a pose."""
-    R = T[:3, :3]
-    # The eigenvector of the largest eigenvalue of Bar-Itzhack's matrix.
-    K = np.array([[R[0, 0] - R[1, 1] - R[2, 2], R[1, 0] + R[0, 1], R[2, 0] + R[0, 2],
-                   R[2, 1] - R[1, 2]],
-                  [R[1, 0] + R[0, 1], R[1, 1] - R[0, 0] - R[2, 2], R[2, 1] + R[1, 2],
-                   R[0, 2] - R[2, 0]],
-                  [R[2, 0] + R[0, 2], R[2, 1] + R[1, 2], R[2, 2] - R[0, 0] - R[1, 1],
-                   R[1, 0] - R[0, 1]],
-                  [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1], np.trace(R)]])
-    return np.array([*np.linalg.eigh(K)[1][:, -1], *T[:3, 3]])
 
 
 @pytest.mark.parametrize('seed', TREES)
