@@ -72,15 +72,6 @@ def test_subspace_rate_is_the_derivative_of_the_subspace(kind):
     assert np.allclose(joint_subspace_rate(joint, q, v), rate, rtol=0.0, atol=1e-8)
 
 
-def test_euler_angles_have_the_subspace_of_the_textbooks():
-    joint, _, _ = random_joint('euler_zyx', 0)
-    _, b, c = q = np.array([0.4, -0.7, 1.1])       # yaw, pitch, roll
-    expected = np.array([[-np.sin(b), 0.0, 1.0],
-                         [np.cos(b) * np.sin(c), np.cos(c), 0.0],
-                         [np.cos(b) * np.cos(c), -np.sin(c), 0.0]])
-    assert np.allclose(joint_subspace(joint, q)[:3], expected)
-
-
 def test_planar_joint_slides_in_its_plane_and_turns_about_its_normal():
     joint = Joint('p', 'planar', 'a', 'b', axis=np.array([0.0, 0.0, 1.0]))
     T = joint_pose(joint, [1.0, 2.0, np.pi / 2])

@@ -15,14 +15,6 @@ ROBOTS = list(MOTORS)
 CLOSED = 1e-12
 # Accelerations and torques, after solutions of small systems whose condition is below 1e3.
 SOLUTIONS = 1e-9
-# Central differences of the fourth order with steps of 1e-3.
-DIFFERENCES = 1e-8
-
-
-def derivative(function, x, h=1e-3):
-    """Return the derivative by central differences of the fourth order."""
-    return (8.0 * (function(x + h) - function(x - h)) - function(x + 2.0 * h)
-            + function(x - 2.0 * h)) / (12.0 * h)
 
 
 def random_angles(oracle, rng):
@@ -50,7 +42,7 @@ def test_files_have_only_the_warnings_that_passive_joints_cause(name):
 
 
 @pytest.mark.parametrize('name', ROBOTS)
-def test_motors_are_the_joints_with_an_effort_and_determine_all(name):
+def test_motors_determine_all_joints_and_hold_the_arm_and_the_payload(name):
     oracle = loop_robot(name)
     tree = oracle.tree
     motors = [joint.name for joint, _, _ in tree.moving_joints if joint.effort[0] > 0.0]
@@ -58,28 +50,20 @@ def test_motors_are_the_joints_with_an_effort_and_determine_all(name):
     q = np.zeros(tree.nq)
     assert oracle.gap(q) < 1e-15
     assert oracle.null_space(q).shape[1] == len(motors)
-    rng = np.random.default_rng(0)
-    for _ in range(5):
+    limit, rng = tree.effort_limit[oracle.independent], np.random.default_rng(0)
+    for _ in range(3):
         q = moved_motors(oracle, random_angles(oracle, rng))
         assert np.all((tree.lower <= q) & (q <= tree.upper))
         rest = np.setdiff1d(range(tree.nv), oracle.independent)
         sizes = np.linalg.svd(oracle.jacobian(q)[:, rest], compute_uv=False)
         assert sizes[len(rest) - 1] > 0.01 * sizes[0]
-
-
-@pytest.mark.parametrize('name', ROBOTS)
-def test_motors_hold_the_arm_and_the_payload(name):
-    oracle = loop_robot(name)
-    limit, rng = oracle.tree.effort_limit[oracle.independent], np.random.default_rng(1)
-    for _ in range(5):
-        q = moved_motors(oracle, random_angles(oracle, rng))
         M, g = oracle.reduced(q, np.zeros(len(limit)))
         assert np.all(np.linalg.eigvalsh(M) > 0.0)
         assert np.all(np.abs(g) < 0.4 * limit)
 
 
 # -- Four-bar. ------------------------------------------------------------------------------------
-@pytest.mark.parametrize('crank', [0.0, 0.8, 2.5, -1.0, -2.4])
+@pytest.mark.parametrize('crank', [0.8, 2.5, -2.4])
 def test_four_bar_is_that_of_freudenstein(crank):
     oracle = loop_robot('four_bar')
     q = moved_motors(oracle, [crank], steps=20)
@@ -93,20 +77,6 @@ def test_four_bar_is_that_of_freudenstein(crank):
                                                                          abs=1e-8)
 
 
-@pytest.mark.parametrize('theta', [0.3, 1.6, 4.0])
-def test_freudenstein_is_consistent(theta):
-    # theta(t) = theta + 2 t - 1.5 t^2
-    def rocker(t):
-        return closed_forms.freudenstein(theta + 2.0 * t - 1.5 * t * t, 2.0 - 3.0 * t, -3.0)
-    phi, velocity, acceleration = rocker(0.0)
-    assert derivative(lambda t: rocker(t)[0], 0.0) == pytest.approx(velocity, abs=DIFFERENCES)
-    assert derivative(lambda t: rocker(t)[1], 0.0) == pytest.approx(acceleration,
-                                                                    abs=10 * DIFFERENCES)
-    coupler = (closed_forms.GROUND + closed_forms.C * closed_forms.direction(phi)
-               - closed_forms.A * closed_forms.direction(theta))
-    assert np.hypot(*coupler) == pytest.approx(closed_forms.B, abs=CLOSED)
-
-
 # -- Slider-crank. --------------------------------------------------------------------------------
 @pytest.fixture
 def slider_crank():
@@ -117,7 +87,7 @@ def slider_crank():
         for link in (links['crank_link'], links['rod_link'], links['slider_link'])))
 
 
-@pytest.mark.parametrize('crank', [0.0, 1.2, 3.0, -0.7, -2.0])
+@pytest.mark.parametrize('crank', [1.2, 3.0, -2.0])
 def test_slider_crank_has_one_equation_of_motion(slider_crank, crank):
     oracle = loop_robot('slider_crank')
     theta, v = crank + 0.5 * np.pi, 4.0
@@ -131,23 +101,8 @@ def test_slider_crank_has_one_equation_of_motion(slider_crank, crank):
                                           abs=SOLUTIONS)
 
 
-@pytest.mark.parametrize('theta', [0.2, 1.9, -2.5])
-def test_slider_crank_is_consistent(slider_crank, theta):
-    assert derivative(slider_crank.mass, theta) == pytest.approx(
-        slider_crank.mass_derivative(theta), abs=DIFFERENCES)
-    R, rod, m = closed_forms.R, closed_forms.ROD, slider_crank.rod
-
-    def height(x):      # the slider's is constant
-        return (slider_crank.crank[0] * slider_crank.crank[1] * np.sin(x)
-                + m[0] * R * np.sin(x) * (1.0 - m[1] / rod))
-    assert 9.81 * derivative(height, theta) == pytest.approx(slider_crank.gravity_torque(theta),
-                                                             abs=DIFFERENCES)
-    x = slider_crank.slider_position(theta)
-    assert np.hypot(x - R * np.cos(theta), R * np.sin(theta)) == pytest.approx(rod, abs=CLOSED)
-
-
 # -- Five-bar. ------------------------------------------------------------------------------------
-@pytest.mark.parametrize('motors', [(0.0, 0.0), (0.5, -0.8), (-0.6, 0.3), (1.0, 0.2)])
+@pytest.mark.parametrize('motors', [(0.5, -0.8), (-0.6, 0.3)])
 def test_five_bar_is_where_two_circles_meet(motors):
     oracle = loop_robot('five_bar')
     q = moved_motors(oracle, motors, steps=20)
@@ -158,21 +113,10 @@ def test_five_bar_is_where_two_circles_meet(motors):
     assert np.allclose(J, closed_forms.five_bar_jacobian(motors), rtol=0.0, atol=SOLUTIONS)
 
 
-def test_five_bar_is_consistent():
-    motors = np.array([0.4, -0.3])
-    elbows, tool = closed_forms.five_bar_tool(motors)
-    for elbow, lower in zip(elbows, closed_forms.LOWER):
-        assert np.hypot(*(tool - elbow)) == pytest.approx(np.hypot(*lower), abs=CLOSED)
-    J = np.column_stack([derivative(lambda x, e=e: closed_forms.five_bar_tool(motors + x * e)[1],
-                                    0.0) for e in np.eye(2)])
-    assert np.allclose(J, closed_forms.five_bar_jacobian(motors), rtol=0.0, atol=DIFFERENCES)
-
-
 # -- Palletizer. ----------------------------------------------------------------------------------
-@pytest.mark.parametrize('seed', range(3))
-def test_palletizer_is_that_with_mimics(seed):
+def test_palletizer_is_that_with_mimics():
     oracle, mimics = loop_robot('palletizer'), palletizer_with_mimics()
-    rng, motors = np.random.default_rng(seed), MOTORS['palletizer']
+    rng, motors = np.random.default_rng(0), MOTORS['palletizer']
     order = [mimics.velocity_names.index(name) for name in motors]
     assert sorted(motors) == sorted(mimics.velocity_names)
     angles, v, a = random_angles(oracle, rng), rng.normal(size=4), rng.normal(size=4)
@@ -192,8 +136,7 @@ def test_palletizer_is_that_with_mimics(seed):
 
 
 # -- Delta. ---------------------------------------------------------------------------------------
-@pytest.mark.parametrize('position', [(0.0, 0.0, -0.6), (0.1, -0.05, -0.7), (-0.2, 0.1, -0.65),
-                                      (0.05, 0.2, -0.8)])
+@pytest.mark.parametrize('position', [(0.1, -0.05, -0.7), (-0.2, 0.1, -0.65)])
 def test_delta_is_where_three_spheres_meet(position):
     oracle = loop_robot('delta')
     q = moved_motors(oracle, closed_forms.delta_motors(position))
@@ -202,14 +145,3 @@ def test_delta_is_where_three_spheres_meet(position):
     rows = [oracle.tree.velocity_names.index(f'platform_{axis}') for axis in 'xyz']
     assert np.allclose(oracle.G(q)[rows], closed_forms.delta_jacobian(np.array(position)),
                        rtol=0.0, atol=SOLUTIONS)
-
-
-def test_delta_is_consistent():
-    position = np.array([0.1, 0.15, -0.7])
-    inverse = np.column_stack([
-        derivative(lambda x, e=e: closed_forms.delta_motors(position + x * e), 0.0)
-        for e in np.eye(3)])
-    assert np.allclose(inverse @ closed_forms.delta_jacobian(position), np.eye(3),
-                       rtol=0.0, atol=10 * DIFFERENCES)
-    assert np.allclose(closed_forms.delta_motors([0.0, 0.0, -closed_forms.HEIGHT]), 0.0,
-                       atol=CLOSED)

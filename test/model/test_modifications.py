@@ -9,7 +9,7 @@ import rbd_ros
 from rbd_ros import load_urdf_string
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
-from rbd_ros.model.joints import Joint, joint_pose
+from rbd_ros.model.joints import joint_pose
 from rbd_ros.model.positions.configurations import random_configuration
 from rbd_ros.textbook import sums_over_links
 from robots import example_urdf, load_quietly, random_state, random_tree, relative_error
@@ -22,14 +22,25 @@ FLOATING = ['talos_reduced.urdf', 'anymal_b_simple_description/robots/anymal.urd
             'icub_reduced.urdf', 'icub.urdf', 'g1_29dof_rev_1_0.urdf']
 
 
-@pytest.mark.parametrize('seed', range(3))
+@pytest.fixture(scope='module')
+def arm():
+    """Return a UR5."""
+    return load_quietly(example_urdf('ur5_robot.urdf'))
+
+
+@pytest.fixture(scope='module')
+def panda():
+    """Return a Panda, whose second finger copies the first."""
+    return load_quietly(example_urdf('panda.urdf'))
+
+
 @pytest.mark.parametrize('name', FLOATING)
-def test_floating_bases_agree_with_pinocchios_free_flyer(name, seed):
+def test_floating_bases_agree_with_pinocchios_free_flyer(name):
     path = example_urdf(name)
     model = load_quietly(path, floating_base=True)
     pin = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
     data = pin.createData()
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     q = rbd_ros.neutral(model)
     q[7:] = rng.uniform(-1.0, 1.0, model.nq - 7)
     quaternion = rng.normal(size=4)
@@ -47,26 +58,21 @@ def test_floating_bases_agree_with_pinocchios_free_flyer(name, seed):
     q_pin = np.concatenate((q[4:7], q[:4], q[np.array(joints) + 1]))
     v_pin, a_pin = v[order], a[order]
 
-    tau = pinocchio.rnea(pin, data, q_pin, v_pin, a_pin)[back]
-    assert relative_error(rbd_ros.inverse_dynamics(model, q, v, a), tau) < AGREEMENT
     terms = rbd_ros.all_terms(model, q, v)
     M = np.triu(pinocchio.crba(pin, data, q_pin))
-    M = (M + np.triu(M, 1).T)[np.ix_(back, back)]
-    C = pinocchio.computeCoriolisMatrix(pin, data, q_pin, v_pin)[np.ix_(back, back)]
-    g = pinocchio.computeGeneralizedGravity(pin, data, q_pin)[back]
-    J_com = pinocchio.jacobianCenterOfMass(pin, data, q_pin)[:, back]
-    assert relative_error(terms.M, M) < AGREEMENT
-    assert relative_error(terms.C, C) < AGREEMENT
-    assert relative_error(terms.g, g) < AGREEMENT
-    assert relative_error(terms.com_jacobian, J_com) < AGREEMENT
-    assert relative_error(terms.com, data.com[0]) < AGREEMENT
-    got = rbd_ros.forward_dynamics(model, q, v, tau)
-    expected = pinocchio.aba(pin, data, q_pin, v_pin, tau[order])[back]
-    assert relative_error(got, expected) < AGREEMENT * (1.0 + 1e-6 * np.linalg.cond(M))
-    prescribed = np.arange(model.nv) >= 6
-    got_a, got_tau = rbd_ros.hybrid_dynamics(model, q, v, a, tau, prescribed)
-    assert relative_error(got_a, a) < AGREEMENT
-    assert relative_error(got_tau, tau) < AGREEMENT
+    C = pinocchio.computeCoriolisMatrix(pin, data, q_pin, v_pin)
+    for got, expected in (
+            (rbd_ros.inverse_dynamics(model, q, v, a),
+             pinocchio.rnea(pin, data, q_pin, v_pin, a_pin)[back]),
+            (terms.M, (M + np.triu(M, 1).T)[np.ix_(back, back)]),
+            (terms.C, C[np.ix_(back, back)]),
+            (terms.g, pinocchio.computeGeneralizedGravity(pin, data, q_pin)[back]),
+            (terms.com_jacobian, pinocchio.jacobianCenterOfMass(pin, data, q_pin)[:, back]),
+            (terms.com, data.com[0])):
+        assert relative_error(got, expected) < AGREEMENT
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
+    assert relative_error(rbd_ros.forward_dynamics(model, q, v, tau), a) < AGREEMENT * (
+        1.0 + 1e-6 * np.linalg.cond(terms.M))
 
 
 def test_floating_and_planar_joints_of_a_urdf():
@@ -110,8 +116,8 @@ def test_a_tilted_mount_is_a_turned_gravity():
         rbd_ros.with_gravity(model, [0.0, np.nan, 0.0])
 
 
-def test_a_payload_adds_its_weight_and_can_be_removed():
-    model = load_quietly(example_urdf('panda.urdf'))
+def test_a_payload_adds_its_weight_and_can_be_removed(panda):
+    model = panda
     q, v, a = random_state(model, 1)
     mass, com, inertia = 2.5, np.array([0.01, 0.02, 0.1]), np.diag([0.02, 0.03, 0.04])
     loaded = rbd_ros.with_payload(model, 'panda_hand', mass, com, inertia)
@@ -145,13 +151,12 @@ def test_a_payload_adds_its_weight_and_can_be_removed():
     (('panda_hand', 1.0, (0, 0, np.inf)), 'its centre of mass must be 3 finite'),
     (('panda_hand', 0.0), 'to remove a load'),
     (('panda_hand', 1.0, (0, 0, 0), np.diag([1.0, 0.1, 0.1])), 'triangle inequality')])
-def test_impossible_payloads_are_refused(arguments, message):
-    model = load_quietly(example_urdf('panda.urdf'))
+def test_impossible_payloads_are_refused(panda, arguments, message):
     with pytest.raises(rbd_ros.ModelError, match=message):
-        rbd_ros.with_payload(model, *arguments)
+        rbd_ros.with_payload(panda, *arguments)
 
 
-@pytest.mark.parametrize('seed', range(10))
+@pytest.mark.parametrize('seed', range(3))
 def test_locked_joints_keep_masses_and_leave_the_rest_of_the_equations(seed):
     model = random_tree(seed, 8, kinds=['revolute', 'prismatic', 'universal', 'spherical', 'free'])
     rng = np.random.default_rng(seed)
@@ -173,16 +178,15 @@ def test_locked_joints_keep_masses_and_leave_the_rest_of_the_equations(seed):
                           rbd_ros.forward_kinematics(model, q)) < ROUNDING
 
 
-def test_gripper_fingers_lock_with_those_that_mimic_them():
-    model = load_quietly(example_urdf('panda.urdf'))
-    arm = rbd_ros.with_locked_joints(model, {'panda_finger_joint1': 0.03})
+def test_gripper_fingers_lock_with_those_that_mimic_them(panda):
+    arm = rbd_ros.with_locked_joints(panda, {'panda_finger_joint1': 0.03})
     assert arm.nv == 7
     assert arm.coordinates.is_identity
-    assert abs(arm.mass - model.mass) < 1e-12
+    assert abs(arm.mass - panda.mass) < 1e-12
     q = np.linspace(-1.0, 1.0, 7)
     assert np.allclose(rbd_ros.forward_kinematics(arm, q),
-                       rbd_ros.forward_kinematics(model, [*q, 0.03]))
-    same = rbd_ros.model.with_free_joints(model, [f'panda_joint{k}' for k in range(1, 8)])
+                       rbd_ros.forward_kinematics(panda, [*q, 0.03]))
+    same = rbd_ros.model.with_free_joints(panda, [f'panda_joint{k}' for k in range(1, 8)])
     assert same.velocity_names == arm.velocity_names
 
 
@@ -192,10 +196,9 @@ def test_gripper_fingers_lock_with_those_that_mimic_them():
     ({'panda_joint1': np.nan}, 'must be 1 finite'),
     ({'panda_finger_joint2': 0.0}, "mimics 'panda_finger_joint1'.*leave it out"),
     ({'panda_joint8': 0.0}, 'it is fixed')])
-def test_impossible_locks_are_refused(positions, message):
-    model = load_quietly(example_urdf('panda.urdf'))
+def test_impossible_locks_are_refused(panda, positions, message):
     with pytest.raises(rbd_ros.ModelError, match=message):
-        rbd_ros.with_locked_joints(model, positions)
+        rbd_ros.with_locked_joints(panda, positions)
 
 
 def test_with_free_joints_keeps_a_subset():
@@ -232,39 +235,6 @@ CHAIN = robot(*(link(x) for x in 'abcde'), joint('i', 'a', 'b', inside=mimic('j'
               joint('l', 'd', 'e', inside='<axis xyz="0 1 0"/>'))
 
 
-@pytest.mark.parametrize('source', [CHAIN, 'panda.urdf', 'talos_full_v2.urdf', 'pr2.urdf'])
-def test_mimics_are_folded_exactly_in_every_algorithm(source):
-    if source.startswith('<'):
-        model = load_urdf_string(source)
-        full = load_urdf_string(source.replace('<mimic', '<unknown'))
-    else:
-        model = load_quietly(example_urdf(source))
-        full = rebuild(model, joints=[Joint(**{**vars(one), 'mimic': None})
-                                      for one in model.joints])
-    fold, G = model.coordinates, model.coordinates.G
-    q, v, a = random_state(model, 2)
-    q_full, v_full, a_full = fold.multiplier * q[fold.source] + fold.offset, G @ v, G @ a
-
-    terms, whole = rbd_ros.all_terms(model, q, v), rbd_ros.all_terms(full, q_full, v_full)
-    assert relative_error(terms.M, G.T @ whole.M @ G) < ROUNDING
-    assert relative_error(terms.C, G.T @ whole.C @ G) < ROUNDING
-    assert relative_error(terms.g, G.T @ whole.g) < ROUNDING
-    assert relative_error(terms.com_jacobian, whole.com_jacobian @ G) < ROUNDING
-    assert relative_error(terms.com, whole.com) < ROUNDING
-    tau = rbd_ros.inverse_dynamics(model, q, v, a)
-    assert relative_error(tau, G.T @ rbd_ros.inverse_dynamics(full, q_full, v_full, a_full)) \
-        < ROUNDING
-    tip = model.link_names[-1]
-    assert relative_error(rbd_ros.body_jacobian(model, q, tip),
-                          rbd_ros.body_jacobian(full, q_full, tip) @ G) < ROUNDING
-    # Forward and hybrid dynamics: mimics close loops, so what comes out must fit what went in.
-    assert relative_error(rbd_ros.forward_dynamics(model, q, v, tau), a) < AGREEMENT
-    prescribed = np.arange(model.nv) % 2 == 0
-    got_a, got_tau = rbd_ros.hybrid_dynamics(model, q, v, a, tau, prescribed)
-    assert relative_error(got_a, a) < AGREEMENT
-    assert relative_error(got_tau, tau) < AGREEMENT
-
-
 def test_damping_and_friction_of_mimicking_joints_load_their_leader():
     text = CHAIN.replace('<axis xyz="0 0 1"/>',
                          '<axis xyz="0 0 1"/><dynamics damping="0.1" friction="0.2"/>')
@@ -274,24 +244,15 @@ def test_damping_and_friction_of_mimicking_joints_load_their_leader():
     assert np.allclose(model.friction, [0.2 * (6 + 3 + 1), 0.0])
 
 
-@pytest.fixture(scope='module')
-def arm():
-    """Return a real robot."""
-    return load_quietly(example_urdf('ur5_robot.urdf'))
+FULL = [[0.01, 0.001, 0.002], [0.001, 0.02, 0.003], [0.002, 0.003, 0.025]]
 
 
-@pytest.mark.parametrize('inertia', [(0.01, 0.02, 0.025), (0.01, 0.02, 0.025, 0.0, 0.0, 0.0),
-                                     np.diag((0.01, 0.02, 0.025))])
-def test_the_inertia_of_a_load_is_given_as_that_of_a_link_is(arm, inertia):
+@pytest.mark.parametrize('inertia, expected', [
+    ((0.01, 0.02, 0.025), np.diag((0.01, 0.02, 0.025))),
+    ((0.01, 0.02, 0.025, 0.001, 0.002, 0.003), FULL), (FULL, FULL)])
+def test_inertias_of_loads_are_moments_and_then_products_or_a_matrix(arm, inertia, expected):
     loaded = rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, (0.1, 0.0, 0.0), inertia)
-    assert np.array_equal(loaded.links[-1].inertia, np.diag((0.01, 0.02, 0.025)))
-
-
-def test_six_numbers_of_an_inertia_are_moments_and_then_products(arm):
-    loaded = rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, (0.1, 0.0, 0.0),
-                                  (0.01, 0.02, 0.025, 0.001, 0.002, 0.003))
-    assert loaded.links[-1].inertia.tolist() == [
-        [0.01, 0.001, 0.002], [0.001, 0.02, 0.003], [0.002, 0.003, 0.025]]
+    assert np.array_equal(loaded.links[-1].inertia, expected)
 
 
 @pytest.mark.parametrize('inertia', [0.01, (0.01, 0.02), np.eye(2), np.ones((1, 3)), np.eye(4)])
@@ -302,10 +263,11 @@ def test_numbers_of_a_load_are_not_repeated_to_fill_up(arm, inertia):
         rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, com=0.1)
 
 
-def test_a_rotor_at_a_fixed_joint_is_refused(arm):
+def test_rotors_at_a_fixed_joint_or_an_unknown_one_are_refused(arm):
     fixed = next(joint.name for joint in arm.joints if not joint.nv)
-    with pytest.raises(rbd_ros.ModelError, match=f"joint '{fixed}' is fixed"):
-        rbd_ros.with_armature(arm, {fixed: 0.1})
+    for name, message in ((fixed, f"joint '{fixed}' is fixed"), ('knee', "no joint 'knee'")):
+        with pytest.raises(rbd_ros.ModelError, match=message):
+            rbd_ros.with_armature(arm, {name: 0.1})
 
 
 def follower(kind='revolute', multiplier=-2.0, offset=0.3):
@@ -350,41 +312,20 @@ def test_mimics_must_not_be_named_where_joints_are_locked_or_chosen():
         rbd_ros.model.with_free_joints(model, ['follow'])
 
 
-def test_friction_torques_follow_damping_friction_and_smoothing():
-    model = load_urdf_string(robot(link('a'), link('b'), link('c'), joint(
-        'i', 'a', 'b', inside='<axis xyz="0 0 1"/><dynamics damping="0.5" friction="2"/>'),
-        joint('j', 'b', 'c')))
-    assert np.allclose(rbd_ros.friction_torques(model, [0.4, 1.0]), [0.5 * 0.4 + 2.0, 0.0])
-    assert np.allclose(rbd_ros.friction_torques(model, [-0.4, 1.0]), [-2.2, 0.0])
-    assert np.allclose(rbd_ros.friction_torques(model, [0.0, 1.0]), [0.0, 0.0])
-    assert np.allclose(rbd_ros.friction_torques(model, [0.4, 1.0], smooth=0.4),
-                       [0.2 + 2.0 * np.tanh(1.0), 0.0])
-    with pytest.raises(rbd_ros.StateError, match='v has the shape'):
-        rbd_ros.friction_torques(model, [0.0])
-    # They are no part of the rigid-body terms.
-    assert np.allclose(rbd_ros.inverse_dynamics(model, [0, 0], [1, 1], [0, 0]), [0.0, 0.0])
-
-
-def test_armature_is_added_to_the_named_joints():
-    model = load_quietly(example_urdf('ur10_robot.urdf'))
-    geared = rbd_ros.with_armature(model, {'elbow_joint': 0.7})
-    q, _, _ = random_state(model, 0)
-    difference = rbd_ros.mass_matrix(geared, q) - rbd_ros.mass_matrix(model, q)
+def test_armature_is_added_to_the_named_joints(arm):
+    geared = rbd_ros.with_armature(arm, {'elbow_joint': 0.7})
+    q, _, _ = random_state(arm, 0)
+    difference = rbd_ros.mass_matrix(geared, q) - rbd_ros.mass_matrix(arm, q)
     assert np.allclose(difference, np.diag([0.0, 0.0, 0.7, 0.0, 0.0, 0.0]))
-    for armature, message in (({'knee': 1.0}, "no joint 'knee'"),
-                              ({'elbow_joint': -1.0}, 'armature must be finite and not negative')):
-        with pytest.raises(rbd_ros.ModelError, match=message):
-            rbd_ros.with_armature(model, armature)
 
 
-def test_changes_leave_the_robot_that_they_started_from():
-    model = load_quietly(example_urdf('panda.urdf'))
-    before = (model.mass, model.nv, model.tree.robot.copy())
-    rbd_ros.with_payload(model, 'panda_hand', 1.0)
-    rbd_ros.with_locked_joints(model, {'panda_joint1': 1.0})
-    rbd_ros.with_gravity(model, [0.0, 0.0, 0.0])
-    assert (model.mass, model.nv) == before[:2]
-    assert np.array_equal(model.tree.robot, before[2])
+def test_changes_leave_the_robot_that_they_started_from(panda):
+    before = (panda.mass, panda.nv, panda.tree.robot.copy())
+    rbd_ros.with_payload(panda, 'panda_hand', 1.0)
+    rbd_ros.with_locked_joints(panda, {'panda_joint1': 1.0})
+    rbd_ros.with_gravity(panda, [0.0, 0.0, 0.0])
+    assert (panda.mass, panda.nv) == before[:2]
+    assert np.array_equal(panda.tree.robot, before[2])
 
 
 def test_a_load_is_no_link_of_the_robot_that_happens_to_be_called_so():

@@ -104,16 +104,6 @@ def test_cutoffs_pass_the_motion_and_delays_are_found_again(robot):
 
 
 @both_robots
-def test_cutoffs_keep_the_power_of_the_efforts(robot):
-    _, recording, samples = sampled(robot)
-    inner = np.any(samples.usable, axis=1)
-    raw = np.stack([np.interp(samples.time[inner], recording.time, x)
-                    for x in recording.effort.T], axis=1)
-    assert np.sum(np.var(raw - samples.tau[inner], axis=0)) < 0.005 * np.sum(np.var(raw, axis=0))
-    assert f'cut-off {samples.cutoff:.3g} Hz: the filter removes ' in samples.notes[-1]
-
-
-@both_robots
 @pytest.mark.parametrize('part', [(0.0, 0.5), (0.5, 1.0), (0.7, 1.0)])
 def test_what_a_description_lacks_is_not_taken_for_a_delay(robot, part):
     # Parts alone look as if efforts were up to 16 ms early or late, but explain hardly more so.

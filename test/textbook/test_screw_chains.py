@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import textbook
-from rbd_ros.model.se3 import Ad, ad, exp, inertia_matrix, inverse, pose, skew
-from rbd_ros.textbook import sums_over_links
-from robots import example_urdf, load_quietly, random_inertia, random_pose
+from rbd_ros.model.se3 import Ad, ad, exp, inertia_matrix, inverse, skew
+from robots import random_inertia, random_pose
 
 # Rounding, over some ten bodies.
 ROUNDING = 1e-11
@@ -277,39 +276,3 @@ def test_what_is_no_rigid_body_makes_no_model():
         chain.poses([0.0, 1.0])
     with pytest.raises(rbd_ros.StateError, match='tip_wrench'):
         chain.inverse_dynamics([0.0], [0.0], [0.0], tip_wrench=[1.0])
-
-
-def test_pitch_of_a_screw_is_that_of_the_joint():
-    turn = np.array([0.0, 0.6, 0.8])
-    screw = np.concatenate((turn, 0.25 * turn))
-    model = textbook.ScrewChain([pose(np.eye(3), [1.0, 0.0, 0.0])], [screw],
-                                [inertia_matrix(1.0, np.zeros(3), np.eye(3))]).model()
-    assert model.joints[0].kind == 'helical'
-    assert abs(model.joints[0].pitch - 0.25) < ROUNDING
-
-
-@pytest.mark.parametrize('name', ['ur5_robot.urdf', 'panda.urdf'])
-def test_a_real_arm_is_the_product_of_its_exponentials(name):
-    arm = load_quietly(example_urdf(name))
-    fingers = [joint.name for joint, _, _ in arm.moving_joints if 'finger' in joint.name]
-    arm = rbd_ros.with_locked_joints(arm, dict.fromkeys(fingers, 0.0))
-    at_home = np.zeros(arm.nv)
-    poses = sums_over_links.poses(arm, at_home)
-    jacobians = sums_over_links.body_jacobians(arm, at_home)
-    children = [arm.link_index(joint.child) for joint, _, _ in arm.moving_joints]
-    screws = [Ad(poses[k]) @ jacobians[k][:, i] for i, k in enumerate(children)]
-    # Fixed links belong to their parent.
-    inertias = np.zeros((arm.nv, 6, 6))
-    for J, G, T in zip(jacobians, sums_over_links.inertia_matrices(arm), poses):
-        moved_by = np.flatnonzero(np.any(J != 0.0, axis=0))
-        if len(moved_by):
-            seen = Ad(inverse(T) @ poses[children[moved_by[-1]]])
-            inertias[moved_by[-1]] += seen.T @ G @ seen
-    chain = textbook.ScrewChain(poses[children], screws, inertias, arm.gravity)
-    rng = np.random.default_rng(0)
-    q, v, a = rng.normal(size=(3, arm.nv))
-    tau = rbd_ros.inverse_dynamics(arm, q, v, a)
-    assert error(chain.poses(q), rbd_ros.forward_kinematics(arm, q)[children]) < ROUNDING
-    assert error(chain.inverse_dynamics(q, v, a), tau) < ROUNDING
-    assert error(rbd_ros.inverse_dynamics(chain.model(), q, v, a), tau) < ROUNDING
-    assert error(chain.forward_dynamics(q, v, tau), a) < 1e-9

@@ -3,13 +3,14 @@
 """Parameter files of drives: what is saved comes back, what is wrong is named."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.model import load_drives, save_drives, with_friction
 from rbd_ros.model.constraints import rebuild
-from robots import all_example_urdfs, load_quietly, random_tree
+from robots import example_urdf, load_quietly, random_tree
 import yaml
 
 DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stribeck_friction',
@@ -40,9 +41,14 @@ def arm():
             .joint('wrist: "1"', 'planar', 'upper', 'tool', damping=(1e-7, 1e17, 3.0)).build())
 
 
-@pytest.mark.parametrize('path', all_example_urdfs()[::7], ids=lambda path: path.stem)
-def test_drives_of_every_robot_come_back_to_the_last_bit(path, tmp_path):
-    model = load_quietly(path)
+ROBOTS = [*(partial(load_quietly, example_urdf(name)) for name in (
+    'panda.urdf', 'talos_reduced.urdf', 'pr2.urdf')), partial(
+        random_tree, 2, 12, kinds=('planar', 'universal', 'spherical', 'free', 'revolute'))]
+
+
+@pytest.mark.parametrize('make', ROBOTS)
+def test_drives_of_all_kinds_of_joints_come_back_to_the_last_bit(make, tmp_path):
+    model = make()
     driven = with_random_drives(model, 0)
     save_drives(driven, tmp_path / 'drives.yaml')
     back = load_drives(model, tmp_path / 'drives.yaml')
@@ -50,16 +56,6 @@ def test_drives_of_every_robot_come_back_to_the_last_bit(path, tmp_path):
         for one, other in zip(back.joints, driven.joints):
             assert getattr(one, label) == getattr(other, label), (label, one.name)
         assert np.array_equal(getattr(back, label), getattr(driven, label))
-
-
-def test_joints_of_every_kind_have_a_name_for_each_velocity(tmp_path):
-    model = random_tree(2, 12, kinds=('planar', 'universal', 'spherical', 'free', 'revolute'))
-    driven = with_random_drives(model, 1)
-    save_drives(driven, tmp_path / 'drives.yaml')
-    document = yaml.safe_load((tmp_path / 'drives.yaml').read_text())
-    assert document['/**']['ros__parameters']['drives']['joints'] == list(model.velocity_names)
-    back = load_drives(model, tmp_path / 'drives.yaml')
-    assert all(np.array_equal(getattr(back, label), getattr(driven, label)) for label in DRIVE)
 
 
 def test_numbers_and_names_are_what_yaml_takes_them_for(arm, tmp_path):
@@ -89,18 +85,15 @@ def test_parameters_of_any_node_in_either_form_are_taken(text, tmp_path):
     assert model.friction.tolist() == [0.0, 0.0]
 
 
-def test_drives_without_numbers_leave_the_robot_as_it_is(arm, tmp_path):
-    path = tmp_path / 'drives.yaml'
-    path.write_text('/**: {ros__parameters: {drives: {joints: [], damping: [], friction: []}}}')
-    assert load_drives(arm, path) is arm
-
-
 def test_joints_that_are_not_named_keep_what_they_have(arm, tmp_path):
-    (tmp_path / 'drives.yaml').write_text(
+    path = tmp_path / 'drives.yaml'
+    path.write_text(
         '/**: {ros__parameters: {drives: {joints: [\'wrist: "1"_y\'], damping: [5.0]}}}')
-    driven = load_drives(arm, tmp_path / 'drives.yaml')
+    driven = load_drives(arm, path)
     assert driven.damping.tolist() == [1e-5, 1e-7, 5.0, 3.0]
     assert driven.friction.tolist() == arm.friction.tolist()
+    path.write_text('/**: {ros__parameters: {drives: {joints: [], damping: [], friction: []}}}')
+    assert load_drives(arm, path) is arm
 
 
 NODE = '/**: {{ros__parameters: {}}}'
@@ -153,8 +146,7 @@ def uncertain(text):
     ('drives: {joints: [pan]}', 'has no drives'), ('[1, 2]', 'has no drives'),
     (NODE.format('{drives: {joints: [pan]}}') + '\na: {ros__parameters: {drives: {joints: []}}}',
      r'drives for /\*\*, /a: keep those of one'),
-    ('{', 'this is not YAML'), ('\x00', 'this is not YAML'),
-    ('!!python/object:os.system {}', 'this is not YAML'), ('a: &a {b: *a}', 'this is not YAML')])
+    ('{', 'this is not YAML')])
 def test_invalid_files_are_rejected_with_a_message(text, message, tmp_path):
     model = (rbd_ros.ModelBuilder('r').link('a').link('b', mass=1.0).link('c', mass=1.0)
              .joint('pan', 'continuous', 'a', 'b').joint('tilt', 'continuous', 'b', 'c').build())
@@ -177,7 +169,7 @@ def test_missing_files_are_rejected_and_none_is_written_partially(arm, tmp_path)
 
 
 def test_urdf_and_drives_together_are_the_robot(tmp_path):
-    model = load_quietly(all_example_urdfs()[0])
+    model = load_quietly(example_urdf('ur5_robot.urdf'))
     ones = np.ones(model.nv)
     model = with_friction(model, stribeck_friction=0.1 * ones, stribeck_velocity=ones,
                           effort_offset=np.linspace(-1.0, 1.0, model.nv))

@@ -103,13 +103,12 @@ def test_closed_configurations_are_mujocos(name):
 
 
 @pytest.mark.parametrize('name', LOOPS)
-@pytest.mark.parametrize('seed', range(3))
-def test_accelerations_are_those_of_dense_equations_with_mujocos_terms(name, seed):
+def test_accelerations_are_those_of_dense_equations_with_mujocos_terms(name):
     text, _ = LOOPS[name]
     compiled, model = compile_mjcf(text), load_mjcf(text)
-    tree, (q, v) = model.unconstrained, closed_state(model, seed)
+    tree, (q, v) = model.unconstrained, closed_state(model, 0)
     own = [tree.velocity_names.index(one) for one in model.velocity_names]
-    tau = np.random.default_rng(seed + 9).normal(size=model.nv)
+    tau = np.random.default_rng(9).normal(size=model.nv)
     data, T = at_rest(compiled, model, q)
     # The velocities of all joints that fulfil the equations, with those of the independent ones.
     J = equations(compiled, data)
@@ -274,7 +273,8 @@ def test_joints_without_an_actuator_have_a_real_limit_of_0(name):
     ('<connect name="pin" body1="hand" body2="hand2" anchor="0 0 0"/>',
      "constraint 'pin' joins links that are fixed to each other, 'hand' and 'hand2'"),
 ])
-def test_loops_that_cannot_be_are_refused_by_name(equality, message):
+def test_loops_that_cannot_be_are_refused_by_name(equality, message, monkeypatch):
+    monkeypatch.setattr('rbd_ros.model.constraints.TRIES', 10)
     text = FOUR_BAR.format(equality).replace(
         '</worldbody>', '<body name="hand" mocap="true"><body name="finger" pos="0 0 .1"/></body>'
         '<body name="hand2"/>'

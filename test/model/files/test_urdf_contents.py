@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a URDF contains besides its robot: named if it is not used, and no obstacle."""
 
-from pathlib import Path
-import subprocess
-import sys
-import warnings
-
+from command_line import code_of
 import pytest
 import rbd_ros
 from rbd_ros import load_urdf, load_urdf_string, ModelWarning, save_urdf, UrdfError
@@ -42,13 +38,12 @@ def test_contents_that_are_not_used_are_named_and_rejected_if_strict(old, new, m
         load_urdf_string(text, strict=True)
 
 
+@pytest.mark.filterwarnings('ignore::rbd_ros.ModelWarning')
 def test_contents_of_one_kind_are_named_once_with_all_their_joints():
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(changed(
-            ('<axis', '<bogus/><axis'),
-            ('</robot>', '<link name="c"/><joint name="k" type="fixed"><bogus/>'
-             '<parent link="b"/><child link="c"/></joint></robot>')))
+    model = load_urdf_string(changed(
+        ('<axis', '<bogus/><axis'),
+        ('</robot>', '<link name="c"/><joint name="k" type="fixed"><bogus/>'
+         '<parent link="b"/><child link="c"/></joint></robot>')))
     assert [note for note in model.warnings if 'bogus' in note] == [
         '2 joints, j, k: <bogus> in <joint> is not used: it is not known']
 
@@ -66,11 +61,13 @@ def test_decoration_is_harmless_even_if_strict():
     assert not [note for note in notes if 'not used' in note]
 
 
+ROTOR = ('<transmission name="t"><joint name="j"/><actuator name="m"><drake:rotor_inertia '
+         'value="0.002"/><drake:gear_ratio value="50"/></actuator></transmission></robot>')
+
+
 @pytest.mark.parametrize('declared', ['', ' xmlns:drake="http://drake.mit.edu"'])
 def test_rotor_inertias_of_drake_are_armatures_times_the_gear_ratio_squared(declared):
-    rotor = ('<transmission name="t"><joint name="j"/><actuator name="m"><drake:rotor_inertia '
-             'value="0.002"/><drake:gear_ratio value="50"/></actuator></transmission></robot>')
-    text = changed(('</robot>', rotor), (' version="1.2"', declared))
+    text = changed(('</robot>', ROTOR), (' version="1.2"', declared))
     model = load_urdf_string(text)
     assert not any('not used' in note for note in model.warnings)
     assert model.armature[0] == pytest.approx(0.002 * 2500.0)
@@ -108,11 +105,10 @@ def test_a_fault_of_xml_among_many_undeclared_prefixes_is_rejected():
         load_urdf_string(changed(('</robot>', many + fault + many + '</robot>')))
 
 
+@pytest.mark.filterwarnings('ignore::rbd_ros.ModelWarning')
 def test_the_warnings_about_thousands_of_unknown_tags_are_bounded():
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(changed(
-            ('</robot>', ''.join(f'<b{k}/>' for k in range(3000)) + '</robot>')))
+    model = load_urdf_string(changed(
+        ('</robot>', ''.join(f'<b{k}/>' for k in range(3000)) + '</robot>')))
     assert len(model.warnings) < 100
     assert any('2950 more kinds' in note for note in model.warnings)
 
@@ -163,16 +159,11 @@ def test_an_axis_without_numbers_is_accepted_where_no_axis_is_needed():
 
 def test_a_default_namespace_is_no_obstacle(tmp_path):
     text = changed(('<robot ', '<robot xmlns="http://www.ros.org" '))
-    model = load_urdf_string(text)
-    assert model.mass == 1.0
-    save_urdf(rbd_ros.with_payload(model, 'b', 2.0), tmp_path / 'r.urdf', source=text)
-    assert load_urdf(tmp_path / 'r.urdf').mass == 3.0
-
-
-def test_a_default_namespace_leaves_the_same_document():
-    text = changed(('<robot ', '<robot xmlns="http://www.ros.org" '))
     assert [one.tag for one in parse(decode(text)).iter()] == [
         one.tag for one in parse(decode(ARM)).iter()]
+    loaded = rbd_ros.with_payload(load_urdf_string(text), 'b', 2.0)
+    save_urdf(loaded, tmp_path / 'r.urdf', source=text)
+    assert load_urdf(tmp_path / 'r.urdf').mass == loaded.mass == 3.0
 
 
 def test_a_floating_joint_of_the_robot_is_its_base():
@@ -188,34 +179,35 @@ def test_a_floating_joint_of_the_robot_is_its_base():
 
 # -- check. ---------------------------------------------------------------------------------------
 
-def check(tmp_path, text):
-    """Return the exit code, the output and the errors of `rbd_ros check`."""
-    (tmp_path / 'r.urdf').write_text(text)
-    done = subprocess.run([sys.executable, '-m', 'rbd_ros.cli.main', 'check',
-                           str(tmp_path / 'r.urdf')], capture_output=True, text=True, check=False,
-                          cwd=Path(__file__).parents[3])
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def check(tmp_path, capsys):
+    """Return a function that returns the exit code, the output and errors of `rbd_ros check`."""
+    def run(text):
+        (tmp_path / 'r.urdf').write_text(text)
+        return code_of('check', str(tmp_path / 'r.urdf')), *capsys.readouterr()
+    return run
 
 
-def test_check_exits_with_1_if_every_torque_will_be_zero(tmp_path):
-    code, _, errors = check(tmp_path, changed(('<mass value="1"/>', '<mass value="0"/>')))
+def test_check_exits_with_1_if_every_torque_will_be_zero(check):
+    code, _, errors = check(changed(('<mass value="1"/>', '<mass value="0"/>')))
     assert code == 1
     assert 'the total mass is 0: every torque will be zero' in errors
 
 
-def test_check_takes_huge_limits_for_unlimited_and_not_for_degrees(tmp_path):
-    _, text, _ = check(tmp_path, changed(('lower="-1" upper="1"', 'lower="-1e16" upper="1e16"')))
-    assert 'are these degrees' not in text
-    _, text, _ = check(tmp_path, changed(('lower="-1" upper="1"', 'lower="-180" upper="180"')))
-    assert 'are these degrees' in text
+@pytest.mark.parametrize('limit, degrees', [('1e16', False), ('180', True)])
+@pytest.mark.filterwarnings('ignore::rbd_ros.ModelWarning')
+def test_huge_limits_are_taken_for_unlimited_and_not_for_degrees(limit, degrees):
+    model = load_urdf_string(changed(
+        ('lower="-1" upper="1"', f'lower="-{limit}" upper="{limit}"')))
+    assert any('are these degrees' in note for note in model.warnings) is degrees
 
 
-def test_check_names_joints_with_the_same_mistake_in_one_line(tmp_path):
+def test_check_names_joints_with_the_same_mistake_in_one_line(check):
     second = (f'<link name="c">{INERTIAL}</link><joint name="k" type="continuous">'
               '<axis xyz="1 0 0"/><parent link="b"/><child link="c"/>'
               '<limit effort="-1" velocity="-1"/></joint></robot>')
-    _, text, _ = check(tmp_path, changed(('effort="9" velocity="2"', 'effort="-1" velocity="-1"'),
-                                         ('</robot>', second)))
+    _, text, _ = check(changed(('effort="9" velocity="2"', 'effort="-1" velocity="-1"'),
+                               ('</robot>', second)))
     lines = [line.strip() for line in text.splitlines() if 'negative' in line]
     assert lines == ['each of 2 joints, j, k: its velocity and effort limits are negative, -1 and '
                      '-1; they are ignored']
@@ -244,7 +236,5 @@ def test_failures_of_xacro_are_reported_with_the_remedy(tmp_path, value, message
         load_urdf(tmp_path / 'r.xacro')
 
 
-def test_check_shows_rotors(tmp_path):
-    rotor = ('<transmission name="t"><joint name="j"/><actuator name="m"><drake:rotor_inertia '
-             'value="0.002"/><drake:gear_ratio value="50"/></actuator></transmission></robot>')
-    assert 'effort 9 N m, armature 5 kg m^2\n' in check(tmp_path, changed(('</robot>', rotor)))[1]
+def test_check_shows_rotors(check):
+    assert 'effort 9 N m, armature 5 kg m^2\n' in check(changed(('</robot>', ROTOR)))[1]

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """However a URDF is broken, it ends as a robot with finite numbers or in an error of ours."""
 
-import warnings
-
+from covering import covering
 from hypothesis import given, HealthCheck, settings, strategies as st
 from lxml import etree
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import ModelWarning, RbdError
+from rbd_ros import RbdError
 from rbd_ros.model.positions.configurations import random_configuration
 from urdf_texts import INERTIAL, joint, link, mimic, robot
 
+# Warnings of an overflow count.
+pytestmark = pytest.mark.filterwarnings('error', 'ignore::rbd_ros.ModelWarning')
 SOUND = robot(
     link('a'), link('b'), link('c'), link('d', ''), link('e'), link('f'), link('g'),
     joint('i', 'a', 'b', inside='<origin xyz="0 0.1 0.2" rpy="0.1 0.2 0.3"/><axis xyz="1 0 1"/>'
@@ -59,24 +60,26 @@ def broken_urdfs(draw):
     return text[:place] + draw(st.binary(max_size=4)) + text[place + draw(st.integers(0, 3)):]
 
 
-@settings(max_examples=300, deadline=None, derandomize=True,
-          suppress_health_check=[HealthCheck.too_slow])
-@given(broken_urdfs(), st.booleans(), st.booleans(), st.integers(0, 99))
-def test_a_mutated_urdf_gives_a_finite_robot_or_our_error(text, strict, floating, seed):
-    with warnings.catch_warnings():
-        warnings.simplefilter('error')
-        warnings.simplefilter('ignore', ModelWarning)
-        try:
-            model = rbd_ros.load_urdf_string(text, strict=strict, floating_base=floating)
-            rng = np.random.default_rng(seed)
-            q = random_configuration(model, rng)
-            v, a = rng.normal(size=(2, model.nv))
-            results = [*rbd_ros.all_terms(model, q, v), rbd_ros.inverse_dynamics(model, q, v, a)]
-            results.append(rbd_ros.forward_dynamics(model, q, v, a))
-        except RbdError as error:
-            assert str(error)
-            return
+def check_that_a_mutated_urdf_gives_a_finite_robot_or_our_error(text, strict, floating, seed):
+    try:
+        model = rbd_ros.load_urdf_string(text, strict=strict, floating_base=floating)
+        rng = np.random.default_rng(seed)
+        q = random_configuration(model, rng)
+        v, a = rng.normal(size=(2, model.nv))
+        results = [*rbd_ros.all_terms(model, q, v), rbd_ros.inverse_dynamics(model, q, v, a)]
+        results.append(rbd_ros.forward_dynamics(model, q, v, a))
+    except RbdError as error:
+        assert str(error)
+        return
     assert all(np.all(np.isfinite(x)) for x in results)
+
+
+@pytest.mark.parametrize('count', covering([100, 1000], 100))
+def test_a_mutated_urdf_gives_a_finite_robot_or_our_error(count):
+    settings(max_examples=count, deadline=None, derandomize=True, database=None,
+             suppress_health_check=[HealthCheck.too_slow])(
+        given(broken_urdfs(), st.booleans(), st.booleans(), st.integers(0, 99))(
+            check_that_a_mutated_urdf_gives_a_finite_robot_or_our_error))()
 
 
 @pytest.mark.parametrize('place', ['<axis xyz="0 0 1"/>', '<mass value="1"/>',
@@ -87,9 +90,7 @@ def test_unexpected_content_of_an_element_is_ignored(place, inside):
     assert place in SOUND
     kind = place[1:].partition(' ')[0]
     text = SOUND.replace(place, f'{place[:-2]}>{inside}</{kind}>')
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        got, expected = rbd_ros.load_urdf_string(text), rbd_ros.load_urdf_string(SOUND)
+    got, expected = rbd_ros.load_urdf_string(text), rbd_ros.load_urdf_string(SOUND)
     assert got.velocity_names == expected.velocity_names
     assert got.mass == expected.mass
 
@@ -105,25 +106,20 @@ def test_unexpected_content_of_an_element_is_ignored(place, inside):
 def test_numbers_that_would_overflow_are_refused_by_name(before, after, message):
     # Found by the same search: warnings of an overflow, and terms that were infinite.
     assert before in SOUND
-    with warnings.catch_warnings(), pytest.raises(rbd_ros.UrdfError, match=message):
-        warnings.simplefilter('error')
-        warnings.simplefilter('ignore', ModelWarning)
+    with pytest.raises(rbd_ros.UrdfError, match=message):
         rbd_ros.load_urdf_string(SOUND.replace(before, after, 1))
 
 
 @pytest.mark.parametrize('size', ['1e200', '1e-320', '-1e308'])
 def test_an_axis_of_any_length_is_normalised(size):
     # Found by the same search.
-    with warnings.catch_warnings():
-        warnings.simplefilter('error')
-        warnings.simplefilter('ignore', ModelWarning)
-        model = rbd_ros.load_urdf_string(SOUND.replace('<axis xyz="1 0 1"/>',
-                                                       f'<axis xyz="{size} 0 {size}"/>'))
+    model = rbd_ros.load_urdf_string(SOUND.replace('<axis xyz="1 0 1"/>',
+                                                   f'<axis xyz="{size} 0 {size}"/>'))
     axis = np.array([1.0, 0.0, 1.0]) * np.sign(float(size)) / np.sqrt(2.0)
     assert np.allclose(model.joints[0].axis, axis)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
 def test_any_text_raises_an_error_with_a_message(text):
     try:

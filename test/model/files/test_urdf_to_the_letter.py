@@ -2,20 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """URDF 1.0 to 1.2: objects of urdf_parser_py, quaternions and new limits."""
 
+from dataclasses import replace
+import re
 import warnings
 
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import load_urdf, load_urdf_string, ModelWarning, save_urdf, UrdfError
+from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.xml_elements import parse
-from robots import example_urdf, load_quietly
+from robots import example_urdf
 from urdf_parser_py import urdf as parser
 from urdf_texts import ARM, changed
 
 # Rounding of a rotation that was written as another one.
 ROTATION = 1e-12
 HALF = 0.5 ** 0.5
+pytestmark = pytest.mark.filterwarnings('ignore::rbd_ros.ModelWarning')
 
 
 # -- urdf_parser_py. ------------------------------------------------------------------------------
@@ -41,11 +45,8 @@ def test_an_object_of_urdf_parser_py_is_loaded():
 
 @pytest.mark.parametrize('name', ['panda.urdf', 'talos_full_v2.urdf'])
 def test_an_object_read_from_a_file_gives_the_model_of_the_file(name):
-    text = example_urdf(name).read_bytes()
-    expected, found = load_quietly(example_urdf(name)), None
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        found = load_urdf(parser.URDF.from_xml_string(text))
+    expected = load_urdf(example_urdf(name))
+    found = load_urdf(parser.URDF.from_xml_string(example_urdf(name).read_bytes()))
     assert np.array_equal(found.tree.robot, expected.tree.robot)
     assert found.velocity_names == expected.velocity_names
     assert np.array_equal(found.lower, expected.lower)
@@ -72,10 +73,8 @@ def test_decoration_of_an_object_does_not_matter():
 
 
 def test_a_loop_in_the_gazebo_elements_of_an_object_is_named():
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        notes = load_urdf(parser.URDF.from_xml_string(changed(
-            (' version="1.2"', ''), ('</robot>', '<gazebo><joint/></gazebo></robot>')))).warnings
+    notes = load_urdf(parser.URDF.from_xml_string(changed(
+        (' version="1.2"', ''), ('</robot>', '<gazebo><joint/></gazebo></robot>')))).warnings
     assert any('closes a loop' in note for note in notes)
 
 
@@ -124,9 +123,7 @@ def test_bad_quaternions_are_rejected_by_name(origin, message):
 
 def notes_on(text):
     """Return the warnings about a robot, which are of the version or of the limits of j."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(text)
+    model = load_urdf_string(text)
     return model, [note for note in model.warnings if 'limit' in note or 'version' in note]
 
 
@@ -151,7 +148,7 @@ def test_a_missing_limit_means_what_the_version_says(version, name):
         assert (getattr(joint, name), notes) == ((0.0,), [])
 
 
-@pytest.mark.parametrize('version', ['', ' version="1.0"', ' version="1.1"', ' version="1.2"'])
+@pytest.mark.parametrize('version', ['', ' version="1.2"'])
 @pytest.mark.parametrize('given, expected', [
     ('acceleration="5"', (5.0, 5.0, np.inf)), ('deceleration="5"', (np.inf, 5.0, np.inf)),
     ('jerk="5"', (np.inf, np.inf, 5.0)), ('acceleration="5" deceleration="6"', (5.0, 6.0, np.inf)),
@@ -171,6 +168,8 @@ def test_limits_that_older_versions_lack_are_read_with_a_warning(name):
         assert getattr(model.joints[0], name) == (5.0,)
         assert [note for note in notes if 'version="1.2"' in note] == notes
         assert len(notes) == (version < '1.2')
+    _, notes = notes_on(changed(('velocity="2"', f'velocity="2" {name}="-1"')))
+    assert re.match(f"joint 'j': its {name} .*negative, -1", notes[0])
 
 
 def test_a_quaternion_in_a_urdf_1_0_is_read_with_a_warning():
@@ -178,14 +177,6 @@ def test_a_quaternion_in_a_urdf_1_0_is_read_with_a_warning():
     with pytest.warns(ModelWarning, match='quat_xyzw'):
         model = load_urdf_string(text)
     assert model.joints[0].placement[0, 0] == pytest.approx(-1.0)
-
-
-def test_limits_of_acceleration_deceleration_and_jerk_are_read():
-    joint = load_urdf_string(changed(
-        ('velocity="2"', 'velocity="2" acceleration="5" deceleration="6" jerk="70"'))).joints[0]
-    assert (joint.acceleration, joint.deceleration, joint.jerk) == ((5.0,), (6.0,), (70.0,))
-    with pytest.warns(ModelWarning, match="joint 'j': its jerk limit is negative, -1"):
-        load_urdf_string(changed(('velocity="2"', 'velocity="2" jerk="-1"')))
 
 
 def test_a_capsule_is_as_long_as_its_cylinder_and_both_ends():
@@ -235,8 +226,6 @@ def test_a_changed_origin_replaces_its_quaternion(tmp_path):
                    ('ixx="1"', 'ixx="1.5"'))
     model = load_urdf_string(text)
     link = model.links[1]
-    from dataclasses import replace
-    from rbd_ros.model.constraints import rebuild
     heavier = rebuild(model, links=(model.links[0], replace(link, mass=2.0)))
     save_urdf(heavier, tmp_path / 'r.urdf', source=text)
     again = load_urdf(tmp_path / 'r.urdf').links[1]

@@ -7,6 +7,7 @@ from difflib import ndiff
 from pathlib import Path
 import warnings
 
+from covering import covering
 from lxml import etree
 import numpy as np
 import pytest
@@ -51,13 +52,6 @@ COMMENTED = """<?xml version="1.0"?>
 """
 
 
-def save_quietly(model, path, **options):
-    """Save a robot with drives that URDF cannot say."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', rbd_ros.ModelWarning)
-        save_urdf(model, path, **options)
-
-
 def assert_same(got, expected, tolerance):
     """Compare two robots in all that URDF can say."""
     assert (got.name, got.link_names, got.joint_names, got.velocity_names) == (
@@ -83,18 +77,19 @@ def canonical(text):
     return etree.tostring(etree.fromstring(text.encode()).getroottree(), method='c14n')
 
 
-@pytest.mark.parametrize('path', all_example_urdfs(), ids=lambda path: path.stem)
+@pytest.mark.parametrize('path', covering(all_example_urdfs(), *all_example_urdfs()[::5]),
+                         ids=lambda path: path.stem)
 def test_every_robot_comes_back_and_strictly_so_where_it_was_strict(path, tmp_path):
     model = load_quietly(path)
+    try:
+        load_quietly(path, strict=True)
+        strict = True
+    except rbd_ros.UrdfError:
+        strict = False
     for name, options, tolerance in (('with.urdf', {'source': path}, 0.0),
                                      ('without.urdf', {}, ROTATION)):
         save_urdf(model, tmp_path / name, **options)
-        assert_same(load_quietly(tmp_path / name), model, tolerance)
-        try:
-            load_quietly(path, strict=True)
-        except rbd_ros.UrdfError:
-            continue
-        assert_same(load_quietly(tmp_path / name, strict=True), model, tolerance)
+        assert_same(load_quietly(tmp_path / name, strict=strict), model, tolerance)
 
 
 def test_unchanged_elements_keep_their_text(tmp_path):
@@ -205,10 +200,9 @@ def test_every_single_change_is_written_over_the_source(change, tmp_path):
 def test_pinocchio_reads_the_same_robot(tmp_path):
     path, saved = example_urdf('ur5_robot.urdf'), tmp_path / 'robot.urdf'
     model = load_quietly(path)
+    model = rbd_ros.with_locked_joints(model, {'wrist_2_joint': 1.1})
     model = rbd_ros.model.with_inertial_parameters(
-        rbd_ros.with_locked_joints(model, {'wrist_2_joint': 1.1}),
-        0.9 * rbd_ros.model.inertial_parameters(
-            rbd_ros.with_locked_joints(model, {'wrist_2_joint': 1.1})))
+        model, 0.9 * rbd_ros.model.inertial_parameters(model))
     model = rbd_ros.with_payload(model, 'tool0', 2.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25))
     for source in (path, None):
         save_urdf(model, saved, source=source)
@@ -288,13 +282,10 @@ def test_a_robot_with_reversed_limits_is_saved_with_its_source(tmp_path):
 
 
 def test_a_source_may_be_a_xacro_file(tmp_path):
-    source = tmp_path / 'robot.urdf.xacro'
+    source, path = tmp_path / 'robot.urdf.xacro', tmp_path / 'out.urdf'
     source.write_text(COMMENTED.replace('value="2.0"', 'value="${1 + 1.0}"'))
-    model = rbd_ros.load_urdf(source)
-    save_urdf(rbd_ros.with_payload(model, 'tool', 1.0), tmp_path / 'out.urdf', source=source)
-    text = (tmp_path / 'out.urdf').read_text()
-    assert 'package://x/arm.dae' in text
-    assert rbd_ros.load_urdf(tmp_path / 'out.urdf').mass == 3.0
+    save_urdf(rbd_ros.with_payload(rbd_ros.load_urdf(source), 'tool', 1.0), path, source=source)
+    assert 'package://x/arm.dae' in path.read_text() and rbd_ros.load_urdf(path).mass == 3.0
 
 
 def test_bad_sources_names_and_places_are_refused(tmp_path):
@@ -317,7 +308,5 @@ def test_bad_sources_names_and_places_are_refused(tmp_path):
 def test_names_are_escaped(tmp_path):
     model = (rbd_ros.ModelBuilder('r & "s" <t>').link('ä', mass=1.0).link('<b>', mass=1.0)
              .joint('"j\' &', 'continuous', 'ä', '<b>').build())
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', rbd_ros.ModelWarning)
-        save_urdf(model, tmp_path / 'robot.urdf')
+    save_urdf(model, tmp_path / 'robot.urdf')
     assert_same(load_quietly(tmp_path / 'robot.urdf'), model, 0.0)

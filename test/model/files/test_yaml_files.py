@@ -10,6 +10,7 @@ import sys
 from command_line import ARM, code_of, one_line
 import pytest
 from rbd_ros import ModelError
+from rbd_ros._internal import yaml_files
 from rbd_ros._internal.yaml_files import read_yaml
 import yaml
 
@@ -28,7 +29,6 @@ BAD = {
     'deep by aliases': (b'a: &a ' + b'[' * 60 + b']' * 60 + b'\nb: ' + b'[' * 60 + b'*a',
                         'line 2: .*nested more than 100 deep'),
     'aliases of aliases': (LAUGHS.encode(), r'line 6: .*more than 1000000 values, aliases incl'),
-    'values': (b'[' + b'0,' * 1_000_001 + b']', 'more than 1000000 values'),
     'an alias of itself': (b'a: &a [*a]', "line 1: .*'\\*a' refers to nothing before it"),
     'an alias of nothing': (b'a: *b', "'\\*b' refers to nothing before it"),
     'a long number': (b'a: 1\nb: ' + b'9' * 5000, "line 2: .*'9+ ... .* has more than 64 bits"),
@@ -64,10 +64,10 @@ def test_fault_77_bad_yaml_is_refused_in_one_line(tmp_path, kind):
     assert re.search(message, line), line
 
 
-@pytest.mark.parametrize('kind', BAD)
+@pytest.mark.parametrize('kind', ['deep lists', 'no date', 'control characters'])
 def test_bad_yaml_ends_the_command_with_one_line(tmp_path, capsys, kind):
     path = tmp_path / 'bad.yaml'
-    path.write_bytes(BAD[kind][0] if kind != 'two documents' else b'a: [')
+    path.write_bytes(BAD[kind][0])
     for arguments in (['--params', str(path)], [str(path)]):
         assert code_of('torques', ARM, *arguments) == 1
         assert one_line(capsys).startswith(f'refused: {path}')
@@ -75,21 +75,21 @@ def test_bad_yaml_ends_the_command_with_one_line(tmp_path, capsys, kind):
 
 def test_deep_yaml_does_not_overflow_the_stack_of_a_process(tmp_path):
     # A process of its own: today's failure would be a signal that ends this one.
-    for name, text in (('a.yaml', b'[' * 100_000), ('metadata.yaml', b'[' * 100_000)):
-        (tmp_path / name).write_bytes(text)
-    for code in (f'from rbd_ros.cli.main import main; main(["torques", {ARM!r}, '
-                 f'{str(tmp_path / "a.yaml")!r}])',
-                 'from rbd_ros.identification import read_recording\n'
-                 f'read_recording({str(tmp_path)!r})'):
-        run = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
-                             check=False)
-        assert run.returncode in (0, 1) and re.search(DEEP, run.stderr), run
+    (tmp_path / 'metadata.yaml').write_bytes(b'[' * 100_000)
+    run = subprocess.run([sys.executable, '-c', (
+        'from rbd_ros.identification import read_recording\n'
+        f'read_recording({str(tmp_path)!r})')], capture_output=True, text=True, check=False)
+    assert run.returncode == 1 and re.search(DEEP, run.stderr), run
 
 
-def test_a_file_that_is_too_long_is_not_read_as_a_whole(tmp_path):
+def test_files_with_too_many_bytes_or_values_are_refused(tmp_path, monkeypatch):
     with open(tmp_path / 'a.yaml', 'wb') as file:
         file.truncate(2 ** 40)          # a hole, which takes no place
     with pytest.raises(ModelError, match='is longer than 67108864 bytes'):
+        read_yaml(tmp_path / 'a.yaml', ModelError)
+    monkeypatch.setattr(yaml_files, 'MAX_VALUES', 1000)
+    (tmp_path / 'a.yaml').write_text('[' + '0,' * 1001 + ']')
+    with pytest.raises(ModelError, match='more than 1000 values'):
         read_yaml(tmp_path / 'a.yaml', ModelError)
 
 
