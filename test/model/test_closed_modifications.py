@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots made from others with closed loops keep their loops, motors and passive drives."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -16,7 +15,6 @@ from rbd_ros.model import (
     Constraint, drive_parameters, inertial_parameters, normalize, with_constraints,
     with_drive_parameters, with_free_joints, with_friction, with_inertial_parameters,
     without_payload)
-from rbd_ros.model.constraints import rebuild
 from rbd_ros.view.sliders import Sliders
 from rbd_ros.view.tables import coordinates
 from robots import relative_error
@@ -154,18 +152,6 @@ def test_parts_keep_the_loops_that_lie_in_them():
     assert [one.name for one in part.constraints] == [one.name for one in model.constraints]
     leaf = model.joints[[joint.name for joint in model.joints].index('flange')].child
     assert rbd_ros.subtree(model, leaf).constraints == ()
-
-
-def test_keyframes_have_all_joints():
-    tree = closed_robot('four_bar').oracle.tree
-    joints = [replace(joint, configurations={'home': np.array([0.1 * k])}) if joint.nv else joint
-              for k, joint in enumerate(tree.joints)]
-    model = with_constraints(rebuild(tree, joints=joints), closed_robot('four_bar').model
-                             .constraints, ['crank'])
-    home = model.configurations['home']
-    assert home.shape == (model.nq,) and np.array_equal(
-        home, rebuild(tree, joints=joints).configurations['home'])
-    assert normalize(model, home)[0] == home[0]
 
 
 def test_constraints_of_a_joint_that_is_partly_independent():

@@ -80,14 +80,6 @@ def test_friction_takes_energy_at_any_velocity(seed, smooth):
     assert np.all(power[:, 1:] > 0.0)
 
 
-def test_friction_of_several_states_is_that_of_each():
-    rng = np.random.default_rng(0)
-    model = with_friction(random_tree(1, 5, kinds=('revolute',)), **random_drives(5, rng))
-    v = rng.normal(size=(7, 5))
-    assert np.array_equal(rbd_ros.friction_torques(model, v, smooth=0.2), [
-        rbd_ros.friction_torques(model, one, smooth=0.2) for one in v])
-
-
 @pytest.mark.parametrize('multiplier', [2.5, -2.5, 0.0])
 def test_power_of_the_friction_of_copies_is_their_leaders(multiplier):
     rng = np.random.default_rng(0)

@@ -135,7 +135,7 @@ def test_mdot_minus_2c_is_skew_for_all_kinds(seed, factorization):
     assert relative_error(C + C.T, M_rate) < DIFFERENCES
 
 
-@pytest.mark.parametrize('seed', range(10))
+@pytest.mark.parametrize('seed', range(3))
 def test_com_jacobian_is_the_derivative_of_the_com_for_all_kinds(seed):
     model = random_tree(seed, 6, kinds=MOVING)
     rng = np.random.default_rng(seed)
@@ -305,9 +305,14 @@ def test_difference_undoes_integrate(kind):
                            sums_over_links.poses(model, there))
 
 
+def one_joint(kind, **options):
+    """Return a body on a joint."""
+    return (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, inertia=(1.0, 1.0, 1.0))
+            .joint('j', kind, 'a', 'b', **options).build())
+
+
 def test_the_difference_of_half_turns_is_half_a_turn():
-    model = (rbd_ros.ModelBuilder('ball').link('a').link('b', 1.0, inertia=(1.0, 1.0, 1.0))
-             .joint('ball', 'spherical', 'a', 'b').build())
+    model = one_joint('spherical')
     for axis in np.vstack((np.eye(3), -np.eye(3), [[0.6, -0.8, 0.0]])):
         for angle in (np.pi - 1e-9, np.pi):
             there = integrate(model, rbd_ros.neutral(model), angle * axis, 1.0)
@@ -330,11 +335,10 @@ def test_quaternions_of_any_length_are_the_same_configuration():
 
 
 def test_a_zero_quaternion_is_refused_by_name():
-    model = (rbd_ros.ModelBuilder('ball').link('a').link('b', 1.0, inertia=(1.0, 1.0, 1.0))
-             .joint('hip', 'spherical', 'a', 'b').build())
+    model = one_joint('spherical')
     for call in (lambda q: rbd_ros.inverse_dynamics(model, q, np.zeros(3), np.zeros(3)),
                  lambda q: rbd_ros.model.normalize(model, q)):
-        with pytest.raises(rbd_ros.StateError, match='hip'):
+        with pytest.raises(rbd_ros.StateError, match="'j'"):
             call(np.zeros(4))
 
 
@@ -373,8 +377,7 @@ def test_builder_makes_what_the_description_says():
 
 
 def test_twists_of_a_free_body_are_its_own():
-    model = (rbd_ros.ModelBuilder('r').link('world').link('b', 1.0, inertia=(1.0, 1.0, 1.0))
-             .joint('base', 'free', 'world', 'b').build())
+    model = one_joint('free')
     q = random_configuration(model, np.random.default_rng(0))
     J = rbd_ros.body_jacobian(model, q, 'b')
     assert np.allclose(J, np.eye(6))
@@ -382,7 +385,7 @@ def test_twists_of_a_free_body_are_its_own():
     world = rbd_ros.world_jacobian(model, q, 'b')
     assert np.allclose(world, Ad(pose(T[:3, :3], np.zeros(3))))
     assert model.velocity_names == tuple(
-        'base_' + x for x in ('wx', 'wy', 'wz', 'vx', 'vy', 'vz'))
+        'j_' + x for x in ('wx', 'wy', 'wz', 'vx', 'vy', 'vz'))
 
 
 @pytest.mark.parametrize('change, message', [
@@ -411,9 +414,7 @@ def test_coordinates_of_one_name_are_refused():
                                      ('free_euler_zyx', [1, 2, 3, 0.2, -np.pi / 2, 0.1])])
 def test_axes_in_line_are_told_from_joints_without_inertia(kind, q):
     axes = {'second_axis': (1, 0, 0)} if kind == 'universal' else {}
-    model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, inertia=(0.1, 0.1, 0.1))
-             .joint('j', kind, 'a', 'b', axis=(1, 0, 0), **axes).build())
-    zero = np.zeros(model.nv)
+    model, zero = one_joint(kind, axis=(1, 0, 0), **axes), np.zeros(len(q))
     with pytest.raises(rbd_ros.SingularError, match="axes of the joint 'j' are in line here"):
         rbd_ros.forward_dynamics(model, q, zero, zero)
 

@@ -201,14 +201,6 @@ def test_impossible_locks_are_refused(panda, positions, message):
         rbd_ros.with_locked_joints(panda, positions)
 
 
-def test_with_free_joints_keeps_a_subset():
-    model = load_quietly(example_urdf('talos_reduced.urdf'))
-    legs = [name for name in model.velocity_names if name.startswith('leg_left')]
-    reduced = rbd_ros.model.with_free_joints(model, legs)
-    assert list(reduced.velocity_names) == legs
-    assert abs(reduced.mass - model.mass) < 1e-12
-
-
 def test_a_subtree_is_the_part_that_a_link_carries():
     model = load_quietly(example_urdf('talos_reduced.urdf'))
     arm = rbd_ros.subtree(model, 'torso_2_link')
@@ -293,6 +285,8 @@ def test_a_locked_leader_holds_its_follower_at_multiplier_and_offset():
         assert angle_of(locked, []) == pytest.approx(q - 2.0 * q + 0.3)
     free = rbd_ros.model.with_free_joints(model, [])
     assert angle_of(free, []) == pytest.approx(0.3)
+    with pytest.raises(rbd_ros.ModelError, match="mimics 'lead': name that one"):
+        rbd_ros.model.with_free_joints(model, ['follow'])
 
 
 def test_a_joint_that_copies_a_fixed_one_stays_at_its_offset():
@@ -302,14 +296,6 @@ def test_a_joint_that_copies_a_fixed_one_stays_at_its_offset():
     assert angle_of(model, []) == pytest.approx(0.3)
     with pytest.raises(rbd_ros.ModelError, match='which is fixed'):
         follower('fixed').build(strict=True)
-
-
-def test_mimics_must_not_be_named_where_joints_are_locked_or_chosen():
-    model = follower().build()
-    with pytest.raises(rbd_ros.ModelError, match=r"mimics 'lead'.*leave it out"):
-        rbd_ros.with_locked_joints(model, {'lead': 0.1, 'follow': 0.1})
-    with pytest.raises(rbd_ros.ModelError, match="mimics 'lead': name that one"):
-        rbd_ros.model.with_free_joints(model, ['follow'])
 
 
 def test_armature_is_added_to_the_named_joints(arm):

@@ -11,18 +11,14 @@ import pytest
 import rbd_ros
 from rbd_ros.identification import low_pass, motion_cutoff
 from rbd_ros.recordings.filters import effort_cutoff
-from scipy import integrate, signal
+from scipy import signal
 
 RATE, CUTOFF = 500.0, 8.0
 # Both are exact but for what is beyond the ends of an impulse, 1e-4 of its response.
 RESPONSE = 2e-4
-# scipy's filter is digital: the bilinear transformation bends it by (pi f / rate)^2 / 3.
-DIGITAL = 2e-3
 # Sines up to 1 Hz pass a cut-off of 8 Hz but for (1/8)^8 = 6e-8; and so little is left of the
 # edges after so many periods of the cut-off.
 PASSED, FAR = 1e-6, 8.0
-# A standard deviation from 1e5 samples that are correlated over 1 / CUTOFF.
-STATISTICAL = 0.03
 
 
 def inner(x, periods=1.5, rate=RATE, cutoff=CUTOFF):
@@ -46,15 +42,6 @@ def test_gain_is_that_of_butterworth_forward_and_backward(derivative):
     _, H = signal.freqs(*signal.butter(4, 2.0 * np.pi * CUTOFF, analog=True), w)
     expected = np.abs(H) ** 2 * (1j * w) ** derivative
     assert np.max(np.abs(response - expected)) < RESPONSE * np.max(np.abs(expected))
-
-
-def test_agrees_with_scipy_forward_and_backward():
-    rng = np.random.default_rng(2)
-    x = rng.normal(size=(5000, 2))
-    sos = signal.butter(4, CUTOFF, fs=RATE, output='sos')
-    expected = signal.sosfiltfilt(sos, x, axis=0)
-    difference = inner(low_pass(x, RATE, CUTOFF) - expected, 4.0)
-    assert np.std(difference) < DIGITAL * np.std(expected)
 
 
 @pytest.mark.parametrize('seconds', [0.0, 0.0013, -0.05, 0.2])
@@ -81,16 +68,6 @@ def test_lines_stay_lines_up_to_their_ends():
     assert np.allclose(low_pass(x, RATE, CUTOFF), x, rtol=0.0, atol=exact)
     assert np.allclose(low_pass(x, RATE, CUTOFF, derivative=1), [0.0, -3.0], rtol=0.0, atol=exact)
     assert np.allclose(low_pass(x, RATE, CUTOFF, derivative=2), 0.0, rtol=0.0, atol=1e-6)
-
-
-@pytest.mark.parametrize('derivative', [0, 1, 2])
-def test_noise_comes_out_as_the_gain_says(derivative):
-    rng = np.random.default_rng(3)
-    got = np.std(low_pass(rng.normal(size=100_000), RATE, CUTOFF, derivative=derivative))
-    power, _ = integrate.quad(
-        lambda f: ((2.0 * np.pi * f) ** derivative / (1.0 + (f / CUTOFF) ** 8)) ** 2, 0.0,
-        0.5 * RATE, points=[CUTOFF, 2.0 * CUTOFF])
-    assert abs(got / np.sqrt(2.0 * power / RATE) - 1.0) < STATISTICAL
 
 
 def test_filter_is_linear_and_takes_columns_alike():

@@ -39,7 +39,7 @@ ROBOTS = {'tree': (), 'the first': ('turn', 'lift', 'wrist'),
 
 @pytest.mark.parametrize('name', ROBOTS)
 @pytest.mark.parametrize('joint', LIMITS)
-def test_positions_are_compared_with_the_limits_of_their_joint(name, joint):
+def test_positions_and_efforts_are_compared_with_the_limits_of_their_joint(name, joint):
     model = robot(ROBOTS[name])
     assert model.velocity_names == (ROBOTS[name] or tuple(LIMITS))
     column, limit = model.position_names.index(joint), LIMITS[joint][0]
@@ -54,12 +54,6 @@ def test_positions_are_compared_with_the_limits_of_their_joint(name, joint):
         found = out_of_range(model, q[0])
         assert len(found) == (beyond and limit < np.inf)
         assert not found or f"'{joint}': the position is {2.0 * limit:.4g} rad" in found[0]
-
-
-@pytest.mark.parametrize('name', ROBOTS)
-@pytest.mark.parametrize('joint', LIMITS)
-def test_efforts_are_compared_with_the_limit_of_their_joint(name, joint):
-    model = robot(ROBOTS[name])
     if joint not in model.velocity_names:
         assert LIMITS[joint][1] not in model.effort_limit
         return

@@ -170,12 +170,3 @@ def test_joints_of_the_ur10_that_stand_feel_no_push(replayed):
     detector = ContactDetector(found, calibration_time=13.0, margin=1.5, least=0.1)
     contacts = [detector.update(*one) for one in zip(time, external)]
     assert detector.threshold is not None and not any(contacts)
-
-
-def test_tables_say_the_same_as_the_bag(tmp_path):
-    _, recording = ur10()
-    for name in ('ur10.csv', 'ur10.parquet'):
-        write_recording(tmp_path / name, recording)
-        again = read_recording(tmp_path / name)
-        for label in ('time', 'position', 'velocity', 'effort'):
-            assert np.array_equal(getattr(again, label), getattr(recording, label))

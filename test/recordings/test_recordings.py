@@ -138,14 +138,6 @@ def test_publishers_that_never_meet_are_refused(tmp_path):
     assert read_recording(path, joints=['b']).joint_names == ('b',)
 
 
-def test_joints_in_another_order_are_the_same_joints(tmp_path):
-    stamps = [MS * k for k in range(1, 30)]
-    got = read_recording(bag(tmp_path, states(stamps[::2], ['a', 'b']),
-                             states(stamps[1::2], ['b', 'a'])))
-    assert got.joint_names == ('a', 'b') and not got.notes
-    assert np.array_equal(got.position, truth(1e-9 * np.array(stamps), ['a', 'b']))
-
-
 # -- Parts, names and scales. --------------------------------------------------------------------
 
 def test_parts_count_from_the_beginning():

@@ -91,14 +91,3 @@ def test_bracket_of_the_momentum_completes_a_three_form():
     assert abs(value) > 1e-3
     for other in (form(b, a, c), form(a, c, b), form(c, b, a)):
         assert abs(value + other) < ROUNDING
-
-
-def test_wrong_states_are_refused():
-    model, q, v, _ = tree(4, SCREWS)
-    for call in (textbook.christoffel_symbols, textbook.com_frame_mass_matrix,
-                 textbook.com_frame_gravity_torques, analysis.potential_energy):
-        with pytest.raises(rbd_ros.StateError, match='needs'):
-            call(model, q[:-1])
-    for call in (textbook.christoffel_coriolis_matrix, analysis.kinetic_energy):
-        with pytest.raises(rbd_ros.StateError, match='needs'):
-            call(model, q, v[:-1])

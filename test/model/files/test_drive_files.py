@@ -115,12 +115,10 @@ def uncertain(text):
       for (factor, speed, noise), message in (
         (('[1, 2]', '[1, 1]', '[1, 1]'), 'factor has 2 entries; 2 parameters need 3'),
         (('[1, 2, 3]', '[1]', '[1]'), r'each of the 2 joints, got 1 and 1'),
-        (('[1, 2, 3]', '[]', '[]'), r'each of the 2 joints, got 0 and 0'),
         (('[1, 2, 3]', '[1, 1]', '[1, 1, 1, 1]'), r'each of the 2 joints, got 2 and 4'),
         (('[1, 2, 3]', '[1, 0, 1, 2]', '[1, 1, 1, 1]'), 'speed must not decrease'),
         (('[1, 2, 3]', '[1, 1]', '[1, -1]'), 'noise must not be negative'),
         (('[1, .nan, 3]', '[1, 1]', '[1, 1]'), r'uncertainty\.factor has a number that is not'),
-        (('[1, 2, 3]', '[1, 1]', '[1, .inf]'), r'uncertainty\.noise has a number that is not'),
         (('[1, 2, 3]', '[1, 1]', '[1, 1]'), r'uncertainty\.parameters: there is no a, b'))),
     *((uncertain('{joints: [pan, tilt], parameters: [], factor: [], speed: [1, 1], noise: [1, 1], '
                  'inertial: []' + external + '}'), message) for external, message in (
@@ -132,18 +130,13 @@ def uncertain(text):
     (NODE.format('{drives: {joints: [zzz], damping: [1]}}'), 'its joints are pan, tilt'),
     (NODE.format('{drives: {joints: [pan, pan], damping: [1, 1]}}'), "has 'pan' twice"),
     (NODE.format('{drives: {joints: [pan, 3], damping: [1, 1]}}'), 'must be a list of names'),
-    (NODE.format('{drives: {joints: pan, damping: [1]}}'), 'must be a list of names'),
     (NODE.format('{drives: {joints: [pan], damping: [1, 2]}}'), 'damping has 2 entries.* has 1'),
-    (NODE.format('{drives: {damping: [1, 2]}}'), 'damping has 2 entries.* has 0'),
     (NODE.format('{drives: {joints: [pan], dampng: [1]}}'), r'no drives\.dampng, only'),
     (NODE.format('{drives: {joints: [pan], damping: [x]}}'), 'must be a list of numbers'),
-    (NODE.format('{drives: {joints: [pan], damping: [true]}}'), 'must be a list of numbers'),
     (NODE.format('{drives: {joints: [pan], damping: 1.0}}'), 'must be a list of numbers'),
     (NODE.format('{drives: {joints: [pan], damping: [.nan]}}'), "joint 'pan': its damping must"),
-    (NODE.format('{drives: {joints: [pan], damping: [-1.0]}}'), "joint 'pan': its damping must"),
     (NODE.format('{drives: {joints: [tilt], friction_asymmetry: [1.0]}}'), 'would drive'),
     (NODE.format('{friction: [1.0]}'), 'has no drives'), ('', 'has no drives'),
-    ('drives: {joints: [pan]}', 'has no drives'), ('[1, 2]', 'has no drives'),
     (NODE.format('{drives: {joints: [pan]}}') + '\na: {ros__parameters: {drives: {joints: []}}}',
      r'drives for /\*\*, /a: keep those of one'),
     ('{', 'this is not YAML')])

@@ -87,14 +87,11 @@ def test_limits_friction_and_names_are_read():
 
 LIMITS = {      # Attributes of the joint, its actuators, and the largest effort.
     'none': ('', '', np.inf),
-    'of the joint': ('actuatorfrcrange="-4 4"', '<motor joint="one"/>', 4.0),
     'of the joint, below': ('actuatorfrcrange="-5 4"', '<motor joint="one"/>', 5.0),
     'of the joint, above': ('actuatorfrcrange="-3 8"', '<motor joint="one"/>', 8.0),
     'of the joint alone': ('actuatorfrcrange="-3 8"', '', 8.0),
-    'of force': ('', '<motor joint="one" forcerange="-5 4"/>', 5.0),
     'of force, above': ('', '<motor joint="one" forcerange="-5 6"/>', 6.0),
     'of force, with a gear': ('', '<motor joint="one" gear="-3" forcerange="-5 4"/>', 15.0),
-    'of control': ('', '<motor joint="one" ctrlrange="-7 2"/>', 7.0),
     'of control, with a gear': ('', '<motor joint="one" gear="2" ctrlrange="-6 7"/>', 14.0),
     'of control, with a gain': ('', '<general joint="one" gainprm="-5" ctrlrange="-1 2"/>', 10.0),
     'force below control': ('', '<motor joint="one" gear="2" ctrlrange="-7 2" forcerange="-3 1"/>',
@@ -103,8 +100,6 @@ LIMITS = {      # Attributes of the joint, its actuators, and the largest effort
                             'forcerange="-9 10"/>', 4.0),
     'joint below control': ('actuatorfrcrange="-3 2"', '<motor joint="one" ctrlrange="-7 7"/>',
                             3.0),
-    'control below joint': ('actuatorfrcrange="-9 9"', '<motor joint="one" ctrlrange="-7 7"/>',
-                            7.0),
     'two': ('', '<motor joint="one" gear="2" ctrlrange="-7 7"/>'
             '<motor joint="one" gear="3" forcerange="-1 2"/>', 20.0),
     'two, beyond the joint': ('actuatorfrcrange="-4 5"', '<motor joint="one" ctrlrange="-3 3"/>'

@@ -273,14 +273,6 @@ def test_unlimited_joints_and_those_with_limits_of_effort_alone_come_back(tmp_pa
     assert_same(load_quietly(tmp_path / 'robot.urdf'), model, ROTATION)
 
 
-def test_a_robot_with_reversed_limits_is_saved_with_its_source(tmp_path):
-    odd = COMMENTED.replace('lower="-1" upper="1"', 'lower="2" upper="1"')
-    with pytest.warns(rbd_ros.ModelWarning, match='both ignored'):
-        model = rbd_ros.load_urdf_string(odd)
-    save_urdf(model, tmp_path / 'robot.urdf', source=odd)
-    assert 'lower="2" upper="1"' in (tmp_path / 'robot.urdf').read_text()
-
-
 def test_a_source_may_be_a_xacro_file(tmp_path):
     source, path = tmp_path / 'robot.urdf.xacro', tmp_path / 'out.urdf'
     source.write_text(COMMENTED.replace('value="2.0"', 'value="${1 + 1.0}"'))
