@@ -11,6 +11,7 @@ import rbd_ros
 from rbd_ros.analysis import trajectory_efforts
 from rbd_ros.model import with_friction, with_springs
 from robots import example_urdf, load_quietly
+from test_retiming import wheel
 
 URDF = example_urdf('ur5_robot.urdf')
 # N m: rounding of torques of 100 N m.
@@ -89,14 +90,6 @@ def test_one_point_is_a_state_at_rest(arm):
     found = trajectory_efforts(arm, [0.0], q)
     assert not found.velocity.any() and not found.acceleration.any()
     assert np.allclose(found.effort, torques(q, 0.0 * q, 0.0 * q), atol=ROUNDING)
-
-
-def wheel(axis, **limits):
-    """Return a joint that turns 0.01 kg m^2 and 1.96 kg, 0.5 m away: 0.5 kg m^2 in all."""
-    return (rbd_ros.ModelBuilder('wheel').link('base')
-            .link('arm', 1.96, com=(0.0, 0.5, 0.0), inertia=(0.01, 0.01, 0.01))
-            .joint('j', 'revolute', 'base', 'arm', axis=axis, lower=-9.0, upper=9.0, **limits)
-            .build())
 
 
 def scale(robot, sign=1.0, **options):

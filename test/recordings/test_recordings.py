@@ -62,14 +62,6 @@ def test_stamps_that_do_not_increase_are_left_out_and_counted(tmp_path):
     assert '2 states left out whose stamp lies before an earlier one, by up to 0.002 s' in text
 
 
-def test_states_that_are_no_numbers_are_left_out_and_counted(tmp_path):
-    messages = states([MS, 2 * MS, 3 * MS])
-    messages[1] = ('/joint_states', messages[1][1], joint_state(
-        2 * MS, NAMES, [0.0, np.nan, 0.0], [0.0] * 3, [0.0] * 3))
-    got = read_recording(bag(tmp_path, messages))
-    assert len(got) == 2 and got.notes[0].startswith('1 states left out')
-
-
 def test_a_quantity_that_is_never_a_number_is_not_measured(tmp_path):
     effort = [1.0, np.nan, 2.0]
     got = read_recording(bag(tmp_path, states([MS, 2 * MS], velocity=[np.nan] * 3,

@@ -90,21 +90,6 @@ def test_each_field_alone_is_that_of_the_printed_tables(case, name):
                            external_wrenches=wrenches)
 
 
-def test_variations_are_carried_through_fixed_joints():
-    # A fixed joint that moves: inertia, wrench and children of the body, each by itself.
-    model = robot(1)
-    fixed = [joint.name for joint in model.joints if joint.kind == 'fixed']
-    assert len(fixed) > 2
-    q, v, a, _, _, wrenches, variation = problem(model, 3)
-    for name in fixed:
-        alone = Variation(dplacement={name: variation.dplacement[name]},
-                          world_fixed=variation.world_fixed)
-        got = analysis.inverse_dynamics_derivative(model, q, v, a, alone,
-                                                   external_wrenches=wrenches)
-        expected = table_5(model, q, v, a, alone, external_wrenches=wrenches)
-        assert relative_error(got, expected) < ROUNDING
-
-
 def test_inconsistent_changes_of_inertia_are_refused():
     model = robot(0)
     q, v, a, tau, _, _, _ = problem(model, 1)
