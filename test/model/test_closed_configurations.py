@@ -343,7 +343,7 @@ def test_wrong_independent_joints_are_refused_by_name(names, words):
     assert words in str(raised.value)
 
 
-def test_independent_joints_that_do_not_determine_the_rest():
+def test_independent_joints_that_do_not_determine_the_rest_are_refused():
     builder = ModelBuilder('two').link('ground')
     for name in 'ab':
         builder.link(name, mass=1.0, inertia=(1.0, 1.0, 1.0))

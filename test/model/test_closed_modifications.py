@@ -79,7 +79,7 @@ def test_arrays_of_drives_are_for_independent_joints(robot):
     assert np.array_equal(again.unconstrained.damping[rest], model.unconstrained.damping[rest])
 
 
-def test_drives_of_passive_joints_by_name():
+def test_drives_of_passive_joints_are_set_by_name():
     model = closed_robot('four_bar').model
     changed = with_friction(model, damping={'rocker': 3.0})
     assert changed.unconstrained.damping[2] == 3.0 and changed.damping == model.damping
@@ -121,7 +121,7 @@ def test_locked_joints_leave_the_other_motors():
         rbd_ros.with_locked_joints(locked, {'drive_rod': 0.0})
 
 
-def test_free_joints_and_what_depends_on_them():
+def test_free_joints_keep_the_passive_joints_that_depend_on_them():
     model = closed_robot('palletizer').model
     free = with_free_joints(model, ['shoulder', 'crank'])
     assert free.velocity_names == ('shoulder', 'crank')
@@ -154,7 +154,7 @@ def test_parts_keep_the_loops_that_lie_in_them():
     assert rbd_ros.subtree(model, leaf).constraints == ()
 
 
-def test_constraints_of_a_joint_that_is_partly_independent():
+def test_a_joint_may_be_independent_in_part():
     builder = rbd_ros.ModelBuilder('cart').link('world')
     builder.link('cart', mass=2.0, inertia=(0.1, 0.1, 0.1)).joint(
         'drive', 'planar', 'world', 'cart', axis=(0, 0, 1))

@@ -75,7 +75,7 @@ def test_floating_bases_agree_with_pinocchios_free_flyer(name):
         1.0 + 1e-6 * np.linalg.cond(terms.M))
 
 
-def test_floating_and_planar_joints_of_a_urdf():
+def test_floating_and_planar_joints_of_a_urdf_are_read():
     model = load_urdf_string(robot(
         link('world', ''), link('body'), link('cart'), joint('fly', 'world', 'body', 'floating'),
         joint('drive', 'body', 'cart', 'planar')))

@@ -188,7 +188,7 @@ def duration(robot, start=0.0, **options):
     return retime(robot, [[start], [start + WAY]], **options).time[-1]
 
 
-def test_bang_bang_of_a_double_integrator():
+def test_a_double_integrator_moves_bang_bang():
     # Accelerates half of the way, and brakes on the other half.
     assert duration(wheel(effort=3.0)) == pytest.approx(
         2.0 * np.sqrt(WAY * INERTIA / 3.0), rel=DURATION)

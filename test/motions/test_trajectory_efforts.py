@@ -134,7 +134,7 @@ def test_gravity_stays_however_slow():
     assert slow == pytest.approx(np.sqrt(60.0), rel=1e-4)
 
 
-def test_what_is_wrong_is_named(arm):
+def test_what_is_wrong_with_a_trajectory_is_named(arm):
     q = np.zeros((3, 6))
     with pytest.raises(rbd_ros.StateError, match='times must increase: point 2 is at 1 s'):
         trajectory_efforts(arm, [0.0, 1.0, 1.0], q)

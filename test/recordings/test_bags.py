@@ -102,7 +102,7 @@ def test_a_directory_without_metadata_is_read_and_its_parts_follow_each_other(
     assert same(read_recording(path), made)
 
 
-def test_more_layouts_of_one_length_than_are_known(tmp_path, rng, monkeypatch):
+def test_more_layouts_of_one_length_than_are_kept_are_read(tmp_path, rng, monkeypatch):
     monkeypatch.setattr(bags, 'MAX_LAYOUTS', 2)
     made = []
     for k in range(1, 31):

@@ -141,7 +141,7 @@ def test_parts_count_from_the_beginning():
         one.part(7.0)
 
 
-def test_rename_and_scale_by_the_new_name(tmp_path):
+def test_joints_are_renamed_and_scaled_by_their_new_name(tmp_path):
     path = bag(tmp_path, states([MS, 2 * MS]))
     plain = read_recording(path)
     got = read_recording(path, rename={'a': 'elbow', 'b': 'a'}, scale={'elbow': -3.0})

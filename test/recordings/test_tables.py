@@ -98,7 +98,7 @@ def test_other_columns_are_left_out_and_named(tmp_path):
     ('time,j/position\n0,1\n1\n', 'line 3 has 1 cells, and the first line 2 names; is the file'),
     ('time,j/position\n0,nan\n', 'no state is complete: 1 states left out'),
 ])
-def test_what_is_wrong_is_named(tmp_path, text, said):
+def test_what_is_wrong_with_a_table_is_named(tmp_path, text, said):
     with pytest.raises(RecordingError) as error:
         read_recording(table(tmp_path, text))
     assert said in str(error.value) and str(tmp_path / 'table.csv') in str(error.value)

@@ -164,7 +164,7 @@ def test_the_four_bar_is_that_of_the_urdf():
                           rbd_ros.inverse_dynamics(urdf, q, v, v)) < 1e-6     # digits of its file
 
 
-def test_a_weld_of_a_part_and_keyframes_of_all_joints():
+def test_a_welded_part_closes_the_loop_and_keyframes_have_all_joints():
     # The coupler is cut in two, and welded again.
     text = FOUR_BAR.format('<weld name="cut" body1="half" body2="rocker_link"/>').replace(
         '</worldbody>', '</worldbody><keyframe><key name="home" qpos="0 0 0 0"/></keyframe>')

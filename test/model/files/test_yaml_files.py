@@ -94,7 +94,7 @@ def test_files_that_cannot_be_opened_are_rejected(tmp_path):
             read_yaml(path, ModelError)
 
 
-def test_good_yaml_is_what_it_was(tmp_path):
+def test_good_yaml_is_read_as_pyyaml_reads_it(tmp_path):
     text = ('a: &a [1, -9223372036854775808, 18446744073709551615, 1.5, .inf, 1:30, 0x1f, '
             f'0x{"0" * 97}7]\n'
             'b: *a\nc: {<<: {d: &d yes}, e: *d, f: null}\n"g": 2001-01-01\nh: !!str 1\n')
