@@ -226,8 +226,9 @@ for _ in range(50):
 
 
 # XLA compiles the loop of each function for a second.
-@pytest.mark.parametrize('robot, name', [
-    ('ball', 'inverse_dynamics'), ('ball', 'world_jacobian_dot'), ('mimics', 'com_jacobian_dot')])
+@pytest.mark.parametrize('robot, name', covering([
+    ('ball', 'inverse_dynamics'), ('ball', 'world_jacobian_dot'), ('mimics', 'com_jacobian_dot')],
+    ('ball', 'world_jacobian_dot')))
 def test_straight_line_code_equals_the_kernels(robot, name):
     model = ROBOTS[robot]
     arrays = [x.reshape(2, 1, -1) for x in states(model, 2)[:TAKEN[name]]]

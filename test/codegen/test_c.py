@@ -3,14 +3,16 @@
 """Generated C: equal to the library and to closed forms, strict, without state, deterministic."""
 
 import hashlib
+from itertools import product
 import os
 import re
 import shutil
 import subprocess
 import sys
 
-from generated_code import (COMPILERS, Library, library_results, random_states, run_test, STRICT,
-                            write)
+from covering import covering
+from generated_code import (COMPILERS, Library, library_results, PENDULUM, random_states, run_test,
+                            STRICT, write)
 import numpy as np
 import pytest
 import rbd_ros
@@ -23,19 +25,15 @@ DOUBLE, SOLVED = 1e-12, 1e-10
 SINGLE, SINGLE_SOLVED = 1e-5, 1e-4
 # Results of sines, in units in the last place of 1.
 SINES = 4.5e-16
-PENDULUM = """<robot name="pendulum"><link name="base"/><link name="rod"><inertial>
-<origin xyz="0.5 0 0"/><mass value="2"/><inertia ixx="0" iyy="0.1" izz="0.1" ixy="0" ixz="0"
-iyz="0"/></inertial></link><joint name="hinge" type="continuous"><parent link="base"/>
-<child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
 # Functions of the C library that code may call; none of them allocates, locks or keeps anything.
 CALLED = {'cos', 'sin', 'sincos', 'cosf', 'sinf', 'sincosf', 'sqrt', 'sqrtf', 'exp', 'expf',
           'fabs', 'fabsf', 'memcpy', 'memset', '__stack_chk_fail'}
-# The allocator of a whole program, the C library included: it counts calls. CALLS are of the
+# The allocator of a whole program, of its libraries, too: it counts calls. CALLS are of the
 # functions of the code.
 COUNTING = r"""
 #include <stddef.h>
 #include <stdio.h>
-#include "HEADER"
+#include "arm_dynamics.h"
 static _Alignas(16) unsigned char memory[1 << 20];
 static size_t used, calls;
 void *malloc(size_t size) {
@@ -74,9 +72,8 @@ def all_options(model):
 @pytest.mark.parametrize('compiler', COMPILERS, ids=lambda words: words[0])
 @pytest.mark.parametrize('single', [False, True], ids=['double', 'float'])
 def test_code_is_clean_and_passes_its_own_test(compiler, single, tmp_path):
-    files = package_files(load_quietly('urdf/demo_arm.urdf'), [
-        'inverse_dynamics', 'hybrid_dynamics', 'friction_torques'], single=single,
-        **all_options(arm()))
+    files = package_files(arm(), ['inverse_dynamics', 'hybrid_dynamics', 'friction_torques'],
+                          single=single, **all_options(arm()))
     flags = [*STRICT, *(['-Wdouble-promotion'] if single else [])]
     assert run_test(files, tmp_path, compiler, *flags) == '0 differences\n'
 
@@ -91,8 +88,8 @@ def test_its_own_test_notices_a_wrong_number(tmp_path):
 
 
 @pytest.mark.parametrize('model', [
-    arm(), with_mimics(random_tree(3, 5), 4), random_tree(8, 2, ('spherical', 'universal'))],
-    ids=['arm', 'mimics', 'kinds'])
+    with_mimics(random_tree(3, 5), 4), random_tree(8, 2, ('spherical', 'universal'))],
+    ids=['mimics', 'kinds'])
 def test_sanitizers_find_nothing(model, tmp_path):
     files = package_files(model, ['forward_dynamics'])
     assert run_test(files, tmp_path, COMPILERS[0], '-O0', '-fsanitize=address,undefined',
@@ -104,21 +101,21 @@ TASK = 'task_space_dynamics'
 
 # Of three joints, of which derivatives are short, and of six, which the task space needs.
 @pytest.fixture(scope='module', params=[3, 6])
-def arm_and_package(request):
-    """Return an arm with few joints, the package of its functions, and their graphs."""
+def arm_and_code(request, tmp_path_factory):
+    """Return an arm with few joints, its functions in C, their folder, and their graphs."""
     model, names = arm(), [TASK] if request.param == 6 else [*FUNCTIONS.keys() - {TASK}]
     model = rbd_ros.with_locked_joints(model, dict.fromkeys(
         model.velocity_names[request.param:], 0.3))
-    options = all_options(model)
-    return model, package_files(model, names, prefix='arm', **options), [
+    options, folder = all_options(model), tmp_path_factory.mktemp('arm')
+    files = package_files(model, names, prefix='arm', **options)
+    return model, Library(files, folder, 'arm', '-O0'), folder, [
         trace(model, name, **{key: options[key] for key in FUNCTIONS[name].options})
         for name in names]
 
 
-def test_all_functions_equal_the_library(arm_and_package, tmp_path):
-    model, files, graphs = arm_and_package
+def test_all_functions_equal_the_library(arm_and_code):
+    model, code, _, graphs = arm_and_code
     options, states = all_options(model), random_states(model, 10)
-    code = Library(files, tmp_path, 'arm', '-O0')
     for graph in graphs:
         function = graph.name
         own = {name: options[name] for name in FUNCTIONS[function].options}
@@ -130,13 +127,20 @@ def test_all_functions_equal_the_library(arm_and_package, tmp_path):
             assert relative_error(x, y) < SOLVED, (function, array)
 
 
-def compare_with_batch(model, folder, count, single=False):
-    """Compare inverse and forward dynamics with the library at many states."""
+@pytest.mark.parametrize('name, single', covering(
+    [('ur5_robot.urdf', False), ('ur5_robot.urdf', True), *product((
+        'panda.urdf', 'talos_reduced.urdf', 'ur10_robot.urdf', 'kinova.urdf', 'anymal.urdf',
+        'hyq_no_sensors.urdf', 'solo12.urdf', 'ur3_robot.urdf', 'baxter.urdf',
+        'icub_reduced.urdf', 'tiago.urdf', 'double_pendulum.urdf'), (False,))],
+    ('ur5_robot.urdf', False), ('ur5_robot.urdf', True)))
+def test_a_thousand_states_equal_the_library(name, single, tmp_path):
+    model = load_quietly(example_urdf(name), floating_base=name in (
+        'anymal.urdf', 'hyq_no_sensors.urdf', 'solo12.urdf'))
     files = package_files(model, ['inverse_dynamics', 'forward_dynamics'], prefix='r',
                           single=single)
     real = np.float32 if single else float
-    code = Library(files, folder, 'r', '-O1', real=real)
-    states = random_states(model, count)
+    code = Library(files, tmp_path, 'r', '-O1', real=real)
+    states = random_states(model, 1000)
     rounded = {name: x.astype(real).astype(float) for name, x in states.items()}
     for function, tolerance in (('inverse_dynamics', SINGLE if single else DOUBLE),
                                 ('forward_dynamics', SINGLE_SOLVED if single else SOLVED)):
@@ -145,24 +149,6 @@ def compare_with_batch(model, folder, count, single=False):
         found, = code(graph, *arguments)
         expected = getattr(rbd_ros.batch, function)(model, *arguments)
         assert relative_error(found, expected) < tolerance, function
-
-
-def test_a_thousand_states_equal_the_library(tmp_path):
-    compare_with_batch(load_quietly(example_urdf('ur5_robot.urdf')), tmp_path, 1000)
-
-
-def test_a_thousand_states_in_float_equal_the_library(tmp_path):
-    compare_with_batch(load_quietly(example_urdf('ur5_robot.urdf')), tmp_path, 1000, True)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize('name', [
-    'panda.urdf', 'talos_reduced.urdf', 'ur10_robot.urdf', 'kinova.urdf', 'anymal.urdf',
-    'hyq_no_sensors.urdf', 'solo12.urdf', 'ur3_robot.urdf', 'baxter.urdf', 'icub_reduced.urdf',
-    'tiago.urdf', 'double_pendulum.urdf'])
-def test_a_thousand_states_of_other_robots_equal_the_library(name, tmp_path):
-    floating = name in ('anymal.urdf', 'hyq_no_sensors.urdf', 'solo12.urdf')
-    compare_with_batch(load_quietly(example_urdf(name), floating_base=floating), tmp_path, 1000)
 
 
 def test_sines_are_right_for_all_angles(tmp_path):
@@ -193,32 +179,29 @@ def test_code_keeps_nothing_and_calls_nothing_else(tmp_path):
         'panda_position_names', 'panda_velocity_names']
 
 
-def allocations(files, graphs, folder):
-    """Return what a program that calls functions of a package prints about allocations."""
-    name = write(files, folder)
-    calls = '\n'.join(
-        f'    {name[:-len("_dynamics")]}_{graph.name}('
-        + ', '.join([f'in[{k}]' for k in range(len(graph.inputs))]
-                    + [f'out[{k}]' for k in range(len(graph.outputs))]) + ');'
-        for graph in graphs)
-    (folder / 'count.c').write_text(
-        COUNTING.replace('HEADER', f'{name}.h').replace('CALLS', calls))
-    subprocess.run(['cc', '-O0', 'count.c', f'{name}.c', '-o', 'count', '-lm'], cwd=folder,
-                   check=True)
+def allocations(folder, graphs):
+    """Return what a program prints that calls functions of a compiled package 'arm'."""
+    calls = '\n'.join(f'    arm_{graph.name}(' + ', '.join(
+        [f'in[{k}]' for k in range(len(graph.inputs))]
+        + [f'out[{k}]' for k in range(len(graph.outputs))]) + ');' for graph in graphs)
+    (folder / 'count.c').write_text(COUNTING.replace('CALLS', calls))
+    subprocess.run(['cc', '-O0', 'count.c', './arm_dynamics.so', '-o', 'count', '-lm'],
+                   cwd=folder, check=True)
     return subprocess.run(['./count'], cwd=folder, capture_output=True, text=True,
                           check=True).stdout
 
 
-def test_no_function_allocates(arm_and_package, tmp_path):
-    assert allocations(*arm_and_package[1:], tmp_path) == '0 by the code, 1 by main\n'
+def test_no_function_allocates(arm_and_code):
+    assert allocations(*arm_and_code[2:]) == '0 by the code, 1 by main\n'
 
 
 def test_a_function_that_allocates_is_noticed(tmp_path):
-    files = package_files(arm(), ['friction_torques'], prefix='robot')
-    before, name, after = files['robot_dynamics.c'].partition('void robot_friction_torques(')
+    files = package_files(arm(), ['friction_torques'], prefix='arm')
+    before, name, after = files['arm_dynamics.c'].partition('void arm_friction_torques(')
     after = after.replace('{', '{ free(malloc(8));', 1)
-    files['robot_dynamics.c'] = f'#include <stdlib.h>\n{before}{name}{after}'
-    assert allocations(files, [trace(arm(), 'friction_torques')], tmp_path) == (
+    files['arm_dynamics.c'] = f'#include <stdlib.h>\n{before}{name}{after}'
+    Library(files, tmp_path, 'arm', '-O0')
+    assert allocations(tmp_path, [trace(arm(), 'friction_torques')]) == (
         '2 by the code, 1 by main\n')
 
 
@@ -249,8 +232,8 @@ def test_strange_names_stay_in_their_places(tmp_path):
             '0 differences\na"b\\\\ ??/ é\n')
 
 
-def test_a_robot_that_does_not_move_is_refused():
-    with pytest.raises(rbd_ros.ModelError, match='no joint that moves: nothing to generate'):
+def test_a_robot_that_does_not_move_and_a_missing_option_are_refused():
+    with pytest.raises(rbd_ros.ModelError, match='no joint that moves'):
         package_files(rbd_ros.load_urdf_string('<robot name="x"><link name="a"/></robot>'),
                       ['inverse_dynamics'])
     with pytest.raises(rbd_ros.ModelError, match='jacobian needs the option link'):

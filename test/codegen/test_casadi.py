@@ -24,8 +24,8 @@ DERIVATIVES = 1e-9
 SCREWS = ('revolute', 'prismatic', 'helical', 'universal', 'euler_zyx', 'cylindrical')
 ROBOTS = {
     'screws': random_tree(2, 4, SCREWS),
-    'quaternions': random_tree(0, 3, ('revolute', 'spherical', 'free', 'universal')),
-    'mimics': with_mimics(random_tree(4, 6), 4)}
+    'quaternions': random_tree(2, 2, ('spherical', 'free')),
+    'mimics': with_mimics(random_tree(3, 3, ('revolute', 'prismatic')), 4)}
 DYNAMICS = ('inverse_dynamics', 'forward_dynamics')
 
 
@@ -55,33 +55,11 @@ def jacobians(function, kind):
     return casadi.Function('jacobians', inputs, [casadi.jacobian(output, x) for x in inputs])
 
 
-@pytest.mark.parametrize('robot', covering(ROBOTS, 'screws'))
-def test_functions_are_those_of_the_library(robot):
-    model = ROBOTS[robot]
-    q, v, a, tau = state(model, 0)
-    tip, given = model.link_names[-1], np.arange(model.nv) % 2 == 0
-    cases = {
-        'inverse_dynamics': (q, v, a), 'forward_dynamics': (q, v, tau), 'mass_matrix': (q,),
-        'coriolis_matrix': (q, v), 'gravity_torques': (q,), 'bias_torques': (q, v),
-        'friction_torques': (v,), 'com_jacobian': (q,)}
-    for name, arguments in cases.items():
-        function = (dynamics(robot, name) if name in DYNAMICS
-                    else getattr(functions, name)(model))
-        assert function.name() == name
-        assert [function.name_in(k) for k in range(function.n_in())] == {
-            'inverse_dynamics': ['q', 'v', 'a'], 'forward_dynamics': ['q', 'v', 'tau'],
-            'friction_torques': ['v']}.get(name, ['q', 'v'][:len(arguments)])
-        expected = getattr(rbd_ros, name)(model, *arguments)
-        assert relative_error(dense(function(*arguments)), expected) < ROUNDING, name
-    for name in ('body_jacobian', 'world_jacobian'):
-        found = dense(getattr(functions, name)(model, tip)(q))
-        assert relative_error(found, getattr(rbd_ros, name)(model, q, tip)) < ROUNDING
-    # A link in the middle, whose pose is not the last one.
-    found = dense(functions.forward_kinematics(model, model.link_names[2])(q))
-    assert relative_error(found, rbd_ros.forward_kinematics(model, q)[2]) < ROUNDING
-    for found, expected in zip(functions.hybrid_dynamics(model, given)(q, v, a, tau),
-                               rbd_ros.hybrid_dynamics(model, q, v, a, tau, given)):
-        assert relative_error(dense(found), expected) < ROUNDING
+@pytest.mark.parametrize('robot', ROBOTS)
+def test_poses_of_a_link_between_others_are_those_of_the_library(robot):
+    model, q = ROBOTS[robot], state(ROBOTS[robot], 0)[0]
+    found = dense(functions.forward_kinematics(model, model.link_names[1])(q))
+    assert relative_error(found, rbd_ros.forward_kinematics(model, q)[1]) < ROUNDING
 
 
 @pytest.mark.parametrize('robot', covering(ROBOTS, 'quaternions', 'mimics'))
@@ -97,13 +75,16 @@ def test_every_function_of_generated_code_is_one_of_casadi(robot):
         make = getattr(functions, name)
         own = [options[one] for one in list(signature(make).parameters)[1:]]
         function = make(model, *own)
-        inputs = [given[function.name_in(k)] for k in range(function.n_in())]
         library = getattr(rbd_ros, name, None) or getattr(analysis, name)
+        labels = [function.name_in(k) for k in range(function.n_in())]
+        assert labels == [x for x, one in signature(library).parameters.items()
+                          if x in given and one.default is one.empty], name
+        inputs = [given[x] for x in labels]
         expected = library(model, *inputs, *own)
         found = function.call(inputs)
         for x, y in zip(found, expected if isinstance(expected, tuple) else [expected]):
             assert relative_error(casadi.DM(x).full().reshape(y.shape), y) < 1e-11, name
-        assert function.name() == name and make.__doc__.startswith('Return ')
+        assert function.name() == name
 
 
 @pytest.mark.parametrize('robot', ROBOTS)
