@@ -50,14 +50,6 @@ def line(x, directions):
     return lambda t: [y + t * d for y, d in zip(x, directions)]
 
 
-def test_results_of_no_states_have_the_shapes_of_those_of_many():
-    model = ROBOTS['free']
-    Q = states(model, 6)[0].reshape(2, 3, -1)
-    found, = run_batch(model, 'body_jacobian', [Q], model.link_names[-1])
-    nothing, = run_batch(model, 'body_jacobian', [Q[:0, 0]], model.link_names[-1])
-    assert found.shape == (2, 3, 6, model.nv) and nothing.shape == (0, 6, model.nv)
-
-
 @pytest.mark.parametrize('kind, name', KINDS_AND_NAMES)
 def test_derivatives_hold_in_all_directions(kind, name):
     model = ROBOTS[kind]

@@ -3,10 +3,12 @@
 """Graphs as NumPy source and as expressions of SymPy are the functions that were traced."""
 
 from dataclasses import replace
+from itertools import product
 import math
 import subprocess
 import sys
 
+from covering import covering
 import hidden_modules
 import numpy as np
 from optional import Optional
@@ -51,8 +53,9 @@ def defined(source, name):
     return names[name]
 
 
-@pytest.mark.parametrize('robot', ROBOTS)
-@pytest.mark.parametrize('name', FUNCTIONS)
+@pytest.mark.parametrize('robot, name', covering(
+    product(ROBOTS, FUNCTIONS), *product(['mimics', 'screws'], FUNCTIONS),
+    ('quaternions', 'inverse_dynamics'), ('quaternions', 'forward_kinematics')))
 def test_numpy_source_is_the_function_of_the_library(robot, name):
     model = ROBOTS[robot]
     graph = trace(model, name)

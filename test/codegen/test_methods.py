@@ -15,7 +15,7 @@ import rbd_ros
 from rbd_ros import batch, SingularError, StateError, Workspace
 from rbd_ros.batch import functions, tasks
 from rbd_ros.codegen import FUNCTIONS
-from rbd_ros.kernels.jit import c_compiler, compiled, kernel_cache, machine_code
+from rbd_ros.kernels.jit import c_compiler, compiled, machine_code
 from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.model import with_constraints
@@ -123,7 +123,7 @@ def of_task(limit):
     return max(SOLVED, 1e-15 * limit ** 2)
 
 
-@COUPLED
+@pytest.mark.parametrize('name', covering(ROBOTS, 'mimics'))
 def test_every_method_equals_that_of_the_library(name, codes):
     model, states = states_of(name, 2)
     ours, theirs = workspace_of(model), library(model)
@@ -255,10 +255,12 @@ def test_functions_of_many_states_run_code(name, batch_by_code):
                      model.link_names[1]: np.sin(np.arange(126.0).reshape(21, 6))}
         for more in ({}, {'external_wrenches': {model.link_names[-1]: np.arange(1.0, 7.0)}},
                      {'external_wrenches': of_states})[:1 + 2 * wrenched]:
-            use('cc', 22)       # one by one
-            expected = run(model, *given, **more)
-            use('cc')
+            # A few states are computed one by one.
+            use('cc', 22)
             ran.clear()
+            expected = run(model, *given, **more)
+            assert not ran
+            use('cc')
             found = run(model, *given, **more)
             assert difference(found, expected) < SOLVED, function
             assert {*ran} == {function}
@@ -288,15 +290,6 @@ def test_many_states_by_code_have_masks_bad_states_and_threads(batch_by_code):
     bad[1234, 1] = np.nan
     with pytest.raises(StateError, match=r'^state 1234: '):
         batch.inverse_dynamics(model, bad, V, A)
-
-
-def test_a_few_states_are_computed_one_by_one(batch_by_code):
-    use, ran = batch_by_code
-    model, states = states_of('arm', 21)
-    expected = batch.gravity_torques(model, states['q'])
-    use('cc', 22)
-    assert difference(batch.gravity_torques(model, states['q']), expected) < SOLVED
-    assert not ran
 
 
 def test_many_states_that_must_not_wait_are_told_so(codes, monkeypatch, tmp_path, pendulum):
@@ -440,7 +433,7 @@ def test_what_must_not_wait_is_told_so_until_code_is_ready(codes, monkeypatch, p
         [0.5])) < 1e-12
 
 
-@COUPLED
+@pytest.mark.parametrize('name', covering(ROBOTS, 'mimics'))
 def test_other_payloads_and_another_gravity_need_no_other_code(name, codes):
     model, states = states_of(name, 2)
     # Poses are those of payloads, too.
@@ -505,16 +498,3 @@ def test_without_a_working_compiler_methods_are_interpreted_with_one_warning(
     assert message.startswith('dynamics are interpreted')
     assert ('/bin/false failed' if why == 'compiler' else 'another process failed') in message
     assert not list(tmp_path.rglob('*.code'))
-
-
-def test_fault_58_code_that_others_can_write_is_not_run(codes, monkeypatch, tmp_path, pendulum):
-    monkeypatch.setattr(c_compiler, 'cache_root', lambda: tmp_path)
-    one, other = Codes(), Codes()
-    monkeypatch.setattr(machine_code, 'CODES', one)
-    code_of(one, pendulum, 'gravity_torques')
-    one.work()
-    (tmp_path / 'code').chmod(0o777)
-    monkeypatch.setattr(machine_code, 'CODES', other)
-    code_of(other, pendulum, 'gravity_torques')
-    assert other.work() == 1
-    assert kernel_cache.not_ours(tmp_path / 'code')
