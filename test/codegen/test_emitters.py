@@ -83,7 +83,7 @@ def arithmetic(x, y, z):
             abs(x - y), 0.1, 0.0]
 
 
-def test_operators_bind_as_they_were_written():
+def test_operators_keep_their_precedence():
     tape = Tape()
     x, y, z = symbols = tape.inputs(0, (3,))
     values = [*arithmetic(x, y, z), *(tape.apply(kind, one) for kind, one in (
@@ -159,7 +159,7 @@ def test_equations_of_two_links_are_those_of_lynch_and_park():
     assert str(sympy.simplify(M[3])) == 'L2**2*m2'
 
 
-def test_numbers_are_rational_and_short():
+def test_sympy_numbers_are_short_rationals():
     tape = Tape()
     x, = tape.inputs(0, (1,))
     out = np.array([(0.1 + 0.2) * x], object)
@@ -190,19 +190,27 @@ def test_parameters_replace_those_of_the_robot(robot):
 
 
 def test_a_missing_package_is_named_with_its_extra_and_importing_rbd_ros_needs_none(tmp_path):
-    program = ('import sys, rbd_ros, rbd_ros.codegen, rbd_ros.casadi\n'
-               'assert not {"casadi", "sympy"} & set(sys.modules)\n'
-               'arm = rbd_ros.load_urdf("urdf/demo_arm.urdf")\n'
-               'graph = rbd_ros.codegen.trace(arm, "gravity_torques")\n'
-               'rbd_ros.codegen.numpy_source(graph)\n'
-               'for call in (lambda: rbd_ros.codegen.sympy_expressions(graph),\n'
-               '             lambda: rbd_ros.casadi.configuration_rate(arm)):\n'
-               '    try:\n'
-               '        call()\n'
-               '    except rbd_ros.RbdError as error:\n'
-               '        print(error)\n')
+    program = """
+import importlib, sys, rbd_ros, rbd_ros.casadi, rbd_ros.codegen, rbd_ros.differentiable
+from rbd_ros import *
+assert not {'casadi', 'jax', 'sympy', 'torch'} & set(sys.modules)
+arm = rbd_ros.load_urdf('urdf/demo_arm.urdf')
+graph = rbd_ros.codegen.trace(arm, 'gravity_torques')
+rbd_ros.codegen.numpy_source(graph)
+for call in (lambda: rbd_ros.codegen.sympy_expressions(graph),
+             lambda: rbd_ros.casadi.configuration_rate(arm),
+             *(lambda name=name: importlib.import_module(name) for name in (
+                 'rbd_ros.jax', 'rbd_ros.torch'))):
+    try:
+        call()
+    except (rbd_ros.RbdError, ImportError) as error:
+        print(error)
+"""
     run = subprocess.run([sys.executable, '-c', program], check=False, capture_output=True,
-                         env=hidden_modules.environment(tmp_path, 'sympy', 'casadi'), text=True)
+                         env=hidden_modules.environment(
+                             tmp_path, 'sympy', 'casadi', 'jax', 'torch'), text=True)
     assert run.stdout.splitlines() == [
         'expressions need SymPy: pip install "rbd_ros[sympy]"',
-        'functions of CasADi need it: pip install "rbd_ros[casadi]"'], run.stderr
+        'functions of CasADi need it: pip install "rbd_ros[casadi]"',
+        *(f"rbd_ros.{name} needs the package {name}: pip install 'rbd_ros[{name}]'"
+          for name in ('jax', 'torch'))], run.stderr

@@ -169,11 +169,3 @@ def test_a_compiler_that_does_not_know_this_processor_is_used(arm, folder, tmp_p
     monkeypatch.setenv('CC', compiler(
         tmp_path, f'case "$*" in *native*) exit 1;; esac\nexec {CC} "$@"'))
     assert compiled(arm, folder)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give files to others')
-def test_fault_58_code_that_others_own_is_not_run(arm, folder, caplog):
-    compiled(arm, folder)
-    os.chown(folder, 54321, 54321)
-    assert compiled(arm, folder)
-    assert f'others own {folder}' in caplog.text

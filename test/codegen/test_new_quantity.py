@@ -115,7 +115,7 @@ def case(request, declared):
     return model, Q, V, np.array(P)
 
 
-def test_functions_methods_and_batch_have_it(declared, case):
+def test_functions_methods_and_batch_have_the_new_quantity(declared, case):
     model, Q, V, P = case
     w = Workspace(model)
     for found in ([declared(model, q, v) for q, v in zip(Q, V)],
@@ -124,7 +124,7 @@ def test_functions_methods_and_batch_have_it(declared, case):
     assert 'shape (states, 1)' in batch.power.__doc__ and 'rad/s' in declared.__doc__
 
 
-def test_operations_and_sources_have_it(case):
+def test_graphs_and_numpy_source_have_the_new_quantity(case):
     model, Q, V, P = case
     graph = trace(model, 'power')
     assert 'power' in FUNCTIONS and graph.outputs[0].meaning == 'power of gravity torques, W'
@@ -136,19 +136,19 @@ def test_operations_and_sources_have_it(case):
 
 # Expressions of quaternions are long.
 @pytest.mark.parametrize('case', ['tree', 'loops'], indirect=True)
-def test_sympy_has_it(case):
+def test_sympy_has_the_new_quantity(case):
     model, Q, V, P = case
     found, = sympy_expressions(trace(model, 'power'), Q[0].tolist(), V[0].tolist())
     assert relative_error(np.array(found.evalf(), float)[0], P[0]) < 1e-11
 
 
-def test_c_has_it(case, tmp_path):
+def test_generated_c_has_the_new_quantity(case, tmp_path):
     model, Q, V, P = case
     code = Library(package_files(model, ['power'], prefix='r'), tmp_path, 'r', '-O1')
     assert relative_error(code(trace(model, 'power'), Q, V)[0], P) < ROUNDING
 
 
-def test_casadi_has_it(case):
+def test_casadi_has_the_new_quantity(case):
     model, Q, V, P = case
     if model.loops is not None:
         with pytest.raises(rbd_ros.ModelError, match='closed loops'):
@@ -160,7 +160,7 @@ def test_casadi_has_it(case):
 @pytest.mark.parametrize('case, name', covering(
     product(ROBOTS, ('jax', 'torch')), ('tree', 'jax'), ('tree', 'torch'), ('loops', 'torch')),
     indirect=['case'])
-def test_jax_and_pytorch_have_it_with_derivatives(case, name):
+def test_jax_and_pytorch_differentiate_the_new_quantity(case, name):
     pytest.importorskip(name)
     model, Q, V, P = case
     make = importlib.import_module(f'rbd_ros.{name}').power
@@ -179,7 +179,7 @@ def test_jax_and_pytorch_have_it_with_derivatives(case, name):
     assert relative_error(by_v, expected) < ROUNDING
 
 
-def test_warm_up_and_benchmark_and_documentation_have_it(declared, monkeypatch):
+def test_warm_up_benchmark_and_documentation_have_the_new_quantity(declared, monkeypatch):
     called = []
     monkeypatch.setattr(warmup, 'call', lambda w, name, **options: partial(called.append, name))
     for _ in warmup.warm_up():

@@ -64,7 +64,7 @@ def test_traced_functions_equal_the_library(name):
             assert relative_error(x, y) < (SOLVED if solved else TOLERANCE), (function, array)
 
 
-def test_nothing_is_left_to_fold():
+def test_traced_graphs_have_nothing_left_to_fold():
     model = ROBOTS['ur5']
     for function in ('inverse_dynamics', 'forward_dynamics', 'all_terms'):
         graph = trace(model, function)
@@ -87,7 +87,7 @@ def test_nothing_is_left_to_fold():
         assert kinds['cos'] == kinds['sin'] == (5 if function == 'inverse_dynamics' else 6)
 
 
-def test_operations_fold_to_what_they_are_worth():
+def test_constant_and_trivial_operations_fold():
     tape = Tape()
     x, y = tape.inputs(0, (2,))
     for found, expected in (

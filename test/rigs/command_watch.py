@@ -23,19 +23,10 @@ ROUNDING = 1e-9
 
 
 class CommandWatch:
-    """
-    Records all inputs of a controller, and checks its commands.
-
-    Attributes
-    ----------
-    joints : list of str or None
-        Order of the commands.
-    ended : bool
-        Whether another set of joints has ended the commands, until they are enabled.
-
-    """
+    """Records all inputs of a controller, and checks its commands."""
 
     def __init__(self):
+        # Order of the commands, and whether other joints ended them, until they are enabled.
         self.joints, self.ended = None, False
         self.checked, self.means, self.now = 0, 0, -inf
         self.forget()
@@ -97,21 +88,7 @@ class CommandWatch:
         self.unheard = None
 
     def on_state(self, got, efforts, limits, now, settings):
-        """
-        Check a command that follows a state.
-
-        Parameters
-        ----------
-        got : sequence of float
-            The command.
-        efforts, limits : dict of str to float
-            Computed efforts and effort limits, by joint.
-        now : float
-            s.
-        settings : object
-            The parameters of the node.
-
-        """
+        """Check a command that follows a state, given efforts and limits by joint."""
         self.somebody_listens(now)
         step = 0.0
         if self.told is None:

@@ -45,19 +45,7 @@ def driver():
 
 
 class Rig:
-    """
-    The controller of a robot, as a controller manager drives it.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    folder : Path
-        Empty folder for the package.
-    options
-        As for `controller_files`.
-
-    """
+    """The controller of a robot, written to an empty folder, as a controller manager drives it."""
 
     def __init__(self, model, folder, **options):
         self.model, self.n = model, model.nv

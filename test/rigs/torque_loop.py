@@ -16,25 +16,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 class BlockedRobot:
     """
-    A robot simulated by Pinocchio, whose joints may be blocked or pushed.
+    A robot without mimics, simulated by Pinocchio and semi-implicit Euler steps, at first at rest.
 
-    Parameters
-    ----------
-    urdf : path
-        The robot, without mimic joints.
-    start : ndarray
-        Initial position, at rest.
-    step : float
-        Step of the semi-implicit Euler method, s.
-
-    Attributes
-    ----------
-    q, v : ndarray
-        Its state.
-    blocked : ndarray of bool
-        Joints held by an obstacle.
-    push : ndarray
-        External torques on the joints, N m.
+    An obstacle holds the joints that are ``blocked``; ``push`` are external torques, N m.
 
     """
 
@@ -63,33 +47,10 @@ class BlockedRobot:
 
 class Loop:
     """
-    A torque controller and a robot, in simulated time.
+    A torque controller and a robot, at first at rest, in simulated time.
 
-    Parameters
-    ----------
-    urdf : path
-        The robot.
-    start : ndarray
-        Initial position, at rest.
-    locked : sequence of str
-        Joints that do not move.
-    load : Load, optional
-        Payload of the robot, unknown to the controller.
-    step, period : float
-        Time steps of the physics and of the commands, s.
-    robot : BlockedRobot, optional
-        A robot instead of MuJoCo's.
-    parameters
-        Parameters of the node.
-
-    Attributes
-    ----------
-    late : float
-        How old the stamps of the next states are, s; at first 0.
-    commands, q : list of ndarray
-        Each command, N m, and the true configuration that it answers, rad.
-    statuses : list of ReferenceStatus
-        Status of the references.
+    The controller does not know the load. Physics have steps of ``step``, s, commands of
+    ``period``; states are ``late``, s. ``commands`` answer the true configurations ``q``.
 
     """
 

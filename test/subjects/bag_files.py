@@ -23,18 +23,10 @@ def joint_state(stamp, names, position, velocity=(), effort=(), frame=''):
 
 def write_bag(path, messages, suffix='.db3', other=()):
     """
-    Write a bag.
+    Write a bag to a folder.
 
-    Parameters
-    ----------
-    path : Path
-        Its folder.
-    messages : iterable of (str, int, bytes)
-        Topic, time of receipt, ns, and serialized joint state.
-    suffix : str
-        Suffix of the storage file.
-    other : iterable of str
-        String topics without messages.
+    Messages are topic, time of receipt, ns, and serialized joint state; ``other`` are topics of
+    strings without messages.
 
     """
     with rosbag2.Writer(path, version=9, storage_plugin=PLUGINS[suffix]) as writer:

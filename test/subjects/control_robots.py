@@ -45,22 +45,8 @@ def run(model, controller, reference, q, v, seconds, step, wrenches=None, begin=
     """
     Return the times, configurations and velocities of a robot under a controller.
 
-    Parameters
-    ----------
-    model : Model
-        The true robot; its friction is left out.
-    controller : Controller
-        What moves it.
-    reference : callable
-        The reference by time.
-    q, v : ndarray
-        The beginning.
-    seconds, step : float
-        How long, and the step of control and of integration, by Runge and Kutta.
-    wrenches : callable, optional
-        External wrenches by time.
-    begin : float
-        The first time.
+    Reference and external wrenches are functions of time. Control and integration, by Runge and
+    Kutta and without friction, have the same step.
 
     """
     workspace = rbd_ros.Workspace(model)

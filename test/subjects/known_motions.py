@@ -8,21 +8,7 @@ from rbd_ros.identification import Recording
 
 
 class SineSum:
-    """
-    Sums of sines, one for each joint.
-
-    Parameters
-    ----------
-    joints : int
-        Number of joints.
-    rng : numpy.random.Generator
-        Source of amplitudes and phases.
-    frequencies : sequence of float
-        Hz.
-    speed : float
-        rad/s, limit of the sum of all terms.
-
-    """
+    """Sums of sines, one for each joint: frequencies in Hz, the largest speed in rad/s."""
 
     def __init__(self, joints, rng, frequencies=(0.1, 0.23, 0.41, 0.7), speed=1.5):
         self.w = 2.0 * np.pi * np.array(frequencies)
@@ -40,26 +26,10 @@ class SineSum:
 def recorded(model, motion, time, *, viscous=0.0, coulomb=0.0, offset=0.0, delay=0.0, noise=0.0,
              rng=None, velocity=True):
     """
-    Return a recording of a robot with friction that follows a motion.
+    Return a recording of a robot with friction that follows a motion such as a SineSum.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    motion : callable
-        Like a SineSum.
-    time : ndarray
-        s.
-    viscous, coulomb, offset : float or ndarray
-        Friction and effort offset, for all joints or per joint.
-    delay : float
-        Delay of the efforts, s.
-    noise : float
-        Standard deviation of positions, velocities and efforts, relative to their usual size.
-    rng : numpy.random.Generator, optional
-        Source of the noise.
-    velocity : bool
-        Whether velocities are recorded.
+    Efforts are late by ``delay``; ``noise`` is the standard deviation of positions, velocities and
+    efforts, relative to their usual size.
 
     """
     q, v = motion(time), motion(time, 1)
