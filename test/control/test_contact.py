@@ -3,11 +3,13 @@
 """Contact: thresholds that are learnt, hysteresis, and a machine that drives the detector."""
 
 from dataclasses import replace
+from functools import cache
 
 from control_robots import bare_arm
 from covering import covering
-from hypothesis import settings, strategies as st
+from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
+from machines import run_machine
 import measured
 import numpy as np
 import pytest
@@ -110,20 +112,25 @@ def known_arm():
         np.array([NOISE[:, None], 9.0 * NOISE[:, None]]), np.zeros(7), bandwidth))
 
 
-def test_an_observer_passes_the_noise_of_its_bandwidth():
-    # r' = gain (x - r): the power of white noise up to half the rate that passes.
-    f = np.linspace(0.0, 5000.0, 1_000_001)
-    passed = np.mean(1.0 / (1.0 + (2.0 * np.pi * f / GAIN) ** 2)) * 5000.0
-    assert abs(passed - 0.25 * GAIN) < 0.01
+@cache
+def motion():
+    """Return times, q, v, and efforts that the model does not explain."""
+    arm = known_arm()
+    t, q, v, a = measured.swing(arm, np.random.default_rng(4), 4.0, 500.0, 0.5)
+    return t, q, v, batch.inverse_dynamics(arm, q, v, a) - np.sin(OMEGA * t)[:, None] * LACKING
 
 
-def recorded(arm, change=lambda t, tau: tau, keep=lambda t: t >= 0.0, velocity=True):
-    """Return a recording of a motion whose efforts the model does not explain."""
-    t, q, v, a = measured.swing(arm, np.random.default_rng(4), 12.0, 1000.0, 0.5)
-    tau = change(t, batch.inverse_dynamics(arm, q, v, a) - np.sin(OMEGA * t)[:, None] * LACKING)
+def recorded(change=lambda t, tau: tau, keep=lambda t: t >= 0.0, velocity=True):
+    """Return a recording of the motion, whose efforts and rows may be changed."""
+    t, q, v, tau = motion()
     rows = keep(t)
-    return Recording('quiet', arm.velocity_names, t[rows], q[rows], v[rows] if velocity else None,
-                     tau[rows])
+    return Recording('quiet', known_arm().velocity_names, t[rows], q[rows],
+                     v[rows] if velocity else None, change(t, tau)[rows])
+
+
+def calibrated_by(recordings, **options):
+    """Return the largest external torques of some recordings, in deviations."""
+    return with_contact_calibration(known_arm(), recordings, **options).uncertainty.external
 
 
 # What a first-order filter leaves of a sine, in deviations.
@@ -134,7 +141,7 @@ EXPECTED = np.abs(LACKING) / NOISE / np.hypot(1.0, OMEGA / GAIN)
     [(GAIN, True), (GAIN, False), (10.0, True), (10.0, False)], (GAIN, True), (10.0, False)))
 def test_a_quiet_recording_shows_what_the_observer_makes_of_errors(gain, velocity):
     arm = known_arm()
-    found = with_contact_calibration(arm, recorded(arm, velocity=velocity), gain=gain)
+    found = with_contact_calibration(arm, recorded(velocity=velocity), gain=gain)
     expected = np.abs(LACKING) / NOISE / np.hypot(1.0, OMEGA / gain)
     assert np.allclose(found.uncertainty.external, expected, rtol=0.02, atol=0.02)
     assert np.array_equal(found.uncertainty.noise, arm.uncertainty.noise)
@@ -142,57 +149,49 @@ def test_a_quiet_recording_shows_what_the_observer_makes_of_errors(gain, velocit
 
 def test_wrapped_positions_without_velocities_are_no_external_torques():
     # The first axis is vertical, so that torques are the same half a turn further.
-    arm = known_arm()
-    one = recorded(arm, velocity=False)
+    one = recorded(velocity=False)
     pan = np.array(one.position)
     pan[:, 0] = np.remainder(pan[:, 0] + 2.0 * np.pi, 2.0 * np.pi) - np.pi
     assert np.ptp(pan[:, 0]) > 6.2
-    turned = with_contact_calibration(arm, replace(one, position=pan)).uncertainty.external
-    assert np.allclose(turned, with_contact_calibration(arm, one).uncertainty.external, rtol=1e-6)
+    assert np.allclose(calibrated_by(replace(one, position=pan)), calibrated_by(one), rtol=1e-6)
 
 
 def test_the_largest_of_several_recordings_counts_by_joint():
-    arm = known_arm()
-
     def more(joint):
-        return recorded(arm, lambda t, tau: tau - np.sin(OMEGA * t)[:, None] * LACKING
+        return recorded(lambda t, tau: tau - np.sin(OMEGA * t)[:, None] * LACKING
                         * (np.arange(7) == joint))
-    found = with_contact_calibration(arm, (more(0), more(3))).uncertainty.external
+    found = calibrated_by((more(0), more(3)))
     assert np.allclose(found, EXPECTED * [2, 1, 1, 2, 1, 1, 1], rtol=0.02, atol=0.02)
 
 
 @pytest.mark.parametrize('offset', [3.0, -3.0])
 def test_external_torques_of_both_signs_count(offset):
-    arm = known_arm()
-    found = with_contact_calibration(arm, recorded(arm, lambda t, tau: tau + offset))
-    assert np.allclose(found.uncertainty.external, 3.0 / NOISE + EXPECTED, rtol=0.02)
+    found = calibrated_by(recorded(lambda t, tau: tau + offset))
+    assert np.allclose(found, 3.0 / NOISE + EXPECTED, rtol=0.02)
 
 
-@pytest.mark.parametrize('begin', [0.0, 6.3])
+@pytest.mark.parametrize('begin', [0.0, 2.1])
 def test_the_time_in_which_the_observer_settles_does_not_count(begin):
-    # A pulse of 10 ms, that four time constants after its begin has decayed since its end.
-    arm = known_arm()
-
+    # A pulse of 20 ms, that four time constants after its begin has decayed since its end.
     def stepped(t, tau):
-        return tau - 400.0 * ((t >= begin) & (t < begin + 0.01))[:, None]
+        return tau - 200.0 * ((t >= begin) & (t < begin + 0.02))[:, None]
 
     def gap(t):
         return (t < begin - 0.3) | (t >= begin)
-    found = with_contact_calibration(arm, recorded(arm, stepped, gap)).uncertainty.external
-    left = 400.0 / NOISE * -np.expm1(-GAIN * 0.01) * np.exp(-4.0 + GAIN * 0.01)
+    found = calibrated_by(recorded(stepped, gap))
+    left = 200.0 / NOISE * -np.expm1(-GAIN * 0.02) * np.exp(-4.0 + GAIN * 0.02)
     assert np.all(found <= EXPECTED + left)
     # It counts from then on.
     assert np.all(found >= 0.9 * left - EXPECTED)
 
 
 def test_a_calibration_needs_an_identified_robot_and_efforts():
-    arm = known_arm()
     with pytest.raises(rbd_ros.ModelError, match='has no uncertainty: identify it'):
-        with_contact_calibration(bare_arm(), recorded(arm))
-    for effort in (None, np.full((12000, 7), np.nan)):
+        with_contact_calibration(bare_arm(), recorded())
+    for effort in (None, np.full((2000, 7), np.nan)):
         with pytest.raises(rbd_ros.RecordingError, match='quiet: external torques need the eff'):
-            with_contact_calibration(arm, replace(recorded(arm), effort=effort))
-    assert np.array_equal(with_contact_calibration(arm, ()).uncertainty.external, np.zeros(7))
+            calibrated_by(replace(recorded(), effort=effort))
+    assert np.array_equal(calibrated_by(()), np.zeros(7))
 
 
 class ContactMachine(RuleBasedStateMachine):
@@ -266,13 +265,6 @@ class ContactMachine(RuleBasedStateMachine):
         assert self.detector.contact == contact
 
 
-TestContactMachine = ContactMachine.TestCase
-TestContactMachine.settings = settings(max_examples=15, stateful_step_count=40, deadline=None,
-                                       derandomize=True, database=None)
-
-
-@pytest.mark.long
-class TestContactMachineForLong(ContactMachine.TestCase):
-    """The same in more orders."""
-
-    settings = settings(TestContactMachine.settings, max_examples=80)
+@pytest.mark.parametrize('runs', covering([15, 80], 15))
+def test_contact_is_what_all_samples_before_say(runs):
+    run_machine(ContactMachine, runs, 40)

@@ -21,13 +21,6 @@ def test_a_wrench_is_found_from_its_torques(frame, jacobian):
     assert np.allclose(external_wrench(arm, POSE, tau, LINK, frame=frame), WRENCH, atol=EXACT)
 
 
-def test_it_is_what_inverse_dynamics_takes():
-    arm, still = bare_arm(), np.zeros(7)
-    tau = -rbd_ros.inverse_dynamics(arm, POSE, still, still, external_wrenches={LINK: WRENCH})
-    tau += rbd_ros.gravity_torques(arm, POSE)
-    assert np.allclose(external_wrench(arm, POSE, tau, LINK, frame='body'), WRENCH, atol=EXACT)
-
-
 def test_torques_that_no_wrench_has_are_left_out():
     arm = bare_arm()
     J = rbd_ros.world_jacobian(arm, POSE, LINK)

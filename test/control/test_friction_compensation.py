@@ -29,7 +29,7 @@ JOINTS = st.builds(joint_with, SIZE, SIZE, SIZE, st.floats(1e-3, 2.0), st.tuples
                    st.floats(-10.0, 10.0))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(model=JOINTS, dead_band=st.floats(0.0, 1.0),
        motion=st.lists(st.tuples(st.floats(-3.0, 3.0), SHARE, st.floats(0.0, 1.0)), min_size=1))
 def test_energy_of_the_compensation_is_at_most_what_friction_takes(model, dead_band, motion):
@@ -80,28 +80,11 @@ def test_a_robot_that_is_compensated_stays_at_rest_under_noise_up_to_the_dead_ba
                           effort_offset=np.linspace(-1.0, 1.0, 6))
     q = np.array([0.3, -1.0, 0.8, 0.2, 0.5, 0.1])
     simulator, rng = Simulator(model, q), np.random.default_rng(0)
-    for _ in range(2000):
+    for _ in range(500):
         v = simulator.v + rng.uniform(-noise, noise, 6)
         simulator.advance(rbd_ros.gravity_torques(model, simulator.q)
                           + friction_compensation(model, v, dead_band=0.02))
     assert np.any(simulator.q != q) == moves
-
-
-def test_a_push_dies_down_however_well_friction_is_made_up_for():
-    model = with_friction(load_quietly(example_urdf('ur5_robot.urdf')),
-                          friction=np.array([9.0, 9.0, 5.0, 1.0, 1.0, 1.0]),
-                          damping=np.array([5.0, 5.0, 3.0, 1.0, 1.0, 1.0]))
-    model = rbd_ros.with_gravity(model, (0.0, 0.0, 0.0))
-    simulator, rng = Simulator(model, rbd_ros.neutral(model), step=2e-4), np.random.default_rng(1)
-    simulator.v[:] = 0.3
-    energies = []
-    for _ in range(2500):
-        energies.append(rbd_ros.analysis.kinetic_energy(model, simulator.q, simulator.v))
-        v = simulator.v + rng.uniform(-0.02, 0.02, 6)
-        # A velocity may change by this much until the torque acts.
-        simulator.advance(friction_compensation(model, v, dead_band=0.025))
-    assert np.max(np.diff(energies)) < 1e-6 * energies[0]
-    assert energies[-1] < 0.95 * energies[0]
 
 
 def test_dead_bands_and_velocities_that_are_none_are_refused():

@@ -8,7 +8,8 @@ import re
 import subprocess
 import time
 
-from control_rig import compile_all, compile_cpp, PERIOD, Rig, STAND_IN, STRICT, write_package
+from control_rig import compile_cpp, PERIOD, Rig, STAND_IN, STRICT
+from covering import covering
 import numpy as np
 import pytest
 import rbd_ros
@@ -27,6 +28,7 @@ TOOL = 'tool'
 FREE = {'soft_stop_zone': 0.0, 'velocity_guard': 0.0, 'blend_time': 0.0}
 LAW = {'friction': True, 'springs': True, 'effort_limits': [1e4], **FREE}    # the law alone
 MIN_BLEND = 0.25    # s
+Q, STILL = np.linspace(0.1, 0.7, 7), np.zeros(7)
 
 
 def with_drives(model):
@@ -51,9 +53,15 @@ def tree_rig(tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
-def rig(tmp_path_factory):
+def package(tmp_path_factory):
+    """Return the folder of the package of the rig, with its dynamics compiled."""
+    return tmp_path_factory.mktemp('controller')
+
+
+@pytest.fixture(scope='module')
+def rig(package):
     """Return the rig of the demo arm with friction, rotors and springs."""
-    return Rig(arm(), tmp_path_factory.mktemp('controller'), tool=TOOL)
+    return Rig(arm(), package, tool=TOOL)
 
 
 def motion(model, rng):
@@ -69,46 +77,46 @@ def law_torques(model, mode, q, v, r):
 
 
 # -- Sources. -------------------------------------------------------------------------------------
-@pytest.mark.parametrize('version', ['jazzy', 'rolling'])       # the rig is one of kilted
-def test_it_compiles_without_warnings_against_each_version(version, tmp_path):
-    write_package(arm(), tmp_path)
-    compile_cpp(version, '-fsyntax-only', 'controller.cpp', cwd=tmp_path)
+@pytest.mark.usefixtures('rig')
+def test_it_compiles_without_warnings_against_the_newest_version(package):
+    # The rig is one of kilted, and the program below one of jazzy.
+    compile_cpp('rolling', '-fsyntax-only', 'controller.cpp', cwd=package)
 
 
-def own_test(folder):
-    """Compile and run the test of the package; return what it prints."""
-    subprocess.run(['g++', *STRICT, 'test_law.cpp', 'r_dynamics.o', '-o', 'test_law', '-lm'],
-                   cwd=folder, check=True)
-    return subprocess.run(['./test_law'], cwd=folder, capture_output=True, text=True,
-                          check=False).stdout
+@pytest.mark.usefixtures('rig')
+def test_its_own_test_passes_and_notices_a_wrong_number(package):
+    def own_test():
+        """Compile and run the test of the package; return what it prints."""
+        subprocess.run(['g++', *STRICT, 'test_law.cpp', 'r_dynamics.o', '-o', 'test_law', '-lm'],
+                       cwd=package, check=True)
+        return subprocess.run(['./test_law'], cwd=package, capture_output=True, text=True,
+                              check=False).stdout
+    assert own_test() == '0 differences\n'
+    law = package / 'law.hpp'
+    text = law.read_text()
+    law.write_text(text.replace('+ s(IMPEDANCE_STIFFNESS) * e', ''))
+    assert own_test().endswith('3 differences\n')
+    law.write_text(text)
 
 
-def test_its_own_test_passes_and_notices_a_wrong_number(tmp_path):
-    write_package(arm(), tmp_path)
-    subprocess.run(['gcc', '-std=c99', '-O1', '-c', 'r_dynamics.c'], cwd=tmp_path, check=True)
-    assert own_test(tmp_path) == '0 differences\n'
-    law = (tmp_path / 'law.hpp').read_text()
-    (tmp_path / 'law.hpp').write_text(law.replace('+ s(IMPEDANCE_STIFFNESS) * e', ''))
-    assert own_test(tmp_path).endswith('3 differences\n')
-
-
-def test_update_neither_allocates_nor_locks_nor_logs(tmp_path):
-    write_package(arm(), tmp_path)
-    compile_all(tmp_path, 'program', '-DPACKAGE=r_controller', '-ldl',
-                sources=[ROOT / 'benchmark/controller_timing.cpp'])
-    done = subprocess.run(['./program', '10000'], cwd=tmp_path, capture_output=True, text=True,
+@pytest.mark.usefixtures('rig')
+def test_update_neither_allocates_nor_locks_nor_logs(package):
+    compile_cpp('jazzy', ROOT / 'benchmark/controller_timing.cpp', 'r_dynamics.o', '-o',
+                'program', '-DPACKAGE=r_controller', '-ldl', cwd=package)
+    done = subprocess.run(['./program', '1000'], cwd=package, capture_output=True, text=True,
                           check=True)
     *times, counts, logs = done.stdout.splitlines()
     assert [line.split(':')[0] for line in times] == list(MODES)
     assert counts == '0 allocations, 0 locks; a vector and a mutex: 1 and 1' and logs == '0 logs'
 
 
-@pytest.mark.parametrize('flags', [['-O2'], ['-O1', '-fsanitize=thread']])
-def test_parameters_reach_the_loop_whole_and_in_order(flags, tmp_path):
-    write_package(arm(), tmp_path)
+@pytest.mark.parametrize('flags', covering([['-O2'], ['-O1', '-fsanitize=thread']],
+                                           ['-O1', '-fsanitize=thread']))
+@pytest.mark.usefixtures('rig')
+def test_parameters_reach_the_loop_whole_and_in_order(flags, package):
     subprocess.run(['g++', *STRICT, *flags, '-pthread', '-I.', STAND_IN / 'mailbox.cpp', '-o',
-                    'mailbox'], cwd=tmp_path, check=True)
-    done = subprocess.run(['./mailbox'], cwd=tmp_path, capture_output=True, text=True, check=True)
+                    'mailbox'], cwd=package, check=True)
+    done = subprocess.run(['./mailbox'], cwd=package, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ('0 torn, 0 old\n', '')
 
 
@@ -124,21 +132,17 @@ def test_each_mode_equals_the_law_of_the_library(rig, mode):
         assert relative_error(rig.step(q, v), law_torques(model, mode, q, v, r)) < TOLERANCE
 
 
-def test_gains_are_those_of_the_parameters(rig):
+@pytest.mark.parametrize('mode, law, labels', [
+    ('pd_gravity', PdGravity, ('stiffness', 'damping')),
+    ('computed_torque', ComputedTorque, ('kp', 'kd'))])
+def test_gains_are_those_of_the_parameters(rig, mode, law, labels):
     model, rng = rig.model, np.random.default_rng(4)
     (q, v, *_), r = motion(model, rng), motion(model, rng)
-    gains = {'stiffness': rng.uniform(10.0, 90.0, 7), 'damping': rng.uniform(1.0, 9.0, 7)}
-    assert rig.start(q, v, chained=True, mode='pd_gravity', effort_limits=[1e4], **FREE,
-                     **{f'pd_gravity__{name}': x for name, x in gains.items()})
+    gains = dict(zip(labels, (rng.uniform(10.0, 90.0, 7), rng.uniform(1.0, 9.0, 7))))
+    assert rig.start(q, v, chained=True, mode=mode, effort_limits=[1e4], **FREE,
+                     **{f'{mode}__{name}': x for name, x in gains.items()})
     rig.refer(*r)
-    tau = PdGravity(model, **gains, friction_speed=None).update(0.0, q, v, JointReference(
-        model, *r[:3])) + r[3]
-    assert relative_error(rig.step(q, v), tau) < TOLERANCE
-    kd = rng.uniform(1.0, 9.0, 7)
-    assert rig.start(q, v, chained=True, effort_limits=[1e4], **FREE, computed_torque__kp=[30.0],
-                     computed_torque__kd=kd)
-    rig.refer(*r)
-    tau = ComputedTorque(model, 30.0, kd, friction_speed=None).update(0.0, q, v, JointReference(
+    tau = law(model, *gains.values(), friction_speed=None).update(0.0, q, v, JointReference(
         model, *r[:3])) + r[3]
     assert relative_error(rig.step(q, v), tau) < TOLERANCE
 
@@ -157,50 +161,18 @@ def test_mimics_follow_and_continuous_joints_take_the_shortest_way(tree_rig):
         assert relative_error(rig.step(q, v), law_torques(model, mode, q, v, r)) < TOLERANCE
 
 
-@pytest.mark.parametrize('mode', MODES)
-def test_it_answers_each_state_of_a_simulated_robot_as_the_library_does(rig, mode):
-    model, q, v = rig.model, np.array([0.1, 0.3, 0.0, 0.8, 0.0, 0.4, 0.0]), np.zeros(7)
-    assert rig.start(q, v, chained=True, mode=mode, friction=True, springs=True, blend_time=0.0)
-    law, guard, start = default_law(model, mode), MotionGuard(model), q
-    for k in range(1000):
-        t = k * PERIOD
-        r = (start + 0.4 * np.sin(3.0 * t), np.full(7, 1.2 * np.cos(3.0 * t)),
-             np.full(7, -3.6 * np.sin(3.0 * t)))
-        rig.refer(*r)
-        command = rig.step(q, v)
-        reference = None if mode == 'gravity' else JointReference(model, *r)
-        tau = guard.limit(law.update(t, q, v, reference), q, v,
-                          None if reference is None else r[0], age=PERIOD)
-        assert relative_error(command, np.clip(tau, -model.effort_limit, model.effort_limit)
-                              ) < TOLERANCE
-        a = rbd_ros.forward_dynamics(model, q, v, command - friction_torques(model, v)
-                                     - spring_torques(model, q))
-        v = v + PERIOD * a
-        q = q + PERIOD * v
-    if mode != 'gravity':
-        assert np.abs(r[0] - q).max() < (0.6 if mode == 'pd_gravity' else 0.03)
-
-
 # -- References. ----------------------------------------------------------------------------------
-def test_without_a_reference_it_holds_where_it_was_activated(rig):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7), mode='pd_gravity', pd_gravity__stiffness=[10.0], **FREE)
-    moved = q + 0.01
-    expected = gravity_torques(rig.model, moved) - 0.1
-    assert relative_error(rig.step(moved, np.zeros(7)), expected) < TOLERANCE
-
-
-def test_without_a_reference_it_may_float(rig):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7), without_reference='float', **FREE)
-    assert relative_error(rig.step(q + 0.01, np.zeros(7)), gravity_torques(
-        rig.model, q + 0.01)) < TOLERANCE
+@pytest.mark.parametrize('without, error', [('hold', 0.01), ('float', 0.0)])
+def test_without_a_reference_it_holds_where_it_was_activated_or_floats(rig, without, error):
+    assert rig.start(Q, STILL, mode='pd_gravity', without_reference=without,
+                     pd_gravity__stiffness=[10.0], **FREE)
+    expected = gravity_torques(rig.model, Q + 0.01) - 10.0 * error
+    assert relative_error(rig.step(Q + 0.01, STILL), expected) < TOLERANCE
 
 
 def test_references_begin_at_the_state(rig):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.ones(7), chained=True)
-    assert np.array_equal(rig.references, [q, *np.zeros((3, 7))])
+    assert rig.start(Q, np.ones(7), chained=True)
+    assert np.array_equal(rig.references, [Q, *np.zeros((3, 7))])
 
 
 def test_names_of_interfaces_are_those_of_the_joints(rig):
@@ -250,27 +222,25 @@ def test_modes_are_switched_without_a_step(rig):
 @pytest.mark.parametrize('label, before, after', [
     ('mode', 'gravity', 'computed_torque'), ('without_reference', 'float', 'hold')])
 def test_a_robot_is_held_where_holding_is_switched_on(rig, label, before, after):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7), **{label: before}, blend_time=0.0)
-    moved = q + 0.05
+    assert rig.start(Q, STILL, **{label: before}, blend_time=0.0)
+    moved = Q + 0.05
     for part in np.linspace(0.0, 1.0, 20):
-        rig.step(q + part * 0.05, np.zeros(7))
+        rig.step(Q + part * 0.05, STILL)
     assert rig.give(label, after)
     for _ in range(150):
-        command = rig.step(moved, np.zeros(7))
+        command = rig.step(moved, STILL)
     assert relative_error(command, gravity_torques(rig.model, moved)) < TOLERANCE
 
 
 def test_gains_change_without_a_step(rig):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7), mode='pd_gravity', **FREE)
-    last = rig.step(q + 0.01, np.zeros(7))
+    assert rig.start(Q, STILL, mode='pd_gravity', **FREE)
+    last = rig.step(Q + 0.01, STILL)
     assert rig.give('pd_gravity.stiffness', [500.0])
-    assert relative_error(rig.step(q + 0.01, np.zeros(7)), last) < TOLERANCE
-    commands = np.array([last, *(rig.step(q + 0.01, np.zeros(7)).copy() for _ in range(130))])
+    assert relative_error(rig.step(Q + 0.01, STILL), last) < TOLERANCE
+    commands = np.array([last, *(rig.step(Q + 0.01, STILL).copy() for _ in range(130))])
     # 450 N m/rad times 0.01 rad in the shortest blend.
     assert np.abs(np.diff(commands, axis=0)).max() < 1.001 * 4.5 * PERIOD / MIN_BLEND
-    assert relative_error(commands[-1], gravity_torques(rig.model, q + 0.01) - 5.0) < TOLERANCE
+    assert relative_error(commands[-1], gravity_torques(rig.model, Q + 0.01) - 5.0) < TOLERANCE
 
 
 def test_a_payload_is_taken_over_by_a_ramp(rig):
@@ -345,11 +315,10 @@ def test_a_payload_of_the_parameters_acts_from_the_start(rig):
     ('blend_time', 'long', 'another type'),
     ('without_reference', 'fall', 'choose from hold float')])
 def test_bad_parameters_are_refused_and_change_nothing(rig, name, value, words):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7))
-    last = rig.step(q, np.zeros(7))
+    assert rig.start(Q, STILL)
+    last = rig.step(Q, STILL)
     assert not rig.give(name, value) and words in rig.reason
-    assert np.array_equal(rig.step(q, np.zeros(7)), last)
+    assert np.array_equal(rig.step(Q, STILL), last)
 
 
 def test_bad_parameters_are_refused_at_the_start(rig):
@@ -389,42 +358,39 @@ def test_the_first_command_equals_the_measured_efforts(rig):
 
 
 def test_without_measured_efforts_commands_begin_with_gravity(rig):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7), chained=True, mode='pd_gravity')
-    rig.refer(q + 0.1)
-    g = gravity_torques(rig.model, q)
-    assert relative_error(rig.step(q, np.zeros(7)), g) < TOLERANCE
-    assert relative_error(rig.step(q, np.zeros(7)), g + 5.0 * PERIOD / 0.5) < TOLERANCE
+    assert rig.start(Q, STILL, chained=True, mode='pd_gravity')
+    rig.refer(Q + 0.1)
+    g = gravity_torques(rig.model, Q)
+    assert relative_error(rig.step(Q, STILL), g) < TOLERANCE
+    assert relative_error(rig.step(Q, STILL), g + 5.0 * PERIOD / 0.5) < TOLERANCE
 
 
 @pytest.mark.parametrize('chained', [True, False])
 def test_a_controller_above_it_may_start_and_stop_without_a_step(rig, chained):
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v, mode='pd_gravity', blend_time=0.0, chained=not chained)
-    before = rig.step(q - 0.1, v, period=0.02)    # 5 N m of stiffness
+    assert rig.start(Q, STILL, mode='pd_gravity', blend_time=0.0, chained=not chained)
+    before = rig.step(Q - 0.1, STILL, period=0.02)    # 5 N m of stiffness
     # As the controller manager does, within a cycle and without an update.
     assert rig.deactivate() and rig.activate(chained)
     assert np.array_equal(rig.command, before)
-    commands = np.array([before, *(rig.step(q - 0.1, v) for _ in range(130))])
+    commands = np.array([before, *(rig.step(Q - 0.1, STILL) for _ in range(130))])
     assert np.abs(np.diff(commands, axis=0)).max() < 1.001 * 5.0 * PERIOD / MIN_BLEND
-    assert relative_error(commands[-1], gravity_torques(rig.model, q - 0.1)) < TOLERANCE
+    assert relative_error(commands[-1], gravity_torques(rig.model, Q - 0.1)) < TOLERANCE
 
 
 @pytest.mark.parametrize('end', ['fault', 'pause'])
 def test_after_a_fault_or_a_pause_it_does_not_go_on_from_the_last_command(rig, end):
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v, mode='pd_gravity', blend_time=0.0)
-    rig.step(q - 0.1, v, period=0.02)
+    assert rig.start(Q, STILL, mode='pd_gravity', blend_time=0.0)
+    rig.step(Q - 0.1, STILL, period=0.02)
     if end == 'fault':
-        rig.state(np.full(7, np.nan), v)
+        rig.state(np.full(7, np.nan), STILL)
         assert rig.update() and not rig.update()
     assert rig.deactivate()
-    rig.state(q - 0.1, v + 0.3)
+    rig.state(Q - 0.1, STILL + 0.3)
     time.sleep(0.15 if end == 'pause' else 0.0)
     assert rig.activate()
-    assert relative_error(rig.command, gravity_torques(rig.model, q - 0.1)) < TOLERANCE
+    assert relative_error(rig.command, gravity_torques(rig.model, Q - 0.1)) < TOLERANCE
     # Nor does the observer take the new velocity for a push.
-    rig.step(q - 0.1, v + 0.3)
+    rig.step(Q - 0.1, STILL + 0.3)
     assert not rig.results[2].any()
 
 
@@ -462,9 +428,8 @@ def test_a_state_that_was_stale_at_the_activation_ends_it(rig):
 
 
 def test_deactivation_writes_zeros(rig):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7))
-    assert np.abs(rig.step(q, np.zeros(7))).max() > 1.0
+    assert rig.start(Q, STILL)
+    assert np.abs(rig.step(Q, STILL)).max() > 1.0
     assert rig.deactivate() and not rig.command.any()
 
 
@@ -500,42 +465,40 @@ def test_a_bad_state_is_bridged_for_one_cycle_then_ends(rig, fault):
 
 
 def test_after_faults_it_begins_anew(rig):
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v, chained=True)
+    assert rig.start(Q, STILL, chained=True)
     bad = np.full(7, np.nan)
-    rig.state(bad, v)
+    rig.state(bad, STILL)
     assert rig.update() and not rig.update() and rig.deactivate()
     before = rig.logged
     for first in ('state', 'reference'):
-        rig.state(q, v)
+        rig.state(Q, STILL)
         assert rig.activate(chained=True)
         # One failure is bridged again.
         if first == 'state':
-            rig.state(bad, v)
+            rig.state(bad, STILL)
         else:
             rig.refer(bad)
         assert rig.update()
-        rig.state(q, v)
-        rig.refer(q)
+        rig.state(Q, STILL)
+        rig.refer(Q)
         assert rig.update()
         assert rig.deactivate() and rig.logged == before     # nothing new
 
 
 @pytest.mark.parametrize('fault', ['nan', 'locked'])
 def test_a_bad_reference_is_bridged_for_one_cycle_then_ends(rig, fault):
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v, chained=True, mode='pd_gravity', blend_time=0.0)
-    rig.refer(q + 0.02)
-    before = rig.step(q, v)
-    bad = q + 0.05
+    assert rig.start(Q, STILL, chained=True, mode='pd_gravity', blend_time=0.0)
+    rig.refer(Q + 0.02)
+    before = rig.step(Q, STILL)
+    bad = Q + 0.05
     if fault == 'nan':
         bad[4] = np.nan
     rig.refer(bad)
     rig.lock('r', fault == 'locked')
-    assert np.array_equal(rig.step(q, v), before)
+    assert np.array_equal(rig.step(Q, STILL), before)
     rig.lock('r', False)
-    rig.refer(q + 0.05)
-    after = rig.step(q, v)
+    rig.refer(Q + 0.05)
+    after = rig.step(Q, STILL)
     assert np.allclose(after - before, 50.0 * 0.03)
     rig.refer(bad)
     rig.lock('r', fault == 'locked')
@@ -545,10 +508,9 @@ def test_a_bad_reference_is_bridged_for_one_cycle_then_ends(rig, fault):
 
 
 def test_a_command_that_cannot_be_written_twice_ends(rig):
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v, chained=True)
+    assert rig.start(Q, STILL, chained=True)
     rig.lock('c')
-    rig.state(q, v)
+    rig.state(Q, STILL)
     assert rig.update() and not rig.update()
     rig.lock('c', False)
     assert rig.deactivate() and rig.logged == 'commands cannot be written'
@@ -558,30 +520,27 @@ def test_a_command_that_cannot_be_written_twice_ends(rig):
 
 
 def test_references_that_overflow_end_it_at_once(rig):
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v, chained=True)
-    before = rig.step(q, v)
+    assert rig.start(Q, STILL, chained=True)
+    before = rig.step(Q, STILL)
     rig.refer(np.full(7, 1e307), np.full(7, -1e308))
     assert not rig.update() and np.array_equal(rig.command, before)
     assert rig.deactivate() and rig.logged == 'efforts are not finite'
 
 
 def test_an_output_that_is_locked_harms_nothing(rig):
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v)
+    assert rig.start(Q, STILL)
     rig.lock('o')
     for _ in range(5):
-        rig.step(q, v)
+        rig.step(Q, STILL)
     rig.lock('o', False)
-    rig.step(q, v)
-    assert relative_error(rig.results[0], gravity_torques(rig.model, q)) < TOLERANCE
+    rig.step(Q, STILL)
+    assert relative_error(rig.results[0], gravity_torques(rig.model, Q)) < TOLERANCE
 
 
 def test_after_a_pause_commands_blend(rig):
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v, mode='pd_gravity', blend_time=0.0)
-    before = rig.step(q, v)
-    assert relative_error(rig.step(q + 0.3, v, period=0.2), before) < TOLERANCE
+    assert rig.start(Q, STILL, mode='pd_gravity', blend_time=0.0)
+    before = rig.step(Q, STILL)
+    assert relative_error(rig.step(Q + 0.3, STILL, period=0.2), before) < TOLERANCE
 
 
 # -- Limits. --------------------------------------------------------------------------------------
@@ -612,17 +571,16 @@ def test_the_guard_equals_that_of_the_library(rig):
 
 
 def test_commands_respect_limits_and_their_rate(rig):
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
     limits = np.array([20.0, 30.0, 10.0, 12.0, 5.0, 4.0, 1.0])
-    assert rig.start(q, v, chained=True, mode='pd_gravity', effort_limits=limits,
+    assert rig.start(Q, STILL, chained=True, mode='pd_gravity', effort_limits=limits,
                      effort_rate_limit=100.0, blend_time=0.0, pd_gravity__stiffness=[1e4])
-    rig.refer(q + 0.5)
-    commands = [np.clip(gravity_torques(rig.model, q), -limits, limits),
-                *(rig.step(q, v) for _ in range(600))]
+    rig.refer(Q + 0.5)
+    commands = [np.clip(gravity_torques(rig.model, Q), -limits, limits),
+                *(rig.step(Q, STILL) for _ in range(600))]
     assert np.abs(np.diff(commands, axis=0)).max() < 100.0 * PERIOD * (1.0 + 1e-9)
     assert np.array_equal(commands[-1], limits)
-    rig.refer(q - 0.5)
-    assert np.abs(rig.step(q, v) - limits).max() < 100.0 * PERIOD * (1.0 + 1e-9)
+    rig.refer(Q - 0.5)
+    assert np.abs(rig.step(Q, STILL) - limits).max() < 100.0 * PERIOD * (1.0 + 1e-9)
 
 
 # -- Robots that compensate gravity themselves. ---------------------------------------------------
@@ -632,18 +590,14 @@ def test_commands_respect_limits_and_their_rate(rig):
 def test_commands_leave_out_what_the_robot_adds(rig, convention, mode):
     (q, v, *_), r = (motion(rig.model, np.random.default_rng(k)) for k in (10, 11))
     assert rig.start(q, v, chained=True, mode=mode, effort_convention__commands=convention, **LAW)
+    # It begins with what is left of gravity torques.
+    assert np.abs(rig.command).max() < 1e-12
     rig.refer(*r)
     terms = rbd_ros.all_terms(rig.model, q, v)
     own = terms.g + (terms.coriolis_torques if convention[-1] == 's' and mode in (
         'computed_torque', 'impedance') else 0.0)
     tau = law_torques(rig.model, mode, q, v, r)
     assert relative_error(rig.step(q, v), tau - own) < TOLERANCE
-
-
-def test_such_robots_start_with_zeros(rig):
-    q = np.linspace(0.1, 0.7, 7)
-    assert rig.start(q, np.zeros(7), effort_convention__commands='without_gravity')
-    assert np.abs(rig.step(q, np.zeros(7))).max() < 1e-12
 
 
 # -- Outputs. -------------------------------------------------------------------------------------
@@ -671,7 +625,7 @@ def test_without_measured_efforts_the_commands_tell_external_torques(rig):
     push = np.array([3.0, -4.0, 2.0, 1.0, -1.0, 0.5, 0.2])
     assert rig.start(q, v, mode='impedance', impedance__stiffness=[200.0], friction=True,
                      springs=True, blend_time=0.0, observer_gain=50.0)
-    for _ in range(1500):
+    for _ in range(600):
         command = rig.step(q, v)
         for _ in range(5):
             a = rbd_ros.forward_dynamics(
@@ -685,17 +639,16 @@ def test_without_measured_efforts_the_commands_tell_external_torques(rig):
 @pytest.mark.parametrize('mode', MODES)
 def test_only_computed_torque_compensates_external_torques_up_to_their_limits(rig, mode):
     model, rng, limits = rig.model, np.random.default_rng(13), np.linspace(0.0, 30.0, 7)
-    q, v = np.linspace(0.1, 0.7, 7), np.zeros(7)
-    assert rig.start(q, v, np.zeros(7), chained=True, mode=mode, compensation_limits=limits,
+    assert rig.start(Q, STILL, np.zeros(7), chained=True, mode=mode, compensation_limits=limits,
                      state_interfaces=['position', 'velocity', 'effort'], **LAW)
     for _ in range(50):
         r = motion(model, rng)
         rig.refer(*r)
-        command = rig.step(q, v, 100.0 * rng.normal(size=7))
+        command = rig.step(Q, STILL, 100.0 * rng.normal(size=7))
     external = rig.results[2]
     assert (np.abs(external) > limits).any() and (np.abs(external[1:]) < limits[1:]).any()
     own = np.clip(external, -limits, limits) if mode == 'computed_torque' else 0.0
-    assert relative_error(command, law_torques(model, mode, q, v, r) - own) < TOLERANCE
+    assert relative_error(command, law_torques(model, mode, Q, STILL, r) - own) < TOLERANCE
 
 
 def test_an_undeclared_payload_is_compensated(rig):
@@ -706,8 +659,8 @@ def test_an_undeclared_payload_is_compensated(rig):
         start = q
         assert rig.start(q, v, chained=True, compensation_limits=[limit], observer_gain=50.0,
                          friction=True, springs=True)
-        for k in range(1500):
-            t = max(k - 500, 0) * PERIOD
+        for k in range(900):
+            t = max(k - 400, 0) * PERIOD
             r = (start + 0.3 * (1.0 - np.cos(2.0 * t)), np.full(7, 0.6 * np.sin(2.0 * t)),
                  np.full(7, 1.2 * np.cos(2.0 * t)) * (t > 0.0))
             rig.refer(*r)
@@ -718,7 +671,7 @@ def test_an_undeclared_payload_is_compensated(rig):
                     - spring_torques(robot, q))
                 q = q + PERIOD / 2 * v
             found.append(r[0] - q)
-        errors[limit] = np.sqrt(np.mean(np.square(found[500:])))
+        errors[limit] = np.sqrt(np.mean(np.square(found[400:])))
     assert errors[60.0] < 0.1 * errors[0.0]
 
 
@@ -731,18 +684,6 @@ def test_gains_of_the_compensation_are_bounded_by_the_age_of_states(rig):
         assert not rig.give('observer_gain', most - 19.9)
         assert 'computed_torque.kd + observer_gain must be from 0.0' in rig.reason
         assert rig.give('compensation_limits', [0.0]) and rig.give('observer_gain', most)
-
-
-def test_the_compensation_is_stable_with_heavy_payloads_and_twice_the_age_of_the_bound():
-    # Of a joint whose inertia is m times that of its model, by -M (PD) - observed torque: the
-    # characteristic polynomial m s^3 + ..., for kp = 1 and kd = 2, critical damping.
-    for gain in np.geomspace(1e-2, 1e2, 41):
-        feedback = np.polymul([1.0, gain], [1.0, 2.0, 1.0])[1:]
-        assert np.roots([8.9, *feedback]).real.max() < 0.0
-        w = np.geomspace(1e-2, 1e4, 100_001)
-        loop = np.polyval(feedback, 1j * w) / (1j * w) ** 3
-        k = np.flatnonzero(np.abs(loop) > 1.0)[-1]
-        assert (np.pi + np.angle(loop[k])) / w[k] * (2.0 + gain) > 2.0 * 0.5
 
 
 @pytest.mark.parametrize('states', [['position'], ['position', 'effort']])

@@ -18,8 +18,8 @@ from rbd_ros.model.constraints import rebuild
 
 # Of the robots in urdf/, those whose motors may turn as they like.
 @pytest.mark.parametrize('name, seconds', covering(
-    [('four_bar', 3.0), ('four_bar', 10.0), ('slider_crank', 10.0)], ('four_bar', 3.0)))
-def test_energy_is_kept(name, seconds):
+    [('four_bar', 1.0), ('four_bar', 10.0), ('slider_crank', 10.0)], ('four_bar', 1.0)))
+def test_energy_of_a_closed_loop_is_kept(name, seconds):
     model, oracle, q, v, _, _ = closed_robot(name)
     motion = simulate(model, q, 0.5 * v, np.zeros(model.nv), np.arange(0.0, seconds, 1.5e-3))
     kinetic = [analysis.kinetic_energy(model, *state) for state in zip(motion.q, motion.v)]
@@ -31,7 +31,7 @@ def test_energy_is_kept(name, seconds):
 
 @pytest.mark.parametrize('name', covering(
     ['delta', 'balls', 'mimics and balls', 'coupled', 'palletizer'],
-    'delta', 'mimics and balls', 'palletizer'))
+    'delta', 'mimics and balls'))
 def test_runge_kutta_is_of_the_fourth_order(name):
     model, _, q, v, _, tau = closed_robot(name)
     ends = {}
@@ -47,21 +47,21 @@ def test_runge_kutta_is_of_the_fourth_order(name):
 def test_methods_agree():
     model, _, q, v, _, tau = closed_robot('five_bar')
     model = driven(model, 3)
-    ends = {}
-    for method, steps in (('runge_kutta_4', 200), ('solve_ivp', 2), ('semi_implicit_euler', 3000),
-                          ('explicit_euler', 3000)):
+
+    def end(method, steps):
         motion = simulate(model, q, v, tau, np.linspace(0.0, 0.2, steps + 1), method=method,
                           friction_speed=0.5)
-        ends[method] = np.concatenate((motion.q[-1], motion.v[-1]))
-    exact = ends['runge_kutta_4']
-    assert np.max(np.abs(ends['solve_ivp'] - exact)) < 1e-6
+        return np.concatenate((motion.q[-1], motion.v[-1]))
+    exact = end('runge_kutta_4', 60)
+    assert np.max(np.abs(end('solve_ivp', 2) - exact)) < 1e-6
     for method in ('semi_implicit_euler', 'explicit_euler'):
-        assert np.max(np.abs(ends[method] - exact)) < 5e-4
+        # Of first order: twice the steps leave half of the error, which this takes off.
+        assert np.max(np.abs(2.0 * end(method, 200) - end(method, 100) - exact)) < 5e-4
 
 
 def test_long_motions_of_solve_ivp_stay_closed():
     model, oracle, q, v, _, _ = closed_robot('four_bar')
-    motion = simulate(model, q, 2.0 * v, [0.0], np.linspace(0.0, 6.0, 7), method='solve_ivp')
+    motion = simulate(model, q, 2.0 * v, [0.0], np.linspace(0.0, 3.0, 7), method='solve_ivp')
     assert max(oracle.gap(one) for one in motion.q) < 1e-10
     assert np.max(np.abs(motion.energy_drift)) < 1e-6
 
@@ -83,7 +83,7 @@ def test_a_step_is_the_motion_of_the_tree_under_loop_forces():
 def test_friction_and_springs_of_passive_joints_take_energy():
     bare, _, q, v, _, _ = closed_robot('four_bar')
     passive = [joint.name for joint in bare.joints if joint.name not in MOTORS['four_bar']]
-    times = np.linspace(0.0, 0.5, 501)
+    times = np.linspace(0.0, 0.25, 251)
     damped = with_friction(bare, damping=dict.fromkeys(passive, 0.5))
     motion = simulate(damped, q, v, [0.0], times, friction_speed=0.1)
     power = [-v @ rbd_ros.friction_torques(damped, v, q=q, smooth=0.1)
@@ -105,10 +105,10 @@ def test_simulator_follows_the_exact_motion():
     model = with_springs(bare, stiffness={joint.name: 2.0 for joint in bare.joints if joint.nv})
     model = with_friction(model, damping={joint.name: 0.3 for joint in bare.joints if joint.nv})
     model = with_friction(model, friction={joint.name: 0.0 for joint in bare.joints if joint.nv})
-    simulator = Simulator(model, q, step=1e-4)
+    simulator = Simulator(model, q, step=2e-4)
     tau = np.array([3.0, -2.0])
-    simulator.advance(tau, 2000)
-    exact = simulate(model, q, [0.0, 0.0], tau, np.linspace(0.0, 0.2, 201), friction_speed=0.1)
+    simulator.advance(tau, 1000)
+    exact = simulate(model, q, [0.0, 0.0], tau, np.linspace(0.0, 0.2, 101), friction_speed=0.1)
     assert np.max(np.abs(simulator.q - exact.q[-1])) < 1e-3
     assert np.max(np.abs(simulator.v - exact.v[-1])) < 1e-2
     assert np.max(np.abs(exact.v[-1])) > 0.3
@@ -119,7 +119,7 @@ def test_dry_friction_of_a_passive_joint_holds_the_loop():
     g = rbd_ros.gravity_torques(bare, q)
     passive = bare.joint_names[1]
     held = Simulator(with_friction(bare, friction={passive: 60.0}), q)
-    held.advance([0.0], 500)
+    held.advance([0.0], 200)
     assert np.max(np.abs(held.q - q)) < 1e-6 and np.max(np.abs(held.v)) < 1e-6
     assert abs(g[0]) > 0.3
     falling = Simulator(with_friction(bare, friction={passive: 1e-3}), q)
@@ -128,9 +128,8 @@ def test_dry_friction_of_a_passive_joint_holds_the_loop():
 
 
 def test_limits_of_passive_joints_stop_the_loop():
-    tree = closed_robot('four_bar').oracle.tree
-    bare = closed_robot('four_bar').model
-    q = closed_robot('four_bar').q
+    bare, oracle, q, *_ = closed_robot('four_bar')
+    tree = oracle.tree
     k = tree.position_names.index('rocker')
     joints = [replace(joint, kind='revolute', lower=(q[k] - 0.1,), upper=(q[k] + 0.1,),
                       velocity=(40.0,), effort=(0.0,)) if joint.name == 'rocker' else joint
@@ -139,7 +138,7 @@ def test_limits_of_passive_joints_stop_the_loop():
     for tau in (30.0, -30.0):
         simulator = Simulator(model, q)
         reached = []
-        for _ in range(60):
+        for _ in range(35):
             simulator.advance([tau], 20)
             reached.append(simulator.q[k] - q[k])
         assert np.max(np.abs(reached)) < 0.11

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coulomb friction and stops in the simulator: what holds stays, what slides loses energy."""
 
-from covering import seeds
+from covering import covering, seeds
 import numpy as np
 import pytest
 import rbd_ros
@@ -49,13 +49,13 @@ def test_resting_impulses_leave_no_joint_that_could_rest_better(seed):
     assert np.all(w[p < upper] > -tiny)
 
 
-@pytest.mark.parametrize('step', [1e-2, 1e-3, pytest.param(1e-4, marks=pytest.mark.long)])
+@pytest.mark.parametrize('step', covering([1e-3, 1e-4], 1e-3))
 def test_sliding_car_stops_after_the_distance_of_its_closed_form(step):
     model = slider(friction=3.0, friction_asymmetry=1.0)
     for start, force in ((1.0, 4.0), (-1.0, 2.0)):
         simulator = Simulator(model, [0.0], step=step)
         simulator.v[0] = start
-        simulator.advance([0.0], round(2.0 / step))
+        simulator.advance([0.0], round(1.1 / step))
         # Half of m v^2 / f, and one step of the greatest speed.
         assert abs(simulator.q[0] - start * 2.0 / (2.0 * force)) < step * abs(start)
         assert simulator.v[0] == 0.0
@@ -66,16 +66,16 @@ def test_friction_holds_up_to_its_size_and_no_further():
                    stribeck_velocity=0.1, effort_offset=0.25)
     for tau, moves in ((4.7, 0.0), (-2.2, 0.0), (4.8, 1.0), (-2.3, -1.0)):
         simulator = Simulator(model, [0.0])
-        simulator.advance([tau], 1000)
+        simulator.advance([tau], 200)
         assert np.sign(simulator.q[0]) == moves, tau
         assert moves or simulator.v[0] == 0.0
     simulator = Simulator(slider(effort_offset=0.25), [0.0])
-    simulator.advance([1.25], 1000)
-    # An acceleration of half a metre per second squared, for a second.
-    assert simulator.v[0] == pytest.approx(0.5, rel=1e-9)
+    simulator.advance([1.25], 200)
+    # An acceleration of half a metre per second squared, for a fifth of a second.
+    assert simulator.v[0] == pytest.approx(0.1, rel=1e-9)
 
 
-@pytest.mark.parametrize('step', [1e-3, 1e-2])
+@pytest.mark.parametrize('step', covering([1e-3, 1e-2], 1e-2))
 def test_an_arm_with_friction_falls_comes_to_rest_and_stays_there(step):
     model = arm_with_friction(0.3)
     q = np.array([0.3, -1.0, 0.8, 0.2, 0.5, 0.1])
@@ -92,17 +92,17 @@ def test_an_arm_with_friction_falls_comes_to_rest_and_stays_there(step):
 
 def test_energy_of_an_arm_with_friction_never_grows():
     model = arm_with_friction(0.02)
-    simulator = Simulator(model, [0.3, -1.0, 0.8, 0.2, 0.5, 0.1], step=1e-4)
+    simulator = Simulator(model, [0.3, -1.0, 0.8, 0.2, 0.5, 0.1], step=5e-4)
     energies = []
-    for _ in range(3000):
+    for _ in range(600):
         energies.append(sum(rbd_ros.analysis.energy(model, simulator.q, simulator.v)))
         simulator.advance(np.zeros(6))
     assert np.all(np.diff(energies) < 0.0)
-    # Without friction, the steps themselves lose 9 mJ.
+    # Without friction, the steps themselves lose 43 mJ.
     assert energies[0] - energies[-1] > 1.0
 
 
-@pytest.mark.parametrize('step', [pytest.param(1e-3, marks=pytest.mark.long), 1e-1])
+@pytest.mark.parametrize('step', covering([1e-3, 1e-1], 1e-1))
 def test_asymmetric_damping_has_its_two_terminal_speeds_and_never_turns_a_joint_round(step):
     model = slider(damping=3.0, damping_asymmetry=2.0)
     for tau, speed in ((5.0, 1.0), (-5.0, -5.0)):

@@ -4,8 +4,9 @@
 
 import sys
 
-from hypothesis import settings, strategies as st
+from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
+from machines import run_machine
 import numpy as np
 import pytest
 import rbd_ros
@@ -200,9 +201,8 @@ class DelayMachine(RuleBasedStateMachine):
         assert self.robot.time == self.now * 5e-4
 
 
-TestDelayMachine = DelayMachine.TestCase
-TestDelayMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None,
-                                     derandomize=True, database=None)
+def test_efforts_are_the_last_command_that_is_as_old_as_the_delay():
+    run_machine(DelayMachine, 12, 25)
 
 
 @pytest.mark.parametrize('options, error, message', [

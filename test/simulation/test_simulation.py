@@ -26,7 +26,7 @@ def test_gravity_torques_hold_a_robot_still():
     q, _, _ = random_state(model, 0)
     q = np.clip(q, model.lower + 0.1, model.upper - 0.1)
     simulator = Simulator(model, q)
-    for _ in range(2000):
+    for _ in range(500):
         simulator.advance(rbd_ros.gravity_torques(model, simulator.q))
     assert np.max(np.abs(simulator.q - q)) < 1e-9
 
@@ -34,15 +34,15 @@ def test_gravity_torques_hold_a_robot_still():
 def test_pendulum_swings_with_the_period_of_its_closed_form():
     # Small swings: 2 pi sqrt(l / g), longer by 1 + q0^2 / 16.
     start = 0.05
-    simulator = Simulator(pendulum(), [start], step=1e-4)
+    simulator = Simulator(pendulum(), [start], step=1e-3)
     crossings = []
     while len(crossings) < 3:
         before = simulator.q[0]
         simulator.advance([0.0])
-        if before > 0.0 >= simulator.q[0] or before < 0.0 <= simulator.q[0]:
-            crossings.append(simulator.time)
+        now = simulator.q[0]
+        if before * now <= 0.0 < abs(before):
+            crossings.append(simulator.time - 1e-3 * now / (now - before))
     period = 2.0 * np.pi * np.sqrt(1.0 / 9.81) * (1.0 + start ** 2 / 16.0)
-    # First-order steps of 0.1 ms.
     assert abs(crossings[2] - crossings[0] - period) < 3e-4
 
 
@@ -68,24 +68,13 @@ def test_energy_of_a_free_robot_stays_within_the_order_of_the_method():
     assert fine < 0.15 * coarse
 
 
-@pytest.mark.parametrize('damping', [pytest.param(0.5, marks=pytest.mark.long), 1e6])
-def test_damping_of_any_size_is_stable_and_has_its_terminal_speed(damping):
-    model = rbd_ros.model.build_model(
-        'lift', [Link('base'), Link('car', 2.0)],
-        [Joint('rail', 'prismatic', 'base', 'car', axis=np.array([0.0, 0.0, 1.0]),
-               damping=(damping,))])
-    simulator = Simulator(model, [0.0])
-    simulator.advance([0.0], 60000)
-    assert abs(simulator.v[0] * damping + 2.0 * 9.81) < 1e-4 * 2.0 * 9.81
-
-
 @pytest.mark.parametrize('lower, upper, stop', [(0.2, 0.4, 0.2), (0.2, np.inf, 0.2),
                                                 (-0.4, -0.2, -0.2), (-np.inf, -0.2, -0.2)])
 def test_limits_are_stops_that_carry_the_load_and_let_go(lower, upper, stop):
     # Gravity pulls towards zero, against the one or the other.
     model = pendulum(lower=(lower,), upper=(upper,))
     simulator = Simulator(model, [1.5 * stop])
-    simulator.advance([0.0], 2000)
+    simulator.advance([0.0], 600)
     assert simulator.q[0] == stop
     assert simulator.v[0] == 0.0
     simulator.advance([np.sign(stop) * 0.5 * 9.81], 100)
@@ -105,7 +94,7 @@ def test_a_joint_has_its_stops_beside_joints_with_quaternions_or_without_limits(
     simulator = Simulator(model, rbd_ros.neutral(model))
     seen = []
     for push in (20.0, -20.0):
-        for _ in range(1000):
+        for _ in range(800):
             simulator.advance([0.0, 0.0, 0.0, 0.0, push])
             seen.append(simulator.q.copy())
             assert -0.3 <= simulator.q[-1] <= 0.5

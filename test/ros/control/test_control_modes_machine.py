@@ -111,16 +111,10 @@ class Curve:
             self.first + s / h * (self.tau - self.first))
 
 
-class Line:
-    """A motion of the task link."""
-
-    def __init__(self, begin, span, start, goal):
-        self.begin, self.end = begin, begin + span
-        self._motion = PoseMotion(start.T, goal, span, begin, start.V)
-
-    def at(self, t):
-        """Return the reference."""
-        return self._motion.at(t)
+def line(begin, span, start, goal):
+    """Return a motion of the task link."""
+    return SimpleNamespace(begin=begin, end=begin + span,
+                           at=PoseMotion(start.T, goal, span, begin, start.V).at)
 
 
 class Rest:
@@ -303,8 +297,8 @@ class ModeMachine(RuleBasedStateMachine):
         self.last = one
 
     @rule(seed=st.integers(0, 9), span=st.sampled_from([0.5, 2.0]), with_efforts=st.booleans(),
-          delay=st.sampled_from([0.0, 0.0, 0.3]), wrong=st.sampled_from([None] * 4 + [
-              'name', 'number', 'times', 'limit', 'size', 'moving', 'fast', 'late']))
+          delay=st.sampled_from([0.0, 0.0, 0.3]),
+          wrong=st.sampled_from([None] * 4 + ['name', 'fast', 'late']))
     def follow(self, seed, span, with_efforts, delay, wrong):
         """Ask for a motion, perhaps one that cannot be."""
         model, rng = self.robot.model, np.random.default_rng(seed)
@@ -319,7 +313,10 @@ class ModeMachine(RuleBasedStateMachine):
             point.effort = efforts.tolist()
         message.points = [point]
         delay = self._stamp(message, -9.0 if wrong == 'late' else delay)
-        self._spoil(message, point, wrong)
+        if wrong == 'name':
+            message.joint_names[0] = 'finger'
+        elif wrong == 'fast':
+            point.positions[0], point.time_from_start = 0.9, Duration(nanosec=1000)
         if not self._ask(self.modes.on_joint_trajectory, message,
                          'cartesian_impedance' != self.gains.mode and not wrong):
             return
@@ -363,8 +360,7 @@ class ModeMachine(RuleBasedStateMachine):
         self.motions = [one for one in self.motions if one.begin < motion.begin]
         self.motions.append(motion)
 
-    @rule(seed=st.integers(0, 9), wrong=st.sampled_from([None] * 4 + [
-        'frame', 'number', 'quaternion']))
+    @rule(seed=st.integers(0, 9), wrong=st.sampled_from([None] * 4 + ['frame', 'number']))
     def follow_pose(self, seed, wrong):
         """Ask for a pose, perhaps one that cannot be."""
         rng = np.random.default_rng(seed)
@@ -379,7 +375,7 @@ class ModeMachine(RuleBasedStateMachine):
         pose = message.pose
         pose.position.x, pose.position.y, pose.position.z = map(float, T[:3, 3])
         for name, x in zip('xyzw', Rotation.from_matrix(T[:3, :3]).as_quat()):
-            setattr(pose.orientation, name, 2.0 * x if wrong == 'quaternion' else float(x))
+            setattr(pose.orientation, name, float(x))
         if wrong == 'number':
             pose.position.y = np.nan
         if not self._ask(self.modes.on_pose_target, message,
@@ -389,7 +385,7 @@ class ModeMachine(RuleBasedStateMachine):
         angle = Rotation.from_matrix(T[:3, :3] @ start.T[:3, :3].T).magnitude()
         way = np.linalg.norm(T[:3, 3] - start.T[:3, 3])
         span = max(SHORTEST, PEAK * way / SPEED, PEAK * angle / ANGULAR_SPEED)
-        self._note(Line(self.now, span, start, T))
+        self._note(line(self.now, span, start, T))
 
     @rule(delay=st.sampled_from([0.0, 0.3]))
     def stop(self, delay):
@@ -400,7 +396,7 @@ class ModeMachine(RuleBasedStateMachine):
             return
         begin = self.now + delay
         start = self._reference(begin)
-        self._note(Line(begin, STOP, start, start.T) if isinstance(start, PoseReference) else
+        self._note(line(begin, STOP, start, start.T) if isinstance(start, PoseReference) else
                    Curve(self.robot.model, begin, STOP, start, start.q, 0.0 * start.tau))
 
     @rule(seeds=st.tuples(st.integers(0, 9), st.integers(0, 9)),
@@ -416,22 +412,6 @@ class ModeMachine(RuleBasedStateMachine):
                 self.follow(seed, 0.5, True, delay, None)
             self.states(2, STEP, 20, True)
         self.states(3, STEP, 60, True)
-
-    def _spoil(self, message, point, wrong):
-        if wrong == 'name':
-            message.joint_names[0] = 'finger'
-        elif wrong == 'number':
-            point.positions[0] = np.nan
-        elif wrong == 'times':
-            message.points.append(point)
-        elif wrong == 'limit':
-            point.positions[0] = 100.0
-        elif wrong == 'size':
-            point.velocities = [0.0] * (len(point.positions) + 1)
-        elif wrong == 'moving':
-            point.velocities = [0.1] * len(point.positions)
-        elif wrong == 'fast':
-            point.positions[0], point.time_from_start = 0.9, Duration(nanosec=1000)
 
     @rule(mode=st.sampled_from(MODES), damping=st.sampled_from([0.0, 3.0]))
     def set_gains(self, mode, damping):
@@ -490,7 +470,7 @@ class ModeMachine(RuleBasedStateMachine):
             self.now += seconds
 
 
-@pytest.mark.parametrize('runs', covering([20, 60], 20))
+@pytest.mark.parametrize('runs', covering([8, 60], 8))
 def test_modes_and_references_keep_their_invariant(runs):
     assert LONGEST_STEP > STEP
     run_machine(ModeMachine, runs, 40)

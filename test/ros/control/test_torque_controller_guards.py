@@ -44,12 +44,15 @@ STIFF = {'control_joints': list(NAMES), 'pd_gravity.stiffness': list(400.0 * INE
 
 @pytest.fixture
 def start():
-    """Return a function that starts a loop; it is taken down after the test."""
+    """Return a function that starts a loop, and runs it for `begin`, s; closed after the test."""
     started = []
 
-    def make(**options):
+    def make(*, begin=0.1, blocked=False, **options):
         robot = BlockedRobot(URDF, START)
+        robot.blocked[:] = blocked
         started.append(Loop(URDF, START, robot=robot, **{**STIFF, **options}))
+        if begin:
+            started[-1].run(begin)
         return started[-1]
     with ros():
         yield make
@@ -68,18 +71,22 @@ def ended(loop, state):
     return [one for one in loop.statuses if one.state == state]
 
 
+def give(loop, name, value):
+    """Set a parameter; return why it was refused, or nothing."""
+    return loop.node.set_parameters([Parameter(name, value=value)])[0].reason
+
+
 @pytest.mark.parametrize('mode', covering(JOINTS, 'computed_torque'))
 def test_fault_70_a_blocked_joint_ends_the_motion_and_is_released_slowly(start, mode):
     effort, fastest = limits()
     loop = start(mode=mode)
-    loop.run(0.1)
     assert loop.follow(START + WAY, 2.0)
     loop.robot.blocked[1] = True
     speeds = []
-    loop.run(4.0, lambda q, v, tau: speeds.append(np.abs(v)))
+    loop.run(2.0, lambda q, v, tau: speeds.append(np.abs(v)))
     first = len(loop.commands)
     loop.robot.blocked[1] = False
-    loop.run(2.0, lambda q, v, tau: speeds.append(np.abs(v)))
+    loop.run(1.0, lambda q, v, tau: speeds.append(np.abs(v)))
     assert np.all(np.abs(loop.commands) <= effort)
     assert np.all(np.max(speeds, axis=0) <= OVERSPEED * fastest)
     aborted, = ended(loop, ReferenceStatus.ABORTED)
@@ -90,12 +97,11 @@ def test_fault_70_a_blocked_joint_ends_the_motion_and_is_released_slowly(start, 
     assert np.max(moved) < PATH
 
 
-@pytest.mark.parametrize('mode', covering(JOINTS, 'pd_gravity', 'computed_torque'))
+@pytest.mark.parametrize('mode', covering(JOINTS, 'pd_gravity'))
 def test_fault_70_a_joint_that_is_released_when_its_motion_is_aborted_stays_slow(start, mode):
     # The commands still blend from what pressed against the obstacle.
     effort, fastest = limits()
     loop, joint = start(mode=mode), 3
-    loop.run(0.1)
     assert loop.follow(START + WAY, 2.0)
     loop.robot.blocked[joint] = True
     while not ended(loop, ReferenceStatus.ABORTED):
@@ -109,27 +115,17 @@ def test_fault_70_a_joint_that_is_released_when_its_motion_is_aborted_stays_slow
     assert np.max(np.abs(loop.robot.q - held)) < 0.02
 
 
-def test_a_robot_that_follows_reaches_its_goal_and_says_so(start):
-    loop = start(mode='computed_torque')
-    loop.run(0.1)
-    assert loop.follow(START + WAY, 1.0)
-    loop.run(1.2)
-    reached, = ended(loop, ReferenceStatus.REACHED)
-    assert reached.accepted and reached.id == loop.statuses[0].id
-    assert not ended(loop, ReferenceStatus.ABORTED)
-
-
 def test_fault_70_a_goal_that_is_not_reached_in_time_is_aborted(start):
-    # Springs of 20 N m/rad under a push of 4 N m end 0.2 rad beside their goal.
+    # Springs of 80 N m/rad under a push of 16 N m end 0.2 rad beside their goal.
     loop = start(mode='pd_gravity', goal_tolerance=[0.1], goal_time=0.5,
-                 **{'pd_gravity.stiffness': [800.0, 20.0, *list(400.0 * INERTIA)[2:]],
-                    'pd_gravity.damping': [80.0, 15.0, *list(40.0 * INERTIA)[2:]]})
-    loop.robot.push[1] = 4.0
-    loop.run(4.0)
-    assert loop.follow(START, 1.0)
-    loop.run(1.4)
+                 **{'pd_gravity.stiffness': [800.0, 80.0, *list(400.0 * INERTIA)[2:]],
+                    'pd_gravity.damping': [80.0, 30.0, *list(40.0 * INERTIA)[2:]]})
+    loop.robot.push[1] = 16.0
+    loop.run(1.5)
+    assert loop.follow(START, 0.2)
+    loop.run(0.6)
     assert not ended(loop, ReferenceStatus.ABORTED)
-    loop.run(0.3)
+    loop.run(0.2)
     aborted, = ended(loop, ReferenceStatus.ABORTED)
     assert "'shoulder_lift' is 0.2" in aborted.reason and 'goal_tolerance is 0.1' in aborted.reason
     assert '0.5 s after the end' in aborted.reason
@@ -138,7 +134,6 @@ def test_fault_70_a_goal_that_is_not_reached_in_time_is_aborted(start):
 def test_tolerances_are_those_of_their_joints(start):
     # One joint may be far away, the other not.
     loop = start(mode='pd_gravity', path_tolerance=[0.0, *[0.3] * 6], goal_tolerance=[0.0])
-    loop.run(0.1)
     loop.robot.blocked[0] = True
     assert loop.follow(START + WAY, 1.0)
     loop.run(1.5)
@@ -148,42 +143,26 @@ def test_tolerances_are_those_of_their_joints(start):
 def test_tolerances_of_zero_set_no_limit_as_in_joint_trajectory_controller(start):
     # As constraints.goal_time, .trajectory and .goal of that controller: the goal is waited for.
     loop = start(mode='pd_gravity', goal_time=0.0, path_tolerance=[0.0], goal_tolerance=[0.1])
-    loop.run(0.1)
     loop.robot.blocked[0] = True
     assert loop.follow(START + WAY, 0.5)
-    loop.run(4.0)
+    # By default goal_time is 2 s.
+    loop.run(3.0)
     assert [one.state for one in loop.statuses] == [ReferenceStatus.ACCEPTED]
     loop.robot.blocked[0] = False
-    loop.run(1.0)
+    loop.run(0.5)
     assert loop.statuses[-1].state == ReferenceStatus.REACHED
 
 
-def test_in_the_mode_hybrid_goals_count_without_paths_and_free_joints_have_none(start):
-    loop = start(mode='hybrid', path_tolerance=[0.0], goal_tolerance=[0.1], goal_time=0.2)
-    loop.run(0.1)
-    # The free joint, flange_roll, goes nowhere.
-    assert loop.follow(START + WAY, 1.0)
-    loop.run(1.4)
-    assert ended(loop, ReferenceStatus.REACHED)
-    loop.robot.blocked[0] = True
-    assert loop.follow(START, 1.0)
-    loop.run(1.4)
-    aborted, = ended(loop, ReferenceStatus.ABORTED)
-    assert "'shoulder_pan' is 0.3" in aborted.reason and 'goal_tolerance is 0.1' in aborted.reason
-    assert 'flange_roll' not in aborted.reason
-
-
-@pytest.mark.parametrize('topic', ['path', pytest.param('goal', marks=pytest.mark.long)])
+@pytest.mark.parametrize('topic', covering(['path', 'goal'], 'path'))
 def test_a_blocked_hand_is_aborted_by_its_tolerances(start, topic):
     loop = start(mode='cartesian_impedance', task_link='tool', goal_time=0.2,
                  cartesian_path_tolerance=[0.0, 0.05 if topic == 'path' else 0.0],
                  cartesian_goal_tolerance=[0.0, 0.05 if topic == 'goal' else 0.0])
-    loop.run(0.1)
     loop.robot.blocked[:] = True
     message = PoseStamped()
     message.header.frame_id, message.pose.position.z = 'tool', -0.1
     assert loop.ask('pose_target', message)
-    loop.run(4.0)
+    loop.run(2.0)
     aborted, = ended(loop, ReferenceStatus.ABORTED)
     assert "'tool' is 0." in aborted.reason and f'{topic}_tolerance is 0.05' in aborted.reason
 
@@ -192,7 +171,6 @@ def test_a_blocked_hand_is_aborted_by_its_tolerances(start, topic):
 def test_a_joint_that_is_dragged_away_and_let_go_is_braked_by_the_velocity_guard(start, guard):
     effort, fastest = limits()
     loop = start(mode='pd_gravity', velocity_guard=guard)
-    loop.run(0.1)
     # Springs of 800 N m/rad at the shoulder bear 180 N m at most.
     loop.robot.push[0] = 182.0
     loop.run(1.0)
@@ -206,10 +184,9 @@ def test_a_joint_that_is_dragged_away_and_let_go_is_braked_by_the_velocity_guard
 
 
 def test_fault_71_a_robot_that_is_pushed_against_its_limit_is_pushed_back(start):
-    loop = start(mode='gravity')
-    loop.run(0.1)
-    loop.robot.push[0] = 20.0
-    loop.run(4.0)
+    loop = start(begin=0.0, mode='gravity')
+    loop.robot.push[0], loop.robot.q[0] = 20.0, 2.5
+    loop.run(1.5)
     assert 2.8 < loop.robot.q[0] < 2.9
     assert 'soft stops push back: shoulder_pan' in loop.harness.diagnosis()[1]
     loop.robot.push[0] = 0.0
@@ -219,7 +196,6 @@ def test_fault_71_a_robot_that_is_pushed_against_its_limit_is_pushed_back(start)
 
 def test_fault_71_a_joint_that_is_dragged_faster_than_its_limit_is_named(start):
     loop = start(mode='gravity')
-    loop.run(0.1)
     loop.robot.v = loop.robot.v + np.eye(7)[0] * 1.2 * limits()[1][0]
     loop.run(2 * loop.period)
     assert 'faster than their limits, braked: shoulder_pan' in loop.harness.diagnosis()[1]
@@ -228,7 +204,7 @@ def test_fault_71_a_joint_that_is_dragged_faster_than_its_limit_is_named(start):
 
 @pytest.mark.parametrize('order, convention', [(1, 'full'), (-1, 'full'), (1, 'without_gravity')])
 def test_the_guard_acts_on_what_a_blend_makes_of_the_efforts(start, order, convention):
-    loop = start(mode='gravity', command_joints=list(NAMES[::order]),
+    loop = start(begin=0.0, mode='gravity', command_joints=list(NAMES[::order]),
                  **{'effort_convention.commands': convention})
     # How long a command acts is measured first.
     for _ in range(10):
@@ -251,14 +227,8 @@ def test_the_guard_acts_on_what_a_blend_makes_of_the_efforts(start, order, conve
 def test_commands_are_clamped_by_default_and_gains_have_bounds(start):
     effort, _ = limits()
     loop = start(mode='pd_gravity', path_tolerance=[0.0], soft_stop_zone=0.0, velocity_guard=0.0)
-    loop.run(0.1)
-    for name, value in (('pd_gravity.stiffness', 1e308), ('pd_gravity.damping', 2e4),
-                        ('computed_torque.kp', 1e9), ('hybrid.kd', 1e5),
-                        ('slotine_li.rate', float('inf')),
-                        ('cartesian_impedance.stiffness', 1e6)):
-        result, = loop.node.set_parameters([Parameter(name, value=[value])])
-        assert not result.successful and f'{name} must be' in result.reason
-    loop.node.set_parameters([Parameter('pd_gravity.stiffness', value=[1e5])])
+    assert 'pd_gravity.stiffness must be' in give(loop, 'pd_gravity.stiffness', [1e308])
+    assert not give(loop, 'pd_gravity.stiffness', [1e5])
     loop.run(0.5)
     loop.robot.q += 0.01
     loop.run(0.02)
@@ -267,12 +237,12 @@ def test_commands_are_clamped_by_default_and_gains_have_bounds(start):
 
 
 def test_fault_73_joints_without_an_effort_limit_are_named_when_springs_start(start, capfd):
-    loop = start(mode='gravity')
+    loop = start(begin=0.0, mode='gravity')
     loop.harness.describe(URDF.read_text().replace(' effort="100"', ''))
     loop.harness.spin_until(lambda: loop.node.robot.model_id == 2)
     loop.run(0.1)
     assert 'no effort limit' not in capfd.readouterr().err
-    loop.node.set_parameters([Parameter('mode', value='pd_gravity')])
+    assert not give(loop, 'mode', 'pd_gravity')
     loop.run(0.1)
     text = 'no effort limit of upper_arm_roll, elbow: their efforts are not clamped'
     assert capfd.readouterr().err.count(text) == 1
@@ -281,10 +251,10 @@ def test_fault_73_joints_without_an_effort_limit_are_named_when_springs_start(st
     loop.now += 3.0
     loop.run(0.1)
     assert text not in capfd.readouterr().err
-    loop.node.set_parameters([Parameter('mode', value='gravity')])
+    assert not give(loop, 'mode', 'gravity')
     loop.run(0.1)
     assert text not in loop.harness.diagnosis()[1]
-    loop.node.set_parameters([Parameter('mode', value='pd_gravity')])
+    assert not give(loop, 'mode', 'pd_gravity')
     loop.run(0.1)
     assert capfd.readouterr().err.count(text) == 1
 
@@ -306,10 +276,9 @@ def said_of_damping(loop):
     ('cartesian_impedance', 'cartesian_impedance.damping_ratio', 10.0)])
 def test_fault_72_damping_that_diverges_at_the_rate_of_the_states_is_said_with_the_largest_gain(
         start, capfd, mode, gain, value):
-    loop = start(mode=mode, period=5e-3, task_link='tool', velocity_guard=0.0, **{
+    # Blocked, as it would diverge.
+    loop = start(blocked=True, mode=mode, period=5e-3, task_link='tool', velocity_guard=0.0, **{
         'joint_impedance.stiffness': list(500.0 * INERTIA), gain: value})
-    loop.robot.blocked[:] = True            # it would diverge
-    loop.run(0.1)
     text = said_of_damping(loop)
     assert text.count('diverges') == text.count(f'lower {gain} ') == 1
     log = [one for one in capfd.readouterr().err.splitlines() if 'diverges' in one]
@@ -318,8 +287,7 @@ def test_fault_72_damping_that_diverges_at_the_rate_of_the_states_is_said_with_t
     # The largest gain that is named, a tenth less or more of it, is at the edge.
     most = float(log[0].rpartition('at most ')[2].partition(',')[0])
     for share, diverges in ((0.9, False), (1.1, True)):
-        loop.node.set_parameters([Parameter(gain, value=[share * most] if isinstance(value, list)
-                                            else share * most)])
+        give(loop, gain, [share * most] if isinstance(value, list) else share * most)
         loop.run(0.1)
         assert ('diverges' in said_of_damping(loop)) == diverges
         assert is_unstable(loop) == diverges
@@ -369,21 +337,19 @@ def test_the_limit_between_whole_periods_is_below_the_true_one_by_a_tenth_at_mos
     assert limit <= 2.0 and damping_limit(np.array(late + 0.1)) <= limit
 
 
-@pytest.mark.parametrize('mode, gain', [('pd_gravity', 'pd_gravity.damping'),
-                                        ('computed_torque', 'computed_torque.kd')])
-@pytest.mark.parametrize('late', [1, 3])
+@pytest.mark.parametrize('mode, gain, late', [('pd_gravity', 'pd_gravity.damping', 1),
+                                              ('computed_torque', 'computed_torque.kd', 3)])
 def test_damping_that_diverges_because_states_are_late_is_said_with_the_largest_gain(
         start, mode, gain, late):
-    loop = start(mode=mode, period=5e-3, velocity_guard=0.0, **{gain: [5.0] if 'pd' in mode
-                                                                else [500.0]})
-    loop.robot.blocked[:] = True
+    loop = start(blocked=True, begin=0.0, mode=mode, period=5e-3, velocity_guard=0.0,
+                 **{gain: [5.0] if 'pd' in mode else [500.0]})
     loop.late = late * loop.period
     loop.run(0.6)
     text = said_of_damping(loop)
     assert f'at 200 states/s, {5 * late} ms late, and' in text
     most = float(text.rpartition('at most ')[2].partition(';')[0].partition(',')[0])
     for share, diverges in ((0.9, False), (1.1, True)):
-        loop.node.set_parameters([Parameter(gain, value=[share * most])])
+        give(loop, gain, [share * most])
         loop.run(0.1)
         assert ('diverges' in said_of_damping(loop)) == diverges
         assert is_unstable(loop, late) == diverges
@@ -399,18 +365,15 @@ def test_damping_that_diverges_because_states_are_late_is_said_with_the_largest_
 
 
 def test_a_slow_joint_does_not_make_others_late(start):
-    loop = start(mode='computed_torque', period=5e-3, velocity_guard=0.0,
-                 **{'computed_torque.kd': [150.0]})
-    loop.robot.blocked[:] = True
-    loop.run(0.6)
+    loop = start(begin=0.6, blocked=True, mode='computed_torque', period=5e-3,
+                 velocity_guard=0.0, **{'computed_torque.kd': [150.0]})
     assert 'diverges' not in said_of_damping(loop)
     ages = loop.node.robot.ages
     loop.node.robot.ages = lambda now: {**ages(now), 'flange_roll': 0.1}
     loop.run(0.6)
     assert "'flange_roll' is damped" in said_of_damping(loop)
     assert '100 ms late' in said_of_damping(loop)
-    kd = [150.0] * 6 + [10.0]
-    loop.node.set_parameters([Parameter('computed_torque.kd', value=kd)])
+    give(loop, 'computed_torque.kd', [150.0] * 6 + [10.0])
     loop.run(0.1)
     assert 'diverges' not in said_of_damping(loop)
 
@@ -418,9 +381,8 @@ def test_a_slow_joint_does_not_make_others_late(start):
 def test_damping_of_one_joint_that_is_too_high_is_told_from_that_of_all(start):
     damping = 20.0 * INERTIA
     damping[3] = 400.0
-    loop = start(mode='pd_gravity', period=5e-3, **{'pd_gravity.damping': list(damping)})
-    loop.robot.blocked[:] = True
-    loop.run(0.1)
+    loop = start(blocked=True, mode='pd_gravity', period=5e-3,
+                 **{'pd_gravity.damping': list(damping)})
     text = said_of_damping(loop)
     assert "'elbow' is damped by 400 N m s/rad" in text and 'other joints' not in text
     # By far less than 2 M_jj / T: the arm is lighter to turn if its other joints give way.
@@ -430,19 +392,17 @@ def test_damping_of_one_joint_that_is_too_high_is_told_from_that_of_all(start):
     assert most < 0.5 * 2.0 * M_jj / loop.period
     for share, diverges in ((0.9, False), (1.1, True)):
         damping[3] = share * most
-        loop.node.set_parameters([Parameter('pd_gravity.damping', value=list(damping))])
+        give(loop, 'pd_gravity.damping', list(damping))
         loop.run(0.1)
         assert ('diverges' in said_of_damping(loop)) == is_unstable(loop) == diverges
-    loop.node.set_parameters([Parameter('pd_gravity.damping', value=[3.0] * 7)])
+    give(loop, 'pd_gravity.damping', [3.0] * 7)
     loop.run(0.1)
     assert 'and the gains of the other joints by the same factor' in said_of_damping(loop)
 
 
 def test_damping_that_is_not_of_the_gain_alone_is_told_with_its_other_cause(start):
-    loop = start(mode='slotine_li', period=5e-3, **{'slotine_li.rate': [300.0],
-                                                    'slotine_li.damping': [3.0]})
-    loop.robot.blocked[:] = True
-    loop.run(0.1)
+    loop = start(blocked=True, mode='slotine_li', period=5e-3,
+                 **{'slotine_li.rate': [300.0], 'slotine_li.damping': [3.0]})
     # The rate takes 300 of the 400/s that this period allows, so K = 100/s at most.
     text = said_of_damping(loop)
     most = float(text.rpartition('slotine_li.damping from 3 to at most ')[2].partition(';')[0])
@@ -451,14 +411,13 @@ def test_damping_that_is_not_of_the_gain_alone_is_told_with_its_other_cause(star
     M = np.triu(M) + np.triu(M, 1).T
     assert most == pytest.approx(100.0 / np.max(np.linalg.eigvals(np.linalg.inv(M)).real),
                                  rel=2e-3)
-    loop.node.set_parameters([Parameter('slotine_li.rate', value=[500.0])])
+    give(loop, 'slotine_li.rate', [500.0])
     loop.run(0.1)
     assert 'lower slotine_li.damping and slotine_li.rate' in said_of_damping(loop)
 
 
 def test_damping_is_checked_again_when_states_become_fewer(start):
     loop = start(mode='gravity', period=1e-3, gravity_damping=list(20.0 * INERTIA))
-    loop.run(0.1)
     assert 'diverges' not in said_of_damping(loop)
     loop.period = 0.05
     loop.run(0.5)
@@ -477,7 +436,7 @@ def test_a_check_of_damping_that_ends_after_the_gains_changed_is_ignored(start):
         modes._check_damping()
         modes._check_damping()
         assert len(submitted) == 1      # one at a time
-        loop.node.set_parameters([Parameter('pd_gravity.damping', value=[2.0])])
+        give(loop, 'pd_gravity.damping', [2.0])
         submitted[0]('it diverges')
         assert 'it diverges' not in [text for _, text in modes.findings()]
         submitted[1]('it still diverges')
@@ -488,7 +447,6 @@ def test_a_check_of_damping_that_ends_after_the_gains_changed_is_ignored(start):
 
 def test_different_reasons_are_all_logged_and_each_sender_is_told(start, capfd):
     loop = start(mode='computed_torque')
-    loop.run(0.1)
     goals = [([99.0] * 7, None), ([0.0], ['finger']), ([0.0] * 2, ['elbow'] * 2),
              ([np.nan], ['elbow']), ([3.0, 0.0], ['elbow']), ([2.2], ['elbow'])]
     for goal, names in goals:
@@ -506,7 +464,6 @@ def test_different_reasons_are_all_logged_and_each_sender_is_told(start, capfd):
 
 def test_a_reference_that_a_later_one_replaces_is_told_so(start):
     loop = start(mode='computed_torque')
-    loop.run(0.1)
     assert loop.follow(START + WAY, 1.0)
     loop.run(0.2)
     assert loop.ask('joint_trajectory', JointTrajectory())
@@ -516,19 +473,25 @@ def test_a_reference_that_a_later_one_replaces_is_told_so(start):
         (1, ReferenceStatus.REPLACED), (2, ReferenceStatus.REACHED)]
 
 
-def test_a_change_of_mode_aborts_the_motion_and_says_so(start):
+@pytest.mark.parametrize('cause, reason', [
+    ('mode', 'mode or parameters have changed'), ('gap', 'states are missing')])
+def test_a_change_of_mode_or_a_gap_in_the_states_aborts_the_motion_and_says_so(
+        start, cause, reason):
     loop = start(mode='computed_torque')
-    loop.run(0.1)
     assert loop.follow(START + WAY, 1.0)
-    loop.node.set_parameters([Parameter('mode', value='pd_gravity')])
+    if cause == 'mode':
+        assert not give(loop, 'mode', 'pd_gravity')
+    else:
+        loop.run(0.2)
+        loop.now += 3.0
     loop.run(0.1)
     aborted, = ended(loop, ReferenceStatus.ABORTED)
-    assert 'mode or parameters have changed' in aborted.reason
+    assert reason in aborted.reason
+    assert loop.node.modes.facts()['reference'] == 'holding'
 
 
 def test_a_motion_ends_when_commands_are_disabled_and_its_sender_is_told(start):
     loop = start(mode='computed_torque')
-    loop.run(0.1)
     assert loop.follow(START + WAY, 1.0)
     loop.node.current.enable_commands(False)
     # The node looks at it once a second.
@@ -544,7 +507,6 @@ def test_a_reference_that_fails_in_an_unforeseen_way_is_refused_too(start, monke
         raise np.linalg.LinAlgError('no eigenvalues')
     monkeypatch.setattr('rbd_ros.ros.control.reference_receiver.read_trajectory', fail)
     loop = start(mode='computed_torque')
-    loop.run(0.1)
     assert not loop.follow(START, 1.0)
     assert loop.statuses[-1].state == ReferenceStatus.REFUSED
     assert loop.statuses[-1].reason == 'LinAlgError: no eigenvalues'
@@ -552,7 +514,7 @@ def test_a_reference_that_fails_in_an_unforeseen_way_is_refused_too(start, monke
 
 
 def test_a_joint_beyond_its_limit_is_led_back_by_a_trajectory(start):
-    loop = start(mode='computed_torque')
+    loop = start(begin=0.0, mode='computed_torque')
     loop.robot.q = START + np.array([2.9, *[0.0] * 6])
     loop.run(0.1)
     beyond = loop.robot.q[0]
@@ -575,54 +537,45 @@ def stamped(frame, pose):
     return message
 
 
-@pytest.mark.parametrize('frame', ['base_link', 'tool', 'elbow_link'])
-def test_a_target_may_be_in_the_frame_of_any_link(start, frame):
-    loop = start(mode='cartesian_impedance', task_link='tool', cartesian_speed=1.0,
-                 frame_prefix='left/')
-    loop.run(0.1)
-    model = pinocchio.buildModelFromUrdf(str(URDF))
-    data = model.createData()
-    pinocchio.framesForwardKinematics(model, data, loop.robot.q)
-    tool, link = (data.oMf[model.getFrameId(name, pinocchio.BODY)].copy()
-                  for name in ('tool', frame))
-    goal = tool.copy()
-    goal.translation = goal.translation + [0.03, -0.02, -0.05]
-    local = link.inverse() * goal
-    assert loop.ask('pose_target', stamped(f'left/{frame}', local))
-    reference = loop.node.modes._following.at(loop.now + 60.0)
-    assert np.max(np.abs(reference.T - goal.homogeneous)) < 1e-9
-
-
-@pytest.mark.parametrize('frame', ['world', 'table', 'base_link', 'camera'])
-def test_a_target_may_be_in_a_frame_that_is_fixed_to_the_robot(start, frame):
-    # world - table - base_link, and a camera on the tool: no joint of theirs moves.
-    fixed = ''.join(f'<link name="{child}"/><joint name="{child}_mount" type="fixed">'
-                    f'<parent link="{parent}"/><child link="{below}"/>'
-                    '<origin xyz="0.1 0.2 0.3" rpy="0 0 0.5"/></joint>'
-                    for child, parent, below in (('world', 'world', 'table'),
-                                                 ('table', 'table', 'base_link'),
-                                                 ('camera', 'tool', 'camera')))
-    text = URDF.read_text().replace('</robot>', fixed + '</robot>')
-    loop = start(mode='cartesian_impedance', task_link='tool')
-    loop.harness.describe(text)
-    loop.harness.spin_until(lambda: loop.node.robot.model_id == 2)
-    loop.run(0.1)
+def poses(text, q, *links):
+    """Return the poses of links of a robot, by Pinocchio."""
     model = pinocchio.buildModelFromXML(text)
     data = model.createData()
-    pinocchio.framesForwardKinematics(model, data, loop.robot.q)
-    tool, link = (data.oMf[model.getFrameId(name, pinocchio.BODY)].copy()
-                  for name in ('tool', frame))
-    goal = tool.copy()
-    goal.translation = goal.translation + [0.03, -0.02, -0.05]
-    assert loop.ask('pose_target', stamped(frame, link.inverse() * goal))
-    reference = loop.node.modes._following.at(loop.now + 60.0)
-    # Poses are those in the root, world.
-    assert np.max(np.abs(reference.T - goal.homogeneous)) < 1e-9
+    pinocchio.framesForwardKinematics(model, data, q)
+    return [data.oMf[model.getFrameId(name, pinocchio.BODY)].copy() for name in links]
 
 
-def test_a_target_out_of_reach_or_in_a_frame_of_no_link_is_refused_and_a_turn_is_named(start):
-    loop = start(mode='cartesian_impedance', task_link='tool')
+# world - table - base_link, and a camera on the tool: no joint of theirs moves.
+MOUNTED = URDF.read_text().replace('</robot>', ''.join(
+    f'<link name="{child}"/><joint name="{child}_mount" type="fixed"><parent link="{parent}"/>'
+    f'<child link="{below}"/><origin xyz="0.1 0.2 0.3" rpy="0 0 0.5"/></joint>'
+    for child, parent, below in (('world', 'world', 'table'), ('table', 'table', 'base_link'),
+                                 ('camera', 'tool', 'camera'))) + '</robot>')
+
+
+@pytest.mark.parametrize('text, frames', [
+    (URDF.read_text(), ('base_link', 'tool', 'elbow_link')),
+    (MOUNTED, ('world', 'table', 'base_link', 'camera'))], ids=['links', 'fixed frames'])
+def test_a_target_may_be_in_the_frame_of_any_link_and_in_one_that_is_fixed_to_the_robot(
+        start, text, frames):
+    loop = start(begin=0.0, blocked=True, mode='cartesian_impedance', task_link='tool',
+                 cartesian_speed=1.0, frame_prefix='left/')
+    if text is MOUNTED:
+        loop.harness.describe(text)
+        loop.harness.spin_until(lambda: loop.node.robot.model_id == 2)
     loop.run(0.1)
+    for k, frame in enumerate(frames):
+        goal, link = poses(text, loop.robot.q, 'tool', frame)
+        goal.translation = goal.translation + [0.03, -0.02, -0.05 - 0.01 * k]
+        assert loop.ask('pose_target', stamped(f'left/{frame}', link.inverse() * goal))
+        loop.run(loop.period)
+        reference = loop.node.modes._following.at(loop.now + 60.0)
+        # Poses are those in the root, base_link or world.
+        assert np.max(np.abs(reference.T - goal.homogeneous)) < 1e-9
+
+
+def test_a_target_out_of_reach_or_in_a_frame_of_no_link_is_refused(start):
+    loop = start(mode='cartesian_impedance', task_link='tool')
     for frame, way, why in (('tool', 5.0, "'tool' gets no closer than"),
                             ('map', 0.0, "'map' is none of the robot's frames: base_link"),
                             ('', 0.0, "its frame '' is none of the robot's")):
@@ -632,12 +585,15 @@ def test_a_target_out_of_reach_or_in_a_frame_of_no_link_is_refused_and_a_turn_is
 
 
 def test_another_task_link_ends_the_motion_of_the_one_before(start):
-    loop = start(mode='cartesian_impedance', task_link='tool')
-    loop.run(0.1)
+    loop = start(blocked=True, mode='cartesian_impedance', task_link='tool')
     goal = pinocchio.SE3(np.eye(3), np.array([0.0, 0.0, -0.1]))
     assert loop.ask('pose_target', stamped('tool', goal))
     loop.run(0.1)
-    assert loop.node.set_parameters([Parameter('task_link', value='elbow_link')])[0].successful
+    way = loop.node.modes._following.at(loop.now).T[:3, 3] - poses(
+        URDF.read_text(), START, 'tool')[0].translation
+    assert 1e-4 < np.linalg.norm(way) == pytest.approx(
+        float(loop.node.modes.facts()['error of tool, m']), rel=1e-3)
+    assert not give(loop, 'task_link', 'elbow_link')
     loop.harness.spin_until(lambda: loop.node.robot.task_link == 'elbow_link')
     loop.run(0.1)
     assert ended(loop, ReferenceStatus.ABORTED)
@@ -646,20 +602,15 @@ def test_another_task_link_ends_the_motion_of_the_one_before(start):
 
 def test_the_task_link_may_be_set_while_the_node_runs(start):
     loop = start(mode='gravity')
-    loop.run(0.05)
-    set_one = loop.node.set_parameters
-    result, = set_one([Parameter('mode', value='cartesian_impedance')])
-    assert not result.successful and 'task_link' in result.reason
+    assert 'task_link' in give(loop, 'mode', 'cartesian_impedance')
     for link, why in (('hand', "no link 'hand'"), ('base_link', 'no joint moves')):
-        result, = set_one([Parameter('task_link', value=link)])
-        assert not result.successful and why in result.reason
-    assert set_one([Parameter('task_link', value='tool')])[0].successful
+        assert why in give(loop, 'task_link', link)
+    assert not give(loop, 'task_link', 'tool')
     loop.harness.spin_until(lambda: loop.node.robot.task_link == 'tool')
-    assert set_one([Parameter('mode', value='cartesian_impedance')])[0].successful
-    loop.run(0.5)
+    assert not give(loop, 'mode', 'cartesian_impedance')
+    loop.run(0.2)
     assert loop.harness.diagnosis()[2]['mode'] == 'cartesian_impedance'
-    result, = set_one([Parameter('task_link', value='')])
-    assert not result.successful and 'task_link' in result.reason
+    assert 'task_link' in give(loop, 'task_link', '')
     message = PoseStamped()
     message.header.frame_id, message.pose.position.z = 'tool', -0.05
     assert loop.ask('pose_target', message)
@@ -667,7 +618,6 @@ def test_the_task_link_may_be_set_while_the_node_runs(start):
 
 def test_fault_74_a_robot_that_compensates_gravity_itself_is_named_once(start, capfd):
     loop = start(mode='gravity', **{'effort_convention.commands': 'without_gravity'})
-    loop.run(0.1)
     text = 'this robot compensates gravity itself'
     assert capfd.readouterr().err.count(text) == 1
     level, message, _ = loop.harness.diagnosis()
@@ -682,7 +632,7 @@ def test_fault_74_a_robot_that_compensates_gravity_itself_is_named_once(start, c
 @pytest.mark.parametrize('late, is_too_old', [(0.0, False), (0.045, True)])
 def test_states_that_are_too_old_for_stops_and_brakes_are_said_with_their_share(
         start, late, is_too_old):
-    loop = start(mode='gravity', period=5e-3)
+    loop = start(begin=0.0, mode='gravity', period=5e-3)
     stamp = loop.stamp
     loop.stamp = lambda seconds=0.0: stamp(seconds - late)
     loop.run(0.1)

@@ -5,7 +5,6 @@
 import json
 import os
 from pathlib import Path
-import runpy
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -15,7 +14,7 @@ from rbd_ros import load_urdf, load_urdf_string
 from rbd_ros.control.generated_controller import controller_files
 from rbd_ros.control.laws import control_laws
 from rbd_ros.ros.commands.effort_commands import COMPLETE
-from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware
+from rbd_ros.ros.launch.bringup_plan import plan, single_joints, with_mock_hardware
 from rbd_ros.ros.launch.launch_files import values_for
 from rbd_ros.ros.launch.launch_plan import LaunchError
 from rbd_ros.ros.nodes.controller_guard import start as start_guard
@@ -59,10 +58,9 @@ def arm(tmp_path):
     return write
 
 
-@pytest.fixture
-def start(tmp_path):
-    """Return a function that returns what is started."""
-    return lambda **values: plan(values, everything)
+def start(**values):
+    """Return what is started."""
+    return plan(values, everything)
 
 
 def description(bringup):
@@ -86,7 +84,7 @@ def controllers(bringup):
             for key, section in yaml.safe_load(Path(path).read_text()).items()}
 
 
-def test_without_arguments_the_demo_arm_has_mock_hardware(start):
+def test_without_arguments_the_demo_arm_has_mock_hardware():
     bringup = start()
     system = ElementTree.fromstring(description(bringup)).find('ros2_control')
     assert system.get('type') == 'system'
@@ -101,7 +99,7 @@ def test_without_arguments_the_demo_arm_has_mock_hardware(start):
     assert bringup.node.executable == 'dynamics_node'
 
 
-def test_controllers_and_node_have_the_same_joints_in_the_same_order(start, arm):
+def test_controllers_and_node_have_the_same_joints_in_the_same_order(arm):
     for model in ('', arm()):
         bringup = start(model=model)
         given = controllers(bringup)['effort_controller']
@@ -113,14 +111,14 @@ def test_controllers_and_node_have_the_same_joints_in_the_same_order(start, arm)
     assert given['joints'] == ['zeta', 'alpha']
 
 
-def test_the_file_of_controllers_is_that_of_the_demo_arm(start):
+def test_the_file_of_controllers_is_that_of_the_demo_arm():
     bringup = start()
     assert controllers(bringup) == controllers(
         start(controllers=str(CONFIG / 'controllers.yaml')))
     assert controllers(bringup)['effort_controller']['joints'] == DEMO_ARM
 
 
-def test_names_are_those_of_ros2_control(start):
+def test_names_are_those_of_ros2_control():
     bringup = start(mode='gravity')
     given = controllers(bringup)
     assert set(given) == {'controller_manager', 'joint_state_broadcaster', 'effort_controller'}
@@ -138,7 +136,7 @@ def test_names_are_those_of_ros2_control(start):
         ('controller_manager', 'spawner')}
 
 
-def test_the_controller_is_inactive_until_commands_are_complete(start):
+def test_the_controller_is_inactive_until_commands_are_complete():
     bringup = start()
     assert [one.arguments[0] for one in bringup.loading] == [
         'joint_state_broadcaster', 'effort_controller']
@@ -158,7 +156,7 @@ def test_the_controller_is_inactive_until_commands_are_complete(start):
 
 @pytest.mark.parametrize('own_file', [False, True])
 def test_switching_is_strict_whatever_the_distribution_and_the_file_of_controllers(
-        start, tmp_path, own_file):
+        tmp_path, own_file):
     values = {}
     if own_file:
         path = file_of_controllers(tmp_path)
@@ -178,7 +176,7 @@ def test_switching_is_strict_whatever_the_distribution_and_the_file_of_controlle
             '--param-file', '--controller-manager', '--controller-manager-timeout', '--inactive'}
 
 
-def test_commands_begin_with_a_blend_and_end_at_zero(start, tmp_path):
+def test_commands_begin_with_a_blend_and_end_at_zero(tmp_path):
     files = [Path(path) for path in start().node.parameters[:-1]]
     assert [path.name for path in files] == ['dynamics.param.yaml', 'commands.param.yaml']
     # A file of one's own counts more.
@@ -191,7 +189,7 @@ def test_commands_begin_with_a_blend_and_end_at_zero(start, tmp_path):
     assert values == {'blend_time': 0.5, 'on_stale': 'ramp_down', 'limit_efforts': True}
 
 
-def test_with_a_mode_the_torque_controller_is_fed(start):
+def test_with_a_mode_the_torque_controller_is_fed():
     bringup = start(mode='computed_torque', robot='ur')
     assert (bringup.node.executable, bringup.node.name) == ('torque_controller',) * 2
     assert own(bringup)['mode'] == 'computed_torque'
@@ -212,13 +210,7 @@ def test_mock_hardware_is_where_joints_can_be_and_the_robot_stays_the_same(arm):
     assert '<!-- kept -->' in text
 
 
-def test_a_robot_of_ones_own_stands_where_its_limits_allow_it(start, arm):
-    joints = ElementTree.fromstring(description(start(model=arm()))).iterfind(
-        'ros2_control/joint')
-    assert [float(joint.findtext('state_interface/param')) for joint in joints] == [1.0, 0.0]
-
-
-def test_hardware_of_ones_own_is_left_alone(start, arm):
+def test_hardware_of_ones_own_is_left_alone(arm):
     assert description(start(model=arm(WITH_HARDWARE))) == WITH_HARDWARE
 
 
@@ -226,7 +218,7 @@ def test_hardware_of_ones_own_is_left_alone(start, arm):
     ('{springs: true}', False), ('{blend_time: 0.0, effort_rate_limit: 9.0}', False),
     ('{blend_time: 0.0}', True)])
 def test_hardware_without_efforts_needs_commands_that_start_at_their_full_size(
-        start, arm, tmp_path, values, starts):
+        arm, tmp_path, values, starts):
     text = ROBOT.replace('</robot>', HARDWARE.format(''.join(
         JOINT.format(name, 'effort', 'velocity') for name in ('zeta', 'alpha'))))
     mine = tmp_path / 'mine.yaml'
@@ -240,7 +232,7 @@ def test_hardware_without_efforts_needs_commands_that_start_at_their_full_size(
 
 @pytest.mark.parametrize('mode', control_laws())
 def test_the_demo_arm_has_the_gains_of_the_plain_demo_which_suit_the_rates_of_managers(
-        start, mode):
+        mode):
     values, plain = values_for(start(mode=mode, task_link='tool').node.parameters,
                                '/torque_controller'), launched(mode)
     assert {name: values[name] for name in plain if name != 'robot_description'} == {
@@ -254,7 +246,7 @@ def test_the_demo_arm_has_the_gains_of_the_plain_demo_which_suit_the_rates_of_ma
         assert 'diverges' in warning({'mode': mode, 'pd_gravity.damping': [5.0]}, 0.002, 0.002)
 
 
-def test_joints_may_be_in_another_order_and_fewer(start, arm, tmp_path):
+def test_joints_may_be_in_another_order_and_fewer(arm, tmp_path):
     for joints in (['alpha', 'zeta'], ['alpha']):
         path = file_of_controllers(tmp_path, joints=joints)
         bringup = start(model=arm(), controllers=str(path))
@@ -281,7 +273,7 @@ def file_of_controllers(folder, kind='forward_command_controller/ForwardCommandC
     ({'interface_name': 'velocity'}, 'interface_name of effort_controller must be effort'),
     ({'kind': 'joint_trajectory_controller/JointTrajectoryController'},
      'must have the type forward_command_controller/ForwardCommandController, got joint_traj')])
-def test_controllers_that_do_not_fit_start_nothing(start, tmp_path, changes, message):
+def test_controllers_that_do_not_fit_start_nothing(tmp_path, changes, message):
     with pytest.raises(LaunchError, match=message):
         start(controllers=str(file_of_controllers(tmp_path, **changes)))
 
@@ -290,7 +282,7 @@ def test_controllers_that_do_not_fit_start_nothing(start, tmp_path, changes, mes
     ('effort_controller: 5', 'type: mine', 'must have the type .*, got mine'),
     ('effort_controller: {type: theirs}', 'type: mine', 'got theirs'),
     ('other: 5', 'joints: []', 'got None'), ('[', '', 'this is not YAML')])
-def test_the_type_of_the_controller_is_that_which_the_manager_has(start, tmp_path, listed, own,
+def test_the_type_of_the_controller_is_that_which_the_manager_has(tmp_path, listed, own,
                                                                   message):
     path = tmp_path / 'controllers.yaml'
     path.write_text(f'controller_manager:\n  ros__parameters:\n    {listed}\n'
@@ -305,7 +297,7 @@ def test_the_type_of_the_controller_is_that_which_the_manager_has(start, tmp_pat
      "no command_interface 'effort' for the joint 'alpha'"),
     ([('zeta', 'effort', 'effort'), ('alpha', 'effort', 'velocity')],
      "no state_interface 'velocity' for the joint 'zeta'")])
-def test_hardware_that_does_not_take_torques_starts_nothing(start, arm, interfaces, message):
+def test_hardware_that_does_not_take_torques_starts_nothing(arm, interfaces, message):
     text = ROBOT.replace('</robot>', HARDWARE.format(''.join(
         JOINT.format(*one) for one in interfaces)))
     with pytest.raises(LaunchError, match=message):
@@ -320,17 +312,19 @@ def test_hardware_that_does_not_take_torques_starts_nothing(start, arm, interfac
     ({'namespace': 'a b'}, "namespace: 'a b' is not a valid name"),
     ({'use_sim_time': '2'}, 'use_sim_time must be true or false'),
     ({'task_link': 'e'}, "task_link: the robot has no link 'e', only base_link, shoulder"),
-    ({'sim': 'true'}, "there is no argument 'sim'")])
-def test_a_bad_argument_starts_nothing(start, values, message):
+    ({'sim': 'true'}, "there is no argument 'sim'"),
+    # As the launch files for Universal Robots call it.
+    ({'controllers_file': '/nowhere'}, 'controllers: there is no file /nowhere'),
+    ({'controllers': 'a: ['}, 'mine.yaml'), ({'controllers': '7'}, 'has no parameters'),
+    ({'params': '/**: {ros__parameters: {gravity: [1.0]}}'},
+     'params: gravity must be three finite numbers')])
+def test_a_bad_argument_or_file_starts_nothing(tmp_path, values, message):
+    (label, content), = values.items()
+    if label in ('controllers', 'params') and not content.startswith('/nowhere'):
+        (tmp_path / 'mine.yaml').write_text(content)
+        values = {label: str(tmp_path / 'mine.yaml')}
     with pytest.raises(LaunchError, match=message):
         start(**values)
-
-
-@pytest.mark.parametrize('text, message', [('a: [', 'mine.yaml'), ('7', 'has no parameters')])
-def test_a_file_that_cannot_be_read_starts_nothing(start, tmp_path, text, message):
-    (tmp_path / 'mine.yaml').write_text(text)
-    with pytest.raises(LaunchError, match=message):
-        start(controllers=str(tmp_path / 'mine.yaml'))
 
 
 @pytest.mark.parametrize('missing', ['controller_manager', 'robot_state_publisher',
@@ -339,18 +333,6 @@ def test_a_package_that_is_missing_starts_nothing(tmp_path, missing):
     with pytest.raises(LaunchError, match=f'{missing} is not installed.*sudo apt install '
                                           f'ros-.ROS_DISTRO-{missing.replace("_", "-")}$'):
         plan({}, lambda package, executable: package != missing)
-
-
-def test_every_argument_is_on_the_page():
-    page = runpy.run_path(str(HERE / 'doc/generate.py'))['parameters_page']()
-    page = page.partition('### bringup.launch.py')[2].partition('\n##')[0]
-    for name in ARGUMENTS:
-        assert f'`{name}`' in page
-
-
-def test_the_file_of_controllers_has_the_name_of_the_launch_files_for_ur(tmp_path):
-    with pytest.raises(LaunchError, match='controllers: there is no file /nowhere'):
-        plan({'controllers_file': '/nowhere'}, everything)
 
 
 # -- A controller manager that runs already. ------------------------------------------------------
@@ -493,16 +475,10 @@ def test_a_controller_that_is_not_that_of_the_plan_is_not_activated():
 
 @pytest.mark.parametrize('values, seconds', [('', 1.0), ('publish_rate: 2.0', 2.0),
                                              ('state_timeout: 3.0', 3.5)])
-def test_slow_commands_are_awaited_for_longer(start, tmp_path, values, seconds):
+def test_slow_commands_are_awaited_for_longer(tmp_path, values, seconds):
     path = tmp_path / 'mine.yaml'
     path.write_text(f'/**:\n  ros__parameters: {{friction: false, {values}}}\n')
     assert float(start(params=str(path)).guard.arguments[0]) == seconds
-
-
-def test_bad_parameters_of_the_node_start_nothing(start, tmp_path):
-    (tmp_path / 'mine.yaml').write_text('/**: {ros__parameters: {gravity: [1.0]}}\n')
-    with pytest.raises(LaunchError, match='params: gravity must be three finite numbers'):
-        start(params=str(tmp_path / 'mine.yaml'))
 
 
 # -- Generated controllers. -----------------------------------------------------------------------
@@ -522,7 +498,7 @@ def package(tmp_path, monkeypatch):
     return name
 
 
-def test_a_generated_controller_needs_no_node(start, package):
+def test_a_generated_controller_needs_no_node(package):
     bringup = start(controller=package)
     assert bringup.node is bringup.guard is None
     assert [one.executable for one in bringup.robot] == [
@@ -537,7 +513,7 @@ def test_a_generated_controller_needs_no_node(start, package):
     assert given['joint_state_broadcaster']['joints'] == DEMO_ARM
 
 
-def test_a_file_of_controllers_replaces_that_of_the_package(start, package, tmp_path):
+def test_a_file_of_controllers_replaces_that_of_the_package(package, tmp_path):
     own = tmp_path / 'own.yaml'
     own.write_text((tmp_path / 'install/share' / package / 'controllers.yaml').read_text().replace(
         'mode: computed_torque', 'mode: impedance'))
@@ -545,7 +521,7 @@ def test_a_file_of_controllers_replaces_that_of_the_package(start, package, tmp_
         'impedance')
 
 
-def test_what_does_not_fit_a_generated_controller_is_named(start, arm, package):
+def test_what_does_not_fit_a_generated_controller_is_named(arm, package):
     stiff = (HERE / 'urdf/demo_arm.urdf').read_text().replace('</robot>', HARDWARE.format(
         JOINT.format('shoulder_pan', 'position', 'velocity')))
     for values, words in (

@@ -215,12 +215,14 @@ def test_ctrl_c_before_the_first_node_starts_nothing(run, monkeypatch, file):
     assert execute(run(file))[1] == []
 
 
-def test_a_misspelt_argument_is_named_before_anything_starts(launch_file, bringup):
+def test_a_bad_argument_is_named_before_anything_starts(launch_file, bringup):
     for names, file in ((launch_file, 'dynamics.launch.py'), (bringup, 'bringup.launch.py')):
         with pytest.raises(RuntimeError, match="no argument 'modell', did you mean 'model'"):
             execute(names, ['modell:=x.urdf'], LAUNCH / file)
         with pytest.raises(RuntimeError, match="there is no argument 'colour', only model"):
             execute(names, ['colour:=red'], LAUNCH / file)
+        with pytest.raises(RuntimeError, match="mode: there is no 'fly'"):
+            execute(names, mode='fly')
         # What every launch file takes, and what launch itself was started with.
         assert execute(names, ['sigterm_timeout:=3', 'mode:=gravity', 'launch-prefix:=nice'],
                        LAUNCH / file)[1]
@@ -278,11 +280,6 @@ def test_the_namespace_of_a_group_around_the_file_counts(run, base, namespace, e
     _, actions = execute(run('bringup.launch.py'), **values)
     assert {node.options['namespace'] for node in handlers(actions, 'OnProcessStart')} == {
         expected}
-
-
-def test_a_bad_argument_is_an_error_before_anything_starts(launch_file):
-    with pytest.raises(RuntimeError, match='rviz must be true or false'):
-        started(launch_file, rviz='perhaps')
 
 
 # -- ros2_control. --------------------------------------------------------------------------------
@@ -362,8 +359,3 @@ def test_a_generated_controller_is_spawned_before_the_one_above_it(bringup, tmp_
         step.return_code = 0
         step = ends[step].on_completion(SimpleNamespace(action=step), context)
     assert names == ['joint_state_broadcaster', 'my_controller', 'joint_trajectory_controller']
-
-
-def test_a_bad_argument_of_the_bring_up_is_an_error_before_anything_starts(bringup):
-    with pytest.raises(RuntimeError, match='model: ros2_control needs the description'):
-        begun(bringup, model='none')

@@ -97,31 +97,6 @@ def test_messages_on_the_page_of_faults_are_those_of_the_code():
         assert any(quote in text or pattern in text for text in known), quote
 
 
-@pytest.mark.parametrize('kind', USED)
-def test_the_policy_names_exactly_the_topics_and_services_of_the_node(start, kind):
-    if kind is RobotInMujoco:
-        pytest.importorskip('mujoco')       # there are no wheels for Python 3.10
-    node = start(kind)
-    name = node.get_name()
-    if isinstance(node, SimulatedRobot):
-        node._describe()                    # which it does if nobody else has
-    observer = Node('observer')
-    sleep(1.0)
-    profile = ElementTree.parse(ROOT / f'config/sros2/{name}.policy.xml').find('.//profile')
-    assert (profile.get('ns'), profile.get('node')) == ('/', name)
-
-    def allowed(kind, way):
-        return {name.text for name in profile.find(f"{kind}[@{way}='ALLOW']")}
-
-    for kind, way, used in (
-            ('topics', 'publish', observer.get_publisher_names_and_types_by_node),
-            ('topics', 'subscribe', observer.get_subscriber_names_and_types_by_node),
-            ('services', 'reply', observer.get_service_names_and_types_by_node)):
-        assert allowed(kind, way) == {used_name for used_name, _ in used(name, '/')}
-    assert not observer.get_client_names_and_types_by_node(name, '/')
-    observer.destroy_node()
-
-
 def test_every_program_with_a_node_has_a_policy():
     programs = set(re.findall(r"'(\w+) = rbd_ros\.ros\.", (ROOT / 'setup.py').read_text()))
     files = {path.name.removesuffix('.policy.xml') for path in (ROOT / 'config/sros2').iterdir()}
@@ -182,29 +157,46 @@ def types(section):
             for head, rows in section.items()}
 
 
-def test_the_page_lists_exactly_the_topics_and_services_of_the_dynamics_node(start):
-    page = section('The dynamics node')
-    assert types(page) == used(start(DynamicsNode))
-    assert all(cells[-1] for rows in page.values() for cells in rows.values())
-
-
-def test_the_page_lists_exactly_what_the_torque_controller_has_in_addition(start):
+def listed(kind):
+    """Return what the page lists for a kind of node."""
+    if kind in (SimulatedRobot, RobotInMujoco):
+        page = types(section('The simulated robots')) | {'service': {}}
+        topics = page['subscribed topic']
+        topics['dynamics/effort_commands'] = topics.pop('~/commands')
+        if kind is SimulatedRobot:
+            assert topics.pop('~/push')
+        return page
     common, own = types(section('The dynamics node')), types(section('The torque controller'))
-    assert {head: common[head] | own[head] for head in common} == used(start(TorqueController))
+    return {head: common[head] | (own[head] if kind is TorqueController else {})
+            for head in common}
 
 
-@pytest.mark.parametrize('kind', [SimulatedRobot, RobotInMujoco])
-def test_the_page_lists_exactly_the_topics_of_simulated_robots(start, kind):
+@pytest.mark.parametrize('kind', USED)
+def test_page_and_policy_have_exactly_the_topics_and_services_of_the_node(start, kind):
     if kind is RobotInMujoco:
         pytest.importorskip('mujoco')       # there are no wheels for Python 3.10
-    node, page = start(kind), types(section('The simulated robots'))
-    node._describe()                        # which it does if no other node has
-    commands = page['subscribed topic'].pop('~/commands')
-    if kind is SimulatedRobot:
-        assert page['subscribed topic'].pop('~/push')
-    assert {**used(node), 'service': {}} == {
-        'subscribed topic': {**page['subscribed topic'], 'dynamics/effort_commands': commands},
-        'published topic': page['published topic'], 'service': {}}
+    node = start(kind)
+    name = node.get_name()
+    if kind in (SimulatedRobot, RobotInMujoco):
+        node._describe()                    # which it does if nobody else has
+        assert {**used(node), 'service': {}} == listed(kind)
+    else:
+        assert used(node) == listed(kind)
+    observer = Node('observer')
+    sleep(1.0)
+    profile = ElementTree.parse(ROOT / f'config/sros2/{name}.policy.xml').find('.//profile')
+    assert (profile.get('ns'), profile.get('node')) == ('/', name)
+
+    def allowed(kind, way):
+        return {name.text for name in profile.find(f"{kind}[@{way}='ALLOW']")}
+
+    for kind, way, names in (
+            ('topics', 'publish', observer.get_publisher_names_and_types_by_node),
+            ('topics', 'subscribe', observer.get_subscriber_names_and_types_by_node),
+            ('services', 'reply', observer.get_service_names_and_types_by_node)):
+        assert allowed(kind, way) == {used_name for used_name, _ in names(name, '/')}
+    assert not observer.get_client_names_and_types_by_node(name, '/')
+    observer.destroy_node()
 
 
 def test_the_page_lists_exactly_the_topics_of_the_viewer():
