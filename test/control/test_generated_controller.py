@@ -427,12 +427,6 @@ def test_a_state_that_was_stale_at_the_activation_ends_it(rig):
     assert rig.logged == 'shoulder_pan: states are missing, not finite or implausible'
 
 
-def test_deactivation_writes_zeros(rig):
-    assert rig.start(Q, STILL)
-    assert np.abs(rig.step(Q, STILL)).max() > 1.0
-    assert rig.deactivate() and not rig.command.any()
-
-
 # -- Faults. --------------------------------------------------------------------------------------
 @pytest.mark.parametrize('fault', ['nan', 'jump', 'fast', 'locked'])
 def test_a_bad_state_is_bridged_for_one_cycle_then_ends(rig, fault):
@@ -649,30 +643,6 @@ def test_only_computed_torque_compensates_external_torques_up_to_their_limits(ri
     assert (np.abs(external) > limits).any() and (np.abs(external[1:]) < limits[1:]).any()
     own = np.clip(external, -limits, limits) if mode == 'computed_torque' else 0.0
     assert relative_error(command, law_torques(model, mode, Q, STILL, r) - own) < TOLERANCE
-
-
-def test_an_undeclared_payload_is_compensated(rig):
-    model, errors = rig.model, {}
-    robot = with_payload(model, TOOL, 3.0, (0.0, 0.0, 0.05))
-    for limit in (0.0, 60.0):
-        q, v, found = np.array([0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0]), np.zeros(7), []
-        start = q
-        assert rig.start(q, v, chained=True, compensation_limits=[limit], observer_gain=50.0,
-                         friction=True, springs=True)
-        for k in range(900):
-            t = max(k - 400, 0) * PERIOD
-            r = (start + 0.3 * (1.0 - np.cos(2.0 * t)), np.full(7, 0.6 * np.sin(2.0 * t)),
-                 np.full(7, 1.2 * np.cos(2.0 * t)) * (t > 0.0))
-            rig.refer(*r)
-            command = rig.step(q, v)
-            for _ in range(2):
-                v = v + PERIOD / 2 * rbd_ros.forward_dynamics(
-                    robot, q, v, command - friction_torques(robot, v, smooth=0.01)
-                    - spring_torques(robot, q))
-                q = q + PERIOD / 2 * v
-            found.append(r[0] - q)
-        errors[limit] = np.sqrt(np.mean(np.square(found[400:])))
-    assert errors[60.0] < 0.1 * errors[0.0]
 
 
 def test_gains_of_the_compensation_are_bounded_by_the_age_of_states(rig):

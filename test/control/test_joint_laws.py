@@ -80,9 +80,10 @@ def test_errors_of_computed_torque_are_linear(robot):
 def test_impedance_is_a_mass_on_springs_and_dampers(robot):
     model, q, v, reference = robot
     K = np.linspace(20.0, 80.0, model.nv)
-    tau = JointImpedance(model, K, damping_ratio=0.6, friction_speed=SPEED).update(
-        0.0, q, v, reference)
-    a = accelerations(model, q, v, tau, reference.v)
+    law = JointImpedance(model, K, damping_ratio=0.6, friction_speed=SPEED)
+    law.compensates_springs = True
+    tau = law.update(0.0, q, v, reference)
+    a = accelerations(model, q, v, tau, reference.v, springs=True)
     terms = rbd_ros.all_terms(model, q, v)
     D = critical_damping(terms.M, K, 0.6)
     e, e_dot = rbd_ros.difference(model, q, reference.q), reference.v - v
@@ -90,25 +91,31 @@ def test_impedance_is_a_mass_on_springs_and_dampers(robot):
     assert np.max(np.abs(rest)) < EXACT * np.max(np.abs(tau))
 
 
-def test_gravity_alone_and_with_pd_holds_a_pose(robot):
-    model, q, v, _ = robot
-    g, still = rbd_ros.gravity_torques(model, q), 0.0 * v
-    held = PdGravity(model, 20.0, 3.0).update(0.0, q, still, JointReference(model, q))
-    stuck = rbd_ros.friction_torques(model, still, q=q)
-    assert np.max(np.abs(held - g - stuck)) < EXACT
-    law = Gravity(model, 2.0, friction=True, dead_band=0.0)
-    expected = g - 2.0 * v + rbd_ros.friction_torques(model, v, q=q)
-    assert relative_error(law.update(0.0, q, v), expected) < EXACT
+@pytest.mark.parametrize('springs', [False, True])
+def test_gravity_with_and_without_pd_is_that_of_its_gains(robot, springs):
+    model, q, v, reference = robot
+    held = rbd_ros.gravity_torques(model, q) + springs * rbd_ros.spring_torques(model, q)
+    K, D = np.random.default_rng(1).uniform(1.0, 50.0, (2, model.nv))
+    error, v_r = rbd_ros.difference(model, q, reference.q), reference.v
+    pd, gravity = (PdGravity(model, K, D, friction_speed=SPEED),
+                   Gravity(model, D, friction=True, dead_band=0.0))
+    pd.compensates_springs = gravity.compensates_springs = springs
+    expected = held + K * error + D * (v_r - v) + rbd_ros.friction_torques(
+        model, v_r, smooth=SPEED, q=q)
+    assert relative_error(pd.update(0.0, q, v, reference), expected) < EXACT
+    expected = held - D * v + rbd_ros.friction_torques(model, v, q=q)
+    assert relative_error(gravity.update(0.0, q, v), expected) < EXACT
 
 
 def test_slotine_li_without_adaptation_is_inverse_dynamics_at_its_reference(robot):
     model, q, v, reference = robot
     law = SlotineLi(model, 4.0, 3.0, 0.0, links=[], friction_speed=SPEED)
+    law.compensates_springs = True
     v_ref = reference.v + 4.0 * rbd_ros.difference(model, q, reference.q)
     a_ref = reference.a + 4.0 * (reference.v - v)
     M, C, g, *_ = rbd_ros.all_terms(model, q, v)
     expected = M @ a_ref + C @ v_ref + g - 3.0 * (v - v_ref) + rbd_ros.friction_torques(
-        model, v_ref, smooth=SPEED, q=q)
+        model, v_ref, smooth=SPEED, q=q) + rbd_ros.spring_torques(model, q)
     for t in (0.0, 0.01):
         assert relative_error(law.update(t, q, v, reference), expected) < EXACT
 
@@ -156,18 +163,6 @@ def test_gravity_compensates_friction_that_is_surely_there():
     tau = Gravity(arm, friction=True, dead_band=0.02).update(0.0, POSE, v) - without
     assert np.all(tau[:3] == 0.0)                 # may be noise
     assert np.allclose(tau[4:], 1.5 * np.sign(v[4:]) + 2.0 * (v[4:] - 0.02 * np.sign(v[4:])))
-
-
-def test_pd_gravity_holds_where_springs_balance_the_load():
-    arm = bare_arm()
-    load, stiffness = np.linspace(-3.0, 3.0, arm.nv), np.linspace(50.0, 100.0, arm.nv)
-    held = JointReference(arm, POSE)
-    q = POSE + load / stiffness
-    tau = PdGravity(arm, stiffness, 5.0).update(0.0, q, np.zeros(7), held)
-    assert np.max(np.abs(rbd_ros.forward_dynamics(arm, q, np.zeros(7), tau + load))) < EXACT
-    _, v, moving = state(arm, 6)
-    more = PdGravity(arm, 0.0, 5.0).update(0.0, POSE, v, moving)
-    assert np.allclose(more - rbd_ros.gravity_torques(arm, POSE), 5.0 * (moving.v - v))
 
 
 @pytest.mark.parametrize('ratio', [0.1, 0.7])

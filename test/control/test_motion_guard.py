@@ -4,10 +4,12 @@
 
 from dataclasses import replace
 
+from control_robots import bare_arm, POSE
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros.model import with_springs
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.motions.motion_guard import MotionGuard
 from robots import random_tree
@@ -149,3 +151,17 @@ def test_a_joint_that_is_driven_towards_its_limit_stays_inside(speed, push):
         q += step * v
         # In one step nothing can be done about an acceleration that has begun.
         assert q[0] < UPPER and abs(v[0]) < 1.5 * FASTEST + step * push / INERTIA
+
+
+def test_the_guard_lets_springs_hold_joints_in_their_zones():
+    stiffness, rest = np.linspace(5.0, 40.0, 7), np.linspace(-1.0, 1.0, 7)
+    arm = with_springs(bare_arm(), stiffness=stiffness, spring_reference=rest)
+    narrow = replace(arm, lower=POSE - 1.0, upper=POSE + 0.01, velocity_limit=np.ones(7),
+                     effort_limit=np.full(7, np.inf))
+    guard, still = MotionGuard(narrow, zone=0.1), np.zeros(7)
+    balanced = rbd_ros.gravity_torques(arm, POSE) + stiffness * (POSE - rest)
+    # More than half into the zone outward torques are limited to those that hold the joint.
+    tau = guard.limit(balanced + 5.0, POSE, still, None)
+    depth, free = 0.09, np.linalg.inv(rbd_ros.mass_matrix(arm, POSE))
+    assert np.all(guard.stopping)
+    assert np.allclose(tau, balanced - 4000.0 * depth ** 2 / np.diag(free), rtol=0, atol=1e-8)

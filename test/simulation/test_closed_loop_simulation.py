@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, simulate
-from rbd_ros.analysis import runge_kutta_4, Simulator
+from rbd_ros.analysis import Simulator
 from rbd_ros.model import with_constraints, with_friction, with_springs
 from rbd_ros.model.constraints import rebuild
 
@@ -64,20 +64,6 @@ def test_long_motions_of_solve_ivp_stay_closed():
     motion = simulate(model, q, 2.0 * v, [0.0], np.linspace(0.0, 3.0, 7), method='solve_ivp')
     assert max(oracle.gap(one) for one in motion.q) < 1e-10
     assert np.max(np.abs(motion.energy_drift)) < 1e-6
-
-
-def test_a_step_is_the_motion_of_the_tree_under_loop_forces():
-    model, oracle, q, v, _, tau = closed_robot('coupled')
-    a = rbd_ros.forward_dynamics(model, q, v, tau)
-    q_1, v_1 = runge_kutta_4(model, lambda t, q, v: rbd_ros.forward_dynamics(model, q, v, tau),
-                             0.0, q, v, 1e-4)
-    efforts = np.zeros(oracle.tree.nv)
-    efforts[oracle.independent] = tau
-    V = oracle.G(q) @ v
-    A, _ = oracle.forward_dynamics(q, V, efforts)
-    expected = oracle.integrate(q, 1e-4 * V + 0.5e-8 * A)
-    assert np.max(np.abs(rbd_ros.difference(oracle.tree, expected, q_1))) < 1e-9
-    assert np.max(np.abs(v_1 - v - 1e-4 * a)) < 1e-5
 
 
 def test_friction_and_springs_of_passive_joints_take_energy():

@@ -115,12 +115,6 @@ def test_friction_holds_a_joint_and_lets_it_go():
             np.abs(robot.q - q) < 1e-5)
 
 
-def test_efforts_are_within_the_limits_of_the_drives():
-    robot = robot_of('ur10')
-    robot.advance(np.full(6, 1e4))
-    assert np.array_equal(robot.measure().tau, robot.model.effort_limit)
-
-
 def test_sensors_have_noise_of_the_size_that_was_asked_for():
     robot = robot_of('ur10', position_noise=1e-3, velocity_noise=np.linspace(0.0, 0.1, 6), seed=2)
     samples = [robot.measure() for _ in range(4000)]
@@ -172,7 +166,7 @@ class DelayMachine(RuleBasedStateMachine):
     @rule(steps=st.sampled_from([0, 1, 2, 7]), seed=st.integers(0, 99))
     def command(self, steps, seed):
         """Give a command."""
-        tau = np.random.default_rng(seed).uniform(-50.0, 50.0, 6)
+        tau = np.random.default_rng(seed).uniform(-500.0, 500.0, 6)
         self.robot.advance(tau, steps)
         self.given.append((self.now, tau))
         self.now += steps
@@ -201,7 +195,7 @@ class DelayMachine(RuleBasedStateMachine):
         assert self.robot.time == self.now * 5e-4
 
 
-def test_efforts_are_the_last_command_that_is_as_old_as_the_delay():
+def test_efforts_are_the_last_command_that_is_old_enough_within_the_limits_of_the_drives():
     run_machine(DelayMachine, 12, 25)
 
 

@@ -513,17 +513,6 @@ def test_a_reference_that_fails_in_an_unforeseen_way_is_refused_too(start, monke
     assert 'see last error' in loop.harness.diagnosis()[1]
 
 
-def test_a_joint_beyond_its_limit_is_led_back_by_a_trajectory(start):
-    loop = start(begin=0.0, mode='computed_torque')
-    loop.robot.q = START + np.array([2.9, *[0.0] * 6])
-    loop.run(0.1)
-    beyond = loop.robot.q[0]
-    assert beyond > 2.87
-    assert not loop.follow([beyond + 0.05], 2.0, NAMES[:1])
-    assert loop.follow([0.8], 2.0, ['elbow'])
-    assert loop.follow([2.0], 2.0, NAMES[:1])
-
-
 # -- Targets of the hand. -------------------------------------------------------------------------
 
 def stamped(frame, pose):

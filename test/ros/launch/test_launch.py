@@ -263,14 +263,6 @@ def test_a_description_that_is_published_already_is_not_published_again(run, mon
         f'started. That description is the same as {tmp_path}/arm.urdf']
 
 
-def test_rviz_looks_from_the_root_of_the_robot_that_is_published(run, monkeypatch):
-    monkeypatch.setattr('rbd_ros.ros.launch.published_description.published_description',
-                        lambda topic, is_over: ('/driver', ARM))
-    nodes = started(run('dynamics.launch.py'), model='none', rviz='true', frame_prefix='left/')[2]
-    assert set(nodes) == {'dynamics_node', 'rviz2'}
-    assert nodes['rviz2'].options['arguments'][-2:] == ('-f', 'left/stand')
-
-
 @pytest.mark.parametrize('base, namespace, expected', [
     (None, '', ''), (None, 'left', 'left'), ('/cell', 'left', '/cell/left'),
     ('/cell', '', '/cell')])
