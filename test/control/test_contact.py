@@ -51,6 +51,26 @@ def test_contact_begins_beyond_the_threshold_and_ends_well_below_it():
     assert answers == [True] * 4 + [False] * 6    # after five hundredths of a second
 
 
+def test_a_touch_in_between_holds_the_contact():
+    detector, t = calibrated(hold=0.05)
+    torque = np.zeros(7)
+    for k in range(40):
+        t += PERIOD
+        torque[1] = 5.0 if k % 5 == 0 else 0.0
+        assert detector.update(t, torque)
+
+
+def test_between_release_and_threshold_the_hold_begins_anew():
+    detector, t = calibrated(release=0.5, hold=0.045)
+    torque = np.zeros(7)
+    answers = []
+    for size in (2.5, 0.0, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0):
+        t += PERIOD
+        torque[0] = size
+        answers.append(detector.update(t, torque))
+    assert answers == [True] * 9 + [False]
+
+
 def test_pauses_calibrate_nothing():
     detector = ContactDetector(bare_arm(), calibration_time=1.0, longest_gap=0.1)
     for k in range(100):

@@ -84,7 +84,7 @@ def test_it_compiles_without_warnings_against_the_newest_version(package):
 
 
 @pytest.mark.usefixtures('rig')
-def test_its_own_test_passes_and_notices_a_wrong_number(package):
+def test_the_test_of_the_package_passes_and_notices_a_wrong_number(package):
     def own_test():
         """Compile and run the test of the package; return what it prints."""
         subprocess.run(['g++', *STRICT, 'test_law.cpp', 'r_dynamics.o', '-o', 'test_law', '-lm'],

@@ -44,7 +44,7 @@ def test_runge_kutta_is_of_the_fourth_order(name):
     assert abs(ends[64][2]) < 1e-6
 
 
-def test_methods_agree():
+def test_methods_of_integration_agree_on_a_closed_loop():
     model, _, q, v, _, tau = closed_robot('five_bar')
     model = driven(model, 3)
 

@@ -153,6 +153,20 @@ def test_tolerances_of_zero_set_no_limit_as_in_joint_trajectory_controller(start
     assert loop.statuses[-1].state == ReferenceStatus.REACHED
 
 
+def test_in_the_mode_hybrid_goals_count_without_paths_and_free_joints_have_none(start):
+    loop = start(mode='hybrid', path_tolerance=[0.0], goal_tolerance=[0.1], goal_time=0.2)
+    # The free joint, flange_roll, goes nowhere.
+    assert loop.follow(START + WAY, 0.6)
+    loop.run(0.7)
+    assert ended(loop, ReferenceStatus.REACHED)
+    loop.robot.blocked[0] = True
+    assert loop.follow(START, 0.6)
+    loop.run(0.9)
+    aborted, = ended(loop, ReferenceStatus.ABORTED)
+    assert "'shoulder_pan' is 0.3" in aborted.reason and 'goal_tolerance is 0.1' in aborted.reason
+    assert 'flange_roll' not in aborted.reason
+
+
 @pytest.mark.parametrize('topic', covering(['path', 'goal'], 'path'))
 def test_a_blocked_hand_is_aborted_by_its_tolerances(start, topic):
     loop = start(mode='cartesian_impedance', task_link='tool', goal_time=0.2,

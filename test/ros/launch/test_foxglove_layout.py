@@ -128,7 +128,7 @@ def test_the_layout_for_another_robot_and_node_has_its_joints(name, capsys, monk
 @pytest.mark.parametrize('words, message', [
     ([], 'usage: foxglove_layout ROBOT'), (['--help'], 'usage: foxglove_layout ROBOT'),
     (['nowhere.urdf'], 'foxglove_layout: nowhere.urdf cannot be read')])
-def test_mistakes_are_one_line(words, message, monkeypatch):
+def test_wrong_arguments_are_answered_in_one_line(words, message, monkeypatch):
     monkeypatch.setattr('sys.argv', ['foxglove_layout', *words])
     with pytest.raises(SystemExit, match=message):
         main()
