@@ -176,7 +176,7 @@ def test_a_blocked_hand_is_aborted_by_its_tolerances(start, topic):
     message = PoseStamped()
     message.header.frame_id, message.pose.position.z = 'tool', -0.1
     assert loop.ask('pose_target', message)
-    loop.run(2.0)
+    loop.run(2.2)
     aborted, = ended(loop, ReferenceStatus.ABORTED)
     assert "'tool' is 0." in aborted.reason and f'{topic}_tolerance is 0.05' in aborted.reason
 
