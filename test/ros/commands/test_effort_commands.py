@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from rbd_ros.ros.commands.effort_commands import EffortCommands
-from rbd_ros.ros.state.joint_states import Differentiator
 
 # Sums of a few numbers near 10 N m.
 ROUNDING = 1e-12
@@ -201,6 +200,7 @@ def test_fault_51_other_joints_end_the_commands_until_they_are_enabled(joints, p
     one.set_joints(JOINTS, FREE)
     assert not one.enabled
     one.set_joints(joints, np.full(len(joints), np.inf))
+    assert f'the robot now has the joints {", ".join(joints)}, ' in one.mismatch
     one.begin()
     assert not one.enabled
     one.enable()
@@ -396,34 +396,6 @@ def test_another_controller_is_told_from_zero_but_one_that_was_lost_for_a_moment
     assert largest_step(got) < 1.01 * PERIOD / 0.5
 
 
-def test_positions_are_differentiated_with_a_filter():
-    one = Differentiator([False, True])
-    both, last = np.arange(2), 0.0
-    for k in range(400):
-        t = 0.001 * k
-        # The second joint turns on through full turns, and its position leaps.
-        angle = 3.0 + 2.0 * t
-        leaping = (angle + np.pi) % (2.0 * np.pi) - np.pi
-        one.update(both, np.array([np.sin(t), leaping]), t, 0.01, 0.5)
-        if k == 0:
-            assert np.all(np.isnan(one.rates))
-        else:
-            # Also where it leaps: the filter would forget that soon.
-            assert abs(one.rates[1] - 2.0) < 1e-6
-        last = t
-    # The filter lags by its time constant, of a sine that is hardly curved.
-    assert abs(one.rates[0] - np.cos(last - 0.01)) < 1e-3
-    # What is not newer says nothing; after a pause the rate is not known.
-    before = one.rates.copy()
-    one.update(both, np.array([9.0, 9.0]), last, 0.01, 0.5)
-    assert np.array_equal(one.rates, before)
-    one.update(both[:1], np.array([9.0]), last + 0.6, 0.01, 0.5)
-    assert np.isnan(one.rates[0])
-    assert one.rates[1] == before[1]
-    one.update(both[:1], np.array([9.5]), last + 1.0, 0.01, 0.5)
-    assert one.rates[0] == pytest.approx(1.25)
-
-
 def test_commands_begin_anew_where_they_are_blended():
     one = EffortCommands(Settings(state_timeout=60.0))
     one.set_joints(['a'], [np.inf])
@@ -440,6 +412,19 @@ def test_commands_begin_anew_where_they_are_blended():
     one.update(np.ones(1), 4.5)
     one.disturb()
     assert one.starts_blend(4.6)
+
+
+@pytest.mark.parametrize('settings', [
+    Settings(blend_time=0.5), Settings(effort_rate_limit=20.0)])
+def test_commands_that_must_start_at_measured_efforts_need_efforts_within_the_limits(settings):
+    one = commands(np.array([10.0, 10.0]))
+    assert not one.why_not_start(np.array([np.nan, 1e4]))
+    one.configure(settings)
+    assert not one.why_not_start(np.array([10.0, -11.0]))
+    assert 'the efforts of b at which commands must' in one.why_not_start(np.array([0.0, np.nan]))
+    assert 'far beyond the limits of a: check' in one.why_not_start(np.array([-13.0, 0.0]))
+    start = np.array([3.0, -2.0])
+    assert near(one.update(EFFORTS, 0.0, start=start), start)
 
 
 # -- A guard of the law. --------------------------------------------------------------------------

@@ -5,8 +5,9 @@
 from functools import partial
 from pathlib import Path
 
+from covering import covering
 from geometry_msgs.msg import Vector3, Vector3Stamped
-from harness import at, Harness, said
+from harness import at, said
 import numpy as np
 import pytest
 from rbd_msgs.srv import DynamicsTerms, SetGravity
@@ -72,11 +73,14 @@ def test_without_velocity_torques_that_lack_coriolis_are_not_known(harness):
     assert np.all(np.isnan(node.node.robot.measured_torques(None)))
 
 
-@pytest.mark.parametrize('states, efforts, level, text', [
-    ('full', 'g', OK, 'publishing'), ('without_gravity', 'zero', OK, 'publishing'),
-    ('full', 'zero', WARN, 'effort_convention.states: without_gravity fits better'),
+NO_GRAVITY = 'full', 'zero', WARN, 'effort_convention.states: without_gravity fits better'
+
+
+@pytest.mark.parametrize('states, efforts, level, text', covering([
+    ('full', 'g', OK, 'publishing'), ('without_gravity', 'zero', OK, 'publishing'), NO_GRAVITY,
     ('without_gravity', 'g', WARN, 'effort_convention.states: full fits better'),
-    ('full', 'minus g', WARN, 'negative effort_convention.state_constants fits better')])
+    ('full', 'minus g', WARN, 'negative effort_convention.state_constants fits better')],
+    ('full', 'g', OK, 'publishing'), NO_GRAVITY))
 def test_fault_65_efforts_at_rest_are_compared_with_gravity_at_the_start(
         harness, states, efforts, level, text, capfd):
     node = harness(check_stamps=False, **convention(states=states))
@@ -105,16 +109,6 @@ def test_fault_65_efforts_at_rest_are_compared_with_gravity_at_the_start(
         node.spin_until(lambda: node.node.robot.model.name == 'other')
         rest(2.0, 3)
         assert not node.node.effort_check.finding
-
-
-def test_brakes_that_hold_without_effort_are_no_fault(harness):
-    node = harness(check_stamps=False)
-    start = at()[0]
-    for k in range(60):
-        seconds = 0.02 * k
-        node.answer(NAMES, np.ones(6), np.zeros(6), np.zeros(6),
-                    stamp=(start + int(seconds), round(1e9 * (seconds % 1.0))))
-    assert not node.node.effort_check.finding
 
 
 # -- On the way out. ------------------------------------------------------------------------------
@@ -167,13 +161,8 @@ def test_a_blend_never_takes_gravity_off_a_robot_that_adds_it(harness, commands)
      'effort_convention.command_constants must be finite numbers other than 0'),
     ({'joints': ['elbow'], 'state_constants': [1.0]},
      "parameter effort_convention.joints names 'elbow'")])
-def test_conventions_that_cannot_be_are_refused_by_name(values, message):
-    node = Harness(**convention(**values))
-    if node.node.configured:
-        node.describe(ARM)
-        node.settle()
-    assert message in node.node.report.last_error
-    node.close()
+def test_conventions_that_cannot_be_are_refused_by_name(silent_node, values, message):
+    assert message in silent_node(**convention(**values)).report.last_error
 
 
 # What each robot measures and takes, and whether friction is in what it measures; the files say
@@ -184,23 +173,15 @@ PRESETS = {'generic': ('full', 'full', True), 'ur': ('without_gravity', 'without
            'kuka_fri': ('full', 'without_gravity', False), 'kinova': ('full', 'full', False)}
 
 
-@pytest.mark.parametrize('robot', PRESETS)
-def test_the_node_takes_the_files_of_robots_and_they_name_their_sources(harness, robot):
-    text = (Path(__file__).parents[3] / 'config' / 'robots' / f'{robot}.yaml').read_text()
-    assert 'https://' in text.partition('/**:')[0]
-    given = yaml.safe_load(text)['/**']['ros__parameters']['effort_convention']
-    node = harness(**convention(**given))
-    found = node.node.parameters.effort_convention
-    assert (found.states, found.commands, found.states_have_friction) == PRESETS[robot]
-    q, v, _ = random_state(MODEL, 1)
-    commands = np.array(node.answer(NAMES, q, v, topic='~/effort_commands').data)
-    g = rbd_ros.gravity_torques(MODEL, q)
-    assert np.allclose(commands, g if PRESETS[robot][1] == 'full' else 0.0, rtol=1e-9)
-
-
-def test_every_file_of_a_robot_is_tested():
+def test_the_node_takes_the_files_of_robots_and_they_name_their_sources(silent_node):
     files = (Path(__file__).parents[3] / 'config' / 'robots').glob('*')
-    assert {path.name for path in files} == {f'{robot}.yaml' for robot in PRESETS}
+    texts = {path.name.removesuffix('.yaml'): path.read_text() for path in files}
+    assert set(texts) == set(PRESETS)
+    for robot, text in texts.items():
+        assert 'https://' in text.partition('/**:')[0], robot
+        given = yaml.safe_load(text)['/**']['ros__parameters']['effort_convention']
+        found = silent_node(**convention(**given)).parameters.effort_convention
+        assert (found.states, found.commands, found.states_have_friction) == PRESETS[robot], robot
 
 
 # -- Load and mounting. ---------------------------------------------------------------------------
@@ -231,10 +212,10 @@ def test_a_load_and_a_mounting_are_there_from_the_start_on(harness):
     assert node.node.robot.payloads() == {TOOL: 1.5}
 
 
-def test_a_robot_on_a_wall_bears_its_weight_sideways(harness):
+def test_a_robot_on_a_wall_bears_its_weight_sideways(silent_node):
     """Turned by 90 degrees about y, the root's x axis points down."""
-    node = harness(mounting_rpy=[0.0, np.pi / 2, 0.0])
-    assert np.allclose(node.node.robot.model.gravity, (9.81, 0.0, 0.0), atol=1e-12)
+    node = silent_node(mounting_rpy=[0.0, np.pi / 2, 0.0])
+    assert np.allclose(node.robot.model.gravity, (9.81, 0.0, 0.0), atol=1e-12)
 
 
 def test_gravity_is_set_in_the_root_and_kept_in_the_world(harness):
@@ -264,10 +245,6 @@ def test_gravity_is_set_in_the_root_and_kept_in_the_world(harness):
     ({'mounting_rpy': [np.nan, 0.0, 0.0]}, 'mounting_rpy must be 3 finite numbers'),
     ({'mounting_rpy': [0.1, 0.0, 0.0], 'floating_base': True},
      'mounting_rpy is for robots that are fixed')])
-def test_loads_and_mountings_that_cannot_be_are_refused_by_name(parameters, message):
-    node = Harness(**parameters)
-    if node.node.configured:
-        node.describe(ARM)
-        node.settle()
-    assert message in node.node.report.last_error
-    node.close()
+def test_loads_and_mountings_that_cannot_be_are_refused_by_name(silent_node, parameters, message):
+    node = silent_node(**parameters)
+    assert node.robot is None and message in node.report.last_error

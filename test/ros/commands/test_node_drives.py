@@ -14,7 +14,7 @@ from rbd_ros.model.constraints import attach
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 import rclpy
 from rclpy.parameter import Parameter
-from robots import example_urdf, load_quietly, random_state, relative_error
+from robots import example_urdf, random_state, relative_error
 
 # One pass against another in the same order: rounding alone.
 AGREEMENT = 1e-9
@@ -31,12 +31,6 @@ HINGE = """
 pytestmark = pytest.mark.usefixtures('domain')
 
 
-@pytest.fixture(scope='module')
-def arm():
-    """Return the UR10."""
-    return load_quietly(example_urdf('ur10_robot.urdf'))
-
-
 @pytest.fixture
 def harness(harness):
     """Return a function that starts a node to which states may be late."""
@@ -49,33 +43,33 @@ def drives(**coefficients):
         'joints': ['wrist_1_joint', 'elbow_joint'], **coefficients}.items()}
 
 
-def test_drives_are_those_of_the_parameters_and_of_the_urdf_otherwise(harness, arm):
+def test_drives_are_those_of_the_parameters_and_of_the_urdf_otherwise(harness, model):
     node = harness(ARM, friction=True, missing_velocity='withhold', **drives(
         armature=[0.4, 0.3], damping=[5.0, 6.0], damping_asymmetry=[1.0, -2.0],
         friction=[2.0, 1.0], friction_asymmetry=[0.5, 0.0], effort_offset=[0.3, -0.2],
         stribeck_friction=[1.0, 0.0], stribeck_velocity=[0.5, 0.0]))
-    q, v, _ = random_state(arm, 2)
-    M = rbd_ros.mass_matrix(arm, q)
+    q, v, _ = random_state(model, 2)
+    M = rbd_ros.mass_matrix(model, q)
     M[3, 3] += 0.4
     M[2, 2] += 0.3
-    got = node.answer(arm.velocity_names, q, v)
+    got = node.answer(model.velocity_names, q, v)
     assert relative_error(np.reshape(got.mass_matrix, (6, 6)), M) < AGREEMENT
     # Forward, and beyond the dead band of 0.02 rad/s.
     v = np.array([0.0, 0.0, 1.0, 0.5, 0.0, 0.0])
     torques = np.array([0.0, 0.0, (6.0 - 2.0) * 0.98 + 1.0 - 0.2,
                         (5.0 + 1.0) * 0.48 + 2.5 + np.exp(-(0.52 / 0.5) ** 2) + 0.3, 0.0, 0.0])
     heard = node.heard['~/effort_commands']
-    g = rbd_ros.gravity_torques(arm, q)
-    keep_sending(node, (arm.velocity_names, q, v),
+    g = rbd_ros.gravity_torques(model, q)
+    keep_sending(node, (model.velocity_names, q, v),
                  lambda: heard and heard[-1].data == pytest.approx(g + torques))
     # Offsets need no velocity.
-    keep_sending(node, (arm.velocity_names, q), lambda: heard[-1].data == pytest.approx(
+    keep_sending(node, (model.velocity_names, q), lambda: heard[-1].data == pytest.approx(
         g + np.array([0.0, 0.0, -0.2, 0.3, 0.0, 0.0])))
 
 
-def test_the_file_that_save_drives_writes_is_one_that_the_node_takes(arm, tmp_path):
+def test_the_file_that_save_drives_writes_is_one_that_the_node_takes(model, tmp_path):
     driven = rbd_ros.model.with_friction(
-        rbd_ros.with_armature(arm, np.array([1e-7, 0.1, 1.0, 1e17, 3.0, 0.5])),
+        rbd_ros.with_armature(model, np.array([1e-7, 0.1, 1.0, 1e17, 3.0, 0.5])),
         damping=np.arange(6.0), friction=np.arange(6.0) + 1.0,
         friction_asymmetry=-np.arange(6.0), effort_offset=np.linspace(-1.0, 1.0, 6))
     path = tmp_path / 'dynamics.param.yaml'
@@ -98,9 +92,8 @@ def test_the_file_that_save_drives_writes_is_one_that_the_node_takes(arm, tmp_pa
     ({'drives.friction': [1.0]}, 'drives.friction has 1 entries, drives.joints has 0'),
     (drives(joints=['elbow_joint'] * 2), "drives.joints has 'elbow_joint' twice"),
     (drives(friction='much'), 'drives.friction must be a list')])
-def test_drives_that_cannot_be_meant_stop_the_node(harness, parameters, message, capfd):
-    node = harness(None, **parameters)
-    assert not node.node.configured
+def test_drives_that_cannot_be_meant_stop_the_node(silent_node, parameters, message, capfd):
+    assert not silent_node(**parameters).configured
     assert message in capfd.readouterr().err
 
 
@@ -110,17 +103,15 @@ def test_drives_that_cannot_be_meant_stop_the_node(harness, parameters, message,
     (drives(damping=[1.0, -1.0]), "joint 'elbow_joint': its damping must be"),
     (drives(armature=[1.0, -1.0]), "joint 'elbow_joint': its armature must be"),
     (drives(damping_asymmetry=[1.0, 0.0]), "joint 'wrist_1_joint': its damping_asymmetry")])
-def test_drives_that_the_robot_cannot_have_refuse_its_description(harness, parameters, message):
-    node = harness(None, **parameters)
-    node.describe(ARM)
-    node.settle()
-    assert message in node.node.report.last_error
-    assert node.node.robot is None
+def test_drives_that_the_robot_cannot_have_refuse_its_description(
+        silent_node, parameters, message):
+    node = silent_node(**parameters)
+    assert node.robot is None and message in node.report.last_error
 
 
-def test_locked_joints_may_have_drives(harness):
-    node = harness(ARM, locked_joints=['elbow_joint'], **drives(damping=[2.0, 3.0]))
-    assert node.node.robot.model.damping.tolist() == [0.0, 0.0, 2.0, 0.0, 0.0]
+def test_locked_joints_may_have_drives(silent_node):
+    node = silent_node(locked_joints=['elbow_joint'], **drives(damping=[2.0, 3.0]))
+    assert node.robot.model.damping.tolist() == [0.0, 0.0, 2.0, 0.0, 0.0]
 
 
 def test_friction_is_brought_up_by_the_effort_commands_alone(harness):
@@ -147,8 +138,8 @@ def test_friction_is_brought_up_by_the_effort_commands_alone(harness):
     keep_sending(node, (['hinge'], [0.3], [2.0]), lambda: heard[-1].data[0] == pytest.approx(g))
 
 
-def test_the_deviation_of_torques_is_that_of_the_uncertainty(harness, arm):
-    known = Uncertainty(arm.velocity_names, ('wrist_3_link/mcy', 'elbow_joint.friction'),
+def test_the_deviation_of_torques_is_that_of_the_uncertainty(harness, model):
+    known = Uncertainty(model.velocity_names, ('wrist_3_link/mcy', 'elbow_joint.friction'),
                         np.array([[0.2, 0.1], [0.0, 0.5]]), np.tile([0.5, 1.5], (6, 1)),
                         np.linspace(0.1, 2.4, 24).reshape(2, 6, 2), np.zeros(6),
                         np.array([5.0, 100.0]))
@@ -158,23 +149,24 @@ def test_the_deviation_of_torques_is_that_of_the_uncertainty(harness, arm):
             'factor': [0.2, 0.1, 0.5], 'speed': known.speed.ravel().tolist(),
             'noise': known.noise.ravel().tolist(), 'external': [0.0] * 6,
             'bandwidth': known.bandwidth.tolist(),
-            'inertial': rbd_ros.model.inertial_parameters(arm).tolist()}.items()})
-    robot = attach(with_friction(arm, friction={'wrist_1_joint': 2.0, 'elbow_joint': 1.0}), known)
+            'inertial': rbd_ros.model.inertial_parameters(model).tolist()}.items()})
+    robot = attach(with_friction(model, friction={'wrist_1_joint': 2.0, 'elbow_joint': 1.0}),
+                   known)
     for seed in range(2):
-        q, v, _ = random_state(arm, seed)
+        q, v, _ = random_state(model, seed)
         v[2] *= 0.03
-        got = node.answer(arm.velocity_names, q, v, topic='~/torque_deviation')
-        assert got.name == list(arm.velocity_names)
+        got = node.answer(model.velocity_names, q, v, topic='~/torque_deviation')
+        assert got.name == list(model.velocity_names)
         # Efforts of joint states are not filtered.
         expected = rbd_ros.analysis.torque_deviation(robot, q, v, 0.0 * v, smooth=0.05,
                                                      bandwidth=100.0)
         assert relative_error(got.effort, expected) < AGREEMENT
 
 
-def test_without_an_uncertainty_no_deviation_is_published(harness, arm):
+def test_without_an_uncertainty_no_deviation_is_published(harness, model):
     node = harness(ARM, **drives(friction=[2.0, 1.0]))
-    q, v, _ = random_state(arm, 0)
-    node.answer(arm.velocity_names, q, v, topic='~/gravity_torques')
+    q, v, _ = random_state(model, 0)
+    node.answer(model.velocity_names, q, v, topic='~/gravity_torques')
     assert not node.heard['~/torque_deviation']
     assert any('identify it with rbd_ros identify' in text
                for text in node.node.publishing._withheld.reasons.values())

@@ -3,7 +3,7 @@
 """Nodes take doubtful descriptions as the library does, and never command zeros for efforts."""
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import Harness, said
+from harness import said
 import numpy as np
 import pytest
 import rbd_ros
@@ -15,6 +15,8 @@ from urdf_texts import DOUBTFUL, two_joint_arm
 
 NOT_STATED = two_joint_arm(limit='effort="0" velocity="0" lower="-2" upper="2"')
 WARN = DiagnosticStatus.WARN
+
+pytestmark = pytest.mark.usefixtures('domain')
 # What diagnostics repeat at WARN for as long as the robot is in use.
 REPEATED = {
     'no moving joint': 'the robot has no moving joint: there is nothing to compute',
@@ -62,54 +64,39 @@ def test_a_strict_node_takes_a_robot_whose_only_doubt_its_limits_of_commands_rem
     assert model.effort_limit.tolist() == [7.0, 7.0]
 
 
-@pytest.mark.parametrize('name', REPEATED)
-def test_fault_85_diagnostics_repeat_that_there_is_nothing_to_compute(name, domain):
-    node = Harness(DOUBTFUL[name][0], state_timeout=60.0)
-    try:
+def test_fault_85_diagnostics_repeat_that_there_is_nothing_to_compute(harness):
+    node = harness(two_joint_arm(), state_timeout=60.0, topics=('~/dynamics',))
+    node.answer(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0])
+    assert not any(text in node.diagnosis()[1] for text in REPEATED.values())
+    for model_id, (name, text) in enumerate(REPEATED.items(), 2):
+        node.describe(DOUBTFUL[name][0])
+        node.spin_until(lambda k=model_id: node.node.robot.model_id == k)
         names = node.node.robot.model.velocity_names
         node.send(names, [0.1] * len(names), [0.0] * len(names))
-        said(node, REPEATED[name], WARN)
-    finally:
-        node.close()
+        said(node, text, WARN)
 
 
-def test_diagnostics_of_a_plausible_robot_do_not(domain):
-    node = Harness(two_joint_arm(), state_timeout=60.0)
-    try:
-        node.answer(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0])
-        assert not any(text in node.diagnosis()[1] for text in REPEATED.values())
-    finally:
-        node.close()
-
-
-def test_fault_84_limits_of_0_stop_a_node_that_clamps_until_limits_are_given(domain):
-    node = Harness(kind=TorqueController, mode='gravity', state_timeout=60.0)
-    try:
-        node.describe(NOT_STATED)
-        said(node, 'for shoulder: set command_limits', WARN)
-        assert node.node.robot is None
-        node.send(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0])
-        node.settle()
-        assert not node.heard['~/effort_commands']
-    finally:
-        node.close()
+def test_fault_84_limits_of_0_stop_a_node_that_clamps_until_limits_are_given(harness):
+    node = harness(None, kind=TorqueController, mode='gravity', state_timeout=60.0)
+    node.describe(NOT_STATED)
+    said(node, 'for shoulder: set command_limits', WARN)
+    assert node.node.robot is None
+    node.send(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0])
+    node.settle()
+    assert not node.heard['~/effort_commands']
 
 
 @pytest.mark.parametrize('given, limit', [
     ({'limit_efforts': False}, np.inf), ({'command_limits': [0.5]}, 0.5),
     ({'command_limits': [20.0]}, 20.0)])
 def test_efforts_of_a_robot_with_limits_of_0_are_those_asked_for_and_not_zeros(
-        given, limit, domain):
-    node = Harness(NOT_STATED, kind=TorqueController, mode='gravity', state_timeout=60.0,
+        harness, given, limit):
+    node = harness(NOT_STATED, kind=TorqueController, mode='gravity', state_timeout=60.0,
                    ramp_time=0.0, **given)
-    try:
-        got = node.answer(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0],
-                          topic='~/effort_commands')
-        g = rbd_ros.gravity_torques(load_quietly(NOT_STATED), [0.3, 0.4])
-        assert np.min(np.abs(g)) > 0.3 and np.max(np.abs(g)) > 0.5
-        assert np.allclose(got.data, np.clip(g, -limit, limit))
-        change, = node.node.set_parameters([Parameter('limit_efforts', value=True)])
-        assert change.successful is (limit < np.inf)
-        assert change.successful or 'set command_limits' in change.reason
-    finally:
-        node.close()
+    got = node.answer(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0], topic='~/effort_commands')
+    g = rbd_ros.gravity_torques(load_quietly(NOT_STATED), [0.3, 0.4])
+    assert np.min(np.abs(g)) > 0.3 and np.max(np.abs(g)) > 0.5
+    assert np.allclose(got.data, np.clip(g, -limit, limit))
+    change, = node.node.set_parameters([Parameter('limit_efforts', value=True)])
+    assert change.successful is (limit < np.inf)
+    assert change.successful or 'set command_limits' in change.reason

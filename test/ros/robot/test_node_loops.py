@@ -4,16 +4,19 @@
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Inertia
-from harness import Harness, keep_sending, said
+from harness import keep_sending, said
 import numpy as np
 import pytest
 from rbd_msgs.srv import (
     DynamicsTerms, ForwardDynamics, HybridDynamics, HybridDynamicsDerivatives, InverseDynamics,
     SetPayload, TaskSpaceDynamics, TorqueRegressor)
 import rbd_ros
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.runtime.share_directory import share
+from rclpy.parameter import Parameter
 from robots import load_quietly, relative_error
+from std_msgs.msg import String
 
 # The node closes the loops again, to 1e-13 m.
 AGREEMENT = 1e-8
@@ -27,8 +30,9 @@ pytestmark = pytest.mark.usefixtures('domain')
 
 @pytest.fixture
 def harness(harness):
-    """Return a function that starts a node with a robot, by name."""
-    return lambda name, **parameters: harness(TEXTS[name], **{'state_timeout': 60.0, **parameters})
+    """Return a function that starts a node with a robot, by name or URDF."""
+    return lambda name, **parameters: harness(TEXTS.get(name, name), state_timeout=60.0,
+                                              **parameters)
 
 
 def moving(name, seed=0):
@@ -104,16 +108,13 @@ def test_mimics_are_among_the_states_of_all_joints(harness):
         <limit lower="-9" upper="9" effort="1" velocity="1"/>
         <mimic joint="{}" multiplier="2" offset="0.5"/></joint></robot>""".format(
             MODELS['demo_arm'].link_names[-1], MODELS['demo_arm'].velocity_names[0]))
-    node = Harness(text, state_timeout=60.0, topics=('~/full_joint_states',))
-    try:
-        model = MODELS['demo_arm']
-        q, v = np.random.default_rng(0).normal(size=(2, model.nv))
-        got = node.answer(model.velocity_names, q, v, topic='~/full_joint_states')
-        assert tuple(got.name) == (*model.velocity_names, 'finger')
-        assert got.position.tolist() == [*q, 2.0 * q[0] + 0.5]
-        assert got.velocity.tolist() == [*v, 2.0 * v[0]]
-    finally:
-        node.close()
+    node = harness(text, topics=('~/full_joint_states',))
+    model = MODELS['demo_arm']
+    q, v = np.random.default_rng(0).normal(size=(2, model.nv))
+    got = node.answer(model.velocity_names, q, v, topic='~/full_joint_states')
+    assert tuple(got.name) == (*model.velocity_names, 'finger')
+    assert got.position.tolist() == [*q, 2.0 * q[0] + 0.5]
+    assert got.velocity.tolist() == [*v, 2.0 * v[0]]
 
 
 def test_fault_79_a_state_that_cannot_be_closed_is_reported_and_nothing_is_published(harness):
@@ -185,44 +186,36 @@ def test_a_payload_acts_through_the_loops(harness):
     assert relative_error(got.gravity_torques, expected) < AGREEMENT
 
 
-def test_passive_joints_cannot_be_commanded(harness):
-    node = Harness(None, command_joints=['crank', 'rocker'])
-    try:
-        node.describe(TEXTS['four_bar'])
-        node.settle()
-        assert "command_joints names 'rocker'" in node.node.report.last_error
-        assert node.node.robot is None
-    finally:
-        node.close()
+def test_passive_joints_cannot_be_commanded():
+    node = DynamicsNode(parameter_overrides=[
+        Parameter('command_joints', value=['crank', 'rocker'])])
+    node.listening._on_description(String(data=TEXTS['four_bar']))
+    assert node.robot is None and "command_joints names 'rocker'" in node.report.last_error
+    node.destroy_node()
 
 
-def test_friction_of_passive_joints_is_compensated_only_with_all_velocities():
-    node = Harness(TEXTS['palletizer'], friction=True, state_timeout=60.0,
-                   topics=('~/effort_commands',))
-    try:
-        model, q, _, own = moving('palletizer')
-        g = rbd_ros.gravity_torques(model, q)
-        got = node.answer(model.velocity_names, own, [1.0] * 4, topic='~/effort_commands')
-        assert np.min(np.abs(got.data - g)) > 1.0
-        heard = node.heard['~/effort_commands']
-        keep_sending(node, (model.velocity_names, own, [1.0, np.nan, 1.0, 1.0]),
-                     lambda: np.allclose(heard[-1].data, g))
-        said(node, 'do not compensate friction of ' + ', '.join(model.velocity_names),
-             DiagnosticStatus.WARN)
-    finally:
-        node.close()
+def test_friction_of_passive_joints_is_compensated_only_with_all_velocities(harness):
+    node = harness('palletizer', friction=True, topics=('~/effort_commands',))
+    model, q, _, own = moving('palletizer')
+    g = rbd_ros.gravity_torques(model, q)
+    got = node.answer(model.velocity_names, own, [1.0] * 4, topic='~/effort_commands')
+    assert np.min(np.abs(got.data - g)) > 1.0
+    heard = node.heard['~/effort_commands']
+    keep_sending(node, (model.velocity_names, own, [1.0, np.nan, 1.0, 1.0]),
+                 lambda: np.allclose(heard[-1].data, g))
+    said(node, 'do not compensate friction of ' + ', '.join(model.velocity_names),
+         DiagnosticStatus.WARN)
 
 
-@pytest.mark.parametrize('mode', ['gravity', 'pd_gravity', 'computed_torque', 'joint_impedance',
-                                  'cartesian_impedance', 'slotine_li', 'hybrid'])
-def test_every_control_mode_begins_with_gravity_torques_of_the_motors(mode):
-    node = Harness(TEXTS['palletizer'], TorqueController, mode=mode, task_link='flange_link',
-                   state_timeout=60.0, topics=('~/effort_commands', '~/full_joint_states'))
-    try:
-        model, q, _, own = moving('palletizer')
+def test_every_control_mode_begins_with_gravity_torques_of_the_motors(harness):
+    node = harness('palletizer', kind=TorqueController, task_link='flange_link',
+                   topics=('~/effort_commands', '~/full_joint_states'))
+    model, q, _, own = moving('palletizer')
+    g = rbd_ros.gravity_torques(model, q)
+    for mode in ('gravity', 'pd_gravity', 'computed_torque', 'joint_impedance',
+                 'cartesian_impedance', 'slotine_li', 'hybrid'):
+        result, = node.node.set_parameters([Parameter('mode', value=mode)])
+        assert result.successful, result.reason
         got = node.answer(model.velocity_names, own, np.zeros(4), topic='~/effort_commands')
-        g = rbd_ros.gravity_torques(model, q)
-        assert np.max(np.abs(got.data - g)) < AGREEMENT * np.max(np.abs(g))
-        assert node.diagnosis()[2]['mode'] == mode
-    finally:
-        node.close()
+        assert np.max(np.abs(got.data - g)) < AGREEMENT * np.max(np.abs(g)), mode
+        assert node.node.parameters.mode == mode

@@ -226,13 +226,14 @@ def test_near_singular_positions_all_numbers_are_finite():
     crank = robot('four_bar')
     found = []
     q = rbd_ros.neutral(crank)
-    for k in range(700):
-        q = rbd_ros.integrate(crank, q, np.ones(1), 0.01)
+    # A full turn.
+    for k in range(320):
+        q = rbd_ros.integrate(crank, q, np.ones(1), 0.02)
         states.update(joint_state(FOUR_BAR, q), 0.01 * k)
         found.append(states.missing(0.01 * k, TIMEOUT))
         if not found[-1]:
             assert np.all(np.isfinite(rbd_ros.mass_matrix(model, states.q)))
-    assert found.count([]) > 600
+    assert found.count([]) > 280
 
 
 def test_states_are_forgotten_and_the_last_solution_is_the_next_guess():

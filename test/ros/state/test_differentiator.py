@@ -73,3 +73,31 @@ def test_times_of_receipt_and_of_stamps_are_not_mixed():
     for k in range(50):
         take(0.49, 5.5 + 0.01 * k, 0.0)
     assert states.differentiator.rates == pytest.approx([0.0], abs=1e-3)
+
+
+def test_positions_are_differentiated_with_a_filter():
+    one, last = Differentiator([False, True]), 0.0
+    for k in range(400):
+        t = 0.001 * k
+        # The second joint turns on through full turns, and its position leaps.
+        leaping = (3.0 + 2.0 * t + np.pi) % (2.0 * np.pi) - np.pi
+        one.update(BOTH, np.array([np.sin(t), leaping]), t, 0.01, TIMEOUT)
+        # Also where it leaps: the filter would forget that soon.
+        assert abs(one.rates[1] - 2.0) < 1e-6 if k else np.all(np.isnan(one.rates))
+        last = t
+    # The filter lags by its time constant, of a sine that is hardly curved.
+    assert abs(one.rates[0] - np.cos(last - 0.01)) < 1e-3
+    # What is not newer says nothing.
+    before = one.rates.copy()
+    one.update(BOTH, np.array([9.0, 9.0]), last, 0.01, TIMEOUT)
+    assert np.array_equal(one.rates, before)
+
+
+@pytest.mark.parametrize('kind, rate', [('continuous', 0.4), ('revolute', 0.4 - 20.0 * np.pi)])
+def test_positions_of_continuous_joints_alone_may_leap_by_full_turns(kind, rate):
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, inertia=(0.1, 0.1, 0.1))
+             .joint('j', kind, 'a', 'b').build())
+    states = JointStates(model)
+    for k, x in enumerate((np.pi - 0.02, 0.02 - np.pi)):
+        states.update(JointState(name=['j'], position=[x]), 0.1 * k, filter_time=0.0)
+    assert states.velocity_or(None)[0] == pytest.approx(rate)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plausible samples are taken in one compiled call, as if each had been judged."""
 
+from covering import seeds
 import numpy as np
 import pytest
 import rbd_ros
@@ -12,7 +13,7 @@ from sensor_msgs.msg import JointState
 
 KINDS = 'revolute', 'continuous', 'prismatic', 'revolute', 'continuous'
 NAMES = [f'j{k}' for k in range(5)]
-COUNT = 400
+COUNT = 200
 
 
 def chain():
@@ -49,18 +50,20 @@ def messages(seed, stamped):
 
 
 def outcome(states, t, stamp, fastest, message, filter_time):
-    """Return the result of an update, and the state after it."""
+    """Return the result of an update, and the state after it, as a text: NaN equals NaN."""
     try:
         result = states.update(message, t, stamp, 0.5, filter_time, fastest)
     except (Rejected, TimeWentBack) as error:
         result = str(error)
     judge = states.judge
-    return (result, states.q.tolist(), states.v.tolist(), states.effort.tolist(),
-            states.missing(t, 0.5), states.ages(t), states._stamps.tolist(), judge.moved,
-            sorted(judge.doubtful), judge.confirmed.tolist(), states.differentiator.rates.tolist())
+    return str((result, states.q.tolist(), states.v.tolist(), states.effort.tolist(),
+                states.missing(t, 0.5), states.ages(t), states._stamps.tolist(), judge.moved,
+                sorted(judge.doubtful), judge.confirmed.tolist(),
+                states.differentiator.rates.tolist()))
 
 
-@pytest.mark.parametrize('seed', range(8))
+# Velocities are differentiated with every other seed.
+@pytest.mark.parametrize('seed', seeds(8, few=2))
 @pytest.mark.parametrize('stamped', [1.0, 0.0, 0.9])    # share of the messages with a stamp
 def test_samples_are_taken_as_if_each_had_been_judged(seed, stamped, monkeypatch):
     fast, judged, taken = JointStates(chain()), JointStates(chain()), []
@@ -70,8 +73,7 @@ def test_samples_are_taken_as_if_each_had_been_judged(seed, stamped, monkeypatch
     monkeypatch.setattr(judged, '_take_plausible', lambda *_: False)
     filter_time = 0.02 if seed % 2 else None
     for message in messages(seed, stamped):
-        np.testing.assert_equal(outcome(fast, *message, filter_time),
-                                outcome(judged, *message, filter_time))
+        assert outcome(fast, *message, filter_time) == outcome(judged, *message, filter_time)
     assert 0.2 * COUNT < sum(taken) < 0.9 * COUNT
 
 

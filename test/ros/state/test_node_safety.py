@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from rbd_msgs.srv import SetGravity, SetPayload
 import rbd_ros
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from robots import fan, relative_error
@@ -111,7 +112,6 @@ def test_fault_54_the_parameter_decides_which_descriptions_are_accepted(harness,
 
 
 def test_fault_54_without_a_listener_to_commands_other_robots_are_accepted():
-    from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
     node = DynamicsNode()
     for text, model_id in ((fan('abc'), 1), (fan('abd'), 2)):
         node.listening._on_description(String(data=text))
@@ -131,15 +131,6 @@ def test_commands_follow_a_load_that_is_set_before_every_state(harness, model, s
     assert relative_error(heard[-1].data, loaded) <= 0.02
 
 
-def test_fault_51_messages_are_about_the_current_robot(harness):
-    node = harness(fan('abc'), state_timeout=60.0)
-    node.answer(*fan_state('abc'), topic='~/effort_commands')
-    for k, order in ((2, 'ab'), (3, 'abd')):
-        node.describe(fan(order))
-        node.spin_until(lambda k=k: node.node.robot.model_id == k)
-    assert 'the robot now has the joints a, b, d,' in node.node.commands.mismatch
-
-
 # -- Gravity and loads. ---------------------------------------------------------------------------
 
 def gravity(z):
@@ -147,31 +138,40 @@ def gravity(z):
     return {'gravity': Vector3Stamped(vector=Vector3(z=z))}
 
 
-@pytest.mark.parametrize('z', [-981.0, -1e300, 30.0])
-def test_fault_55_gravity_beyond_its_limit_is_refused(harness, z):
+def payload(mass, x=0.0, ixx=0.0, link='tool0'):
+    """Return a request for a payload."""
+    inertia = Inertia(m=mass, ixx=ixx)
+    inertia.com.x = x
+    return {'link': link, 'inertia': inertia}
+
+
+def test_fault_55_gravity_beyond_its_limit_is_refused(harness):
     node = harness()
-    got = node.call(SetGravity, 'set_gravity', **gravity(z))
-    assert not got.success
-    assert 'gravity_limit' in got.message
-    result, = node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, z])])
-    assert not result.successful
+    for z in (-981.0, -1e300, 30.0):
+        got = node.call(SetGravity, 'set_gravity', **gravity(z))
+        assert not got.success and 'gravity_limit' in got.message
+        result, = node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, z])])
+        assert not result.successful
     assert node.node.robot.model_id == 1
-    if z > -100.0:
-        node.node.set_parameters([Parameter('gravity_limit', value=40.0)])
-        assert node.call(SetGravity, 'set_gravity', **gravity(z)).success
+    node.node.set_parameters([Parameter('gravity_limit', value=40.0)])
+    assert node.call(SetGravity, 'set_gravity', **gravity(z)).success
 
 
 def test_fault_55_zero_gravity_must_be_allowed_explicitly(harness, state, capfd):
     node = harness(state_timeout=60.0)
     node.answer(*state)
     got = node.call(SetGravity, 'set_gravity')
-    assert not got.success
-    assert 'allow_zero' in got.message
+    assert not got.success and 'allow_zero' in got.message
     assert not node.call(SetGravity, 'set_gravity', **gravity(1e-3)).success
+    result, = node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, 0.0])])
+    assert not result.successful and 'allow_zero' in result.reason
     assert node.call(SetGravity, 'set_gravity', allow_zero=True).success
     assert 'gravity is now [0, 0, 0] m/s^2: none' in capfd.readouterr().err
     assert node.node.robot.model_id == 2
     said(node, 'gravity is zero', WARN)
+    # From then on it is what it is, and other parameters change as before.
+    result, = node.node.set_parameters([Parameter('ramp_time', value=2.0)])
+    assert result.successful
 
 
 def test_fault_55_every_change_of_gravity_and_load_is_logged(harness, capfd):
@@ -193,10 +193,10 @@ def test_fault_55_refused_gravity_and_loads_are_logged_with_the_callers_numbers(
     calls = [(SetGravity, 'set_gravity', gravity(-981.0), '[0, 0, -981] m/s^2: gravity is 981'),
              (SetGravity, 'set_gravity', gravity(-77.5), '[0, 0, -77.5] m/s^2: gravity is 77.5'),
              (SetGravity, 'set_gravity', {}, '[0, 0, 0] m/s^2: gravity is zero'),
-             (SetPayload, 'set_payload', {'link': 'tool0', 'inertia': Inertia(m=4321.0)},
+             (SetPayload, 'set_payload', payload(4321.0),
               "4321 kg at [0, 0, 0] m on 'tool0': the payload weighs 4321 kg"),
-             (SetPayload, 'set_payload', {'link': 'hand', 'inertia': Inertia(m=1.5)},
-              "1.5 kg at [0, 0, 0] m on 'hand': "),
+             (SetPayload, 'set_payload', payload(1.5, link='hand'),
+              "1.5 kg at [0, 0, 0] m on 'hand': no link 'hand'"),
              # A request that nobody filled in.
              (SetPayload, 'set_payload', {}, "0 kg at [0, 0, 0] m on '': "),
              (SetPayload, 'set_payload', {'link': 'tool0'},
@@ -206,6 +206,14 @@ def test_fault_55_refused_gravity_and_loads_are_logged_with_the_callers_numbers(
         assert not got.success
         log = capfd.readouterr().err
         assert log.count(f'~/{name} refused, {text}') == 1 and got.message in log
+    for fields, text in (
+            (payload(330.0), 'more than 10 times the robot itself'),
+            (payload(1e30), 'is the unit kg?'), (payload(1.0, 11.0), 'is the unit m?'),
+            (payload(1.0, 1e9), 'is the unit m?'), (payload(-1.0), 'mass'),
+            (payload(np.nan), 'mass'), (payload(1.0, np.inf), 'finite'),
+            (payload(1.0, ixx=1.0), 'triangle')):
+        got = node.call(SetPayload, 'set_payload', **fields)
+        assert not got.success and text in got.message
     assert node.node.robot.model_id == 1
 
 
@@ -231,32 +239,6 @@ def test_simultaneous_changes_are_all_made(harness, model):
     assert node.node.robot.model.mass == pytest.approx(model.mass + 7.0)
 
 
-def test_fault_55_the_parameter_cannot_set_zero_gravity(harness, state):
-    node = harness(state_timeout=60.0)
-    node.answer(*state)
-    result, = node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, 0.0])])
-    assert not result.successful
-    assert 'allow_zero' in result.reason
-    assert node.call(SetGravity, 'set_gravity', allow_zero=True).success
-    # From then on it is what it is, and other parameters change as before.
-    result, = node.node.set_parameters([Parameter('ramp_time', value=2.0)])
-    assert result.successful
-
-
-@pytest.mark.parametrize('mass, x, message', [(330.0, 0.0, 'more than 10 times the robot itself'),
-                                              (1e30, 0.0, 'is the unit kg?'),
-                                              (1.0, 11.0, 'is the unit m?'),
-                                              (1.0, 1e9, 'is the unit m?')])
-def test_fault_55_implausible_payloads_are_refused(harness, mass, x, message):
-    node = harness()
-    inertia = Inertia(m=mass)
-    inertia.com.x = x
-    got = node.call(SetPayload, 'set_payload', link='tool0', inertia=inertia)
-    assert not got.success
-    assert message in got.message
-    assert node.node.robot.model_id == 1
-
-
 # -- Friction. ------------------------------------------------------------------------------------
 
 def test_fault_83_compensation_without_friction_parameters_is_reported(harness, capfd):
@@ -271,38 +253,30 @@ def test_fault_83_compensation_without_friction_parameters_is_reported(harness, 
     assert 'neither friction nor damping' not in capfd.readouterr().err
 
 
-def test_fault_4_commands_go_on_without_friction_where_velocities_end(harness):
+def test_fault_4_commands_go_on_without_friction_of_joints_whose_velocities_end(harness):
     text = fan('abc').replace('<axis', '<dynamics damping="5" friction="2"/><axis')
     node = harness(text, friction=True, on_stale='ramp_down', state_timeout=60.0)
-    heard = node.heard['~/effort_commands']
-    expected = [EFFORTS[x] for x in 'abc']
-    moving = (list('abc'), [0.0] * 3, [1.0] * 3)
-    keep_sending(node, moving, lambda: heard and np.allclose(
-        heard[-1].data, np.add(expected, 5.0 * 0.98 + 2.0), atol=1e-6))
-    begin = len(heard)
-    keep_sending(node, (list('abc'), [0.0] * 3, ()),
-                 lambda: np.allclose(heard[-1].data, expected, atol=1e-6))
-    # Never to zero, and not in one step.
-    assert np.all(np.abs([message.data for message in heard[begin:]]) >= 9.81 - 7.0 - 1e-6)
-    assert largest_step(heard, begin - 1) < 0.25 * 7.0
-    said(node, 'commands do not compensate friction of a, b, c: velocities are unknown', WARN)
-
-
-@pytest.mark.parametrize('velocity', [np.nan, np.inf])
-def test_fault_4_a_joint_without_a_velocity_takes_no_friction_from_others(harness, velocity):
-    text = fan('abc').replace('<axis', '<dynamics damping="5" friction="2"/><axis')
-    node = harness(text, friction=True, state_timeout=60.0)
     heard, full = node.heard['~/effort_commands'], 5.0 * 0.98 + 2.0
-    expected = np.array([EFFORTS[x] for x in 'abc'])
-    keep_sending(node, (list('abc'), [0.0] * 3, [1.0] * 3), lambda: heard and np.allclose(
-        heard[-1].data, expected + full, atol=1e-6))
-    begin = len(heard)
-    keep_sending(node, (list('abc'), [0.0] * 3, [1.0, velocity, 1.0]), lambda: np.allclose(
-        heard[-1].data, expected + [full, 0.0, full], atol=1e-6))
-    for message in heard[begin:]:
-        assert np.allclose(np.array(message.data)[[0, 2]], (expected + full)[[0, 2]], atol=1e-6)
-    assert largest_step(heard, begin - 1) < 0.25 * full
+    gravity = np.array([EFFORTS[x] for x in 'abc'])
+
+    def move(velocity, friction):
+        """Send velocities until commands have this friction; return the commands."""
+        begin = max(len(heard) - 1, 0)
+        keep_sending(node, (list('abc'), [0.0] * 3, velocity), lambda: heard and np.allclose(
+            heard[-1].data, gravity + friction, atol=1e-6))
+        commands = np.array([message.data for message in heard[begin:]])
+        # Never to zero, and not in one step.
+        assert np.all(np.abs(commands) >= 9.81 - full - 1e-6)
+        assert np.max(np.abs(np.diff(commands, axis=0)), initial=0.0) < 0.25 * full
+        return commands
+    for velocity in (np.nan, np.inf):
+        move([1.0] * 3, full)
+        # Others keep theirs.
+        others = move([1.0, velocity, 1.0], [full, 0.0, full])[:, [0, 2]]
+        assert np.allclose(others, (gravity + full)[[0, 2]], atol=1e-6)
     said(node, 'commands do not compensate friction of b: velocities are unknown', WARN)
+    move((), 0.0)
+    said(node, 'commands do not compensate friction of a, b, c: velocities are unknown', WARN)
 
 
 # -- Listeners. -----------------------------------------------------------------------------------

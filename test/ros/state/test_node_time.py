@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks that begin, jump or stand still, and stamps of other clocks."""
 
-from time import monotonic
-
 from diagnostic_msgs.msg import DiagnosticStatus
 from harness import at, joint_state, odometry, said, SimulatedTime
 import numpy as np
@@ -17,7 +15,7 @@ WARN, ERROR = DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 pytestmark = pytest.mark.usefixtures('domain')
 
 
-@pytest.mark.parametrize('first', [0.02, 0.3, 5.0])
+@pytest.mark.parametrize('first', [0.02, 5.0])
 def test_fault_56_states_from_before_the_clock_are_forgotten_when_it_begins(harness, state, first):
     names, q, v = state
     node = harness(use_sim_time=True, state_timeout=0.2)
@@ -124,16 +122,14 @@ def sim_state(node, clock, state, t, topic='~/effort_commands'):
     return np.array(heard[-1].data) if len(heard) > before else None
 
 
-@pytest.mark.parametrize('pause', [0.0, 0.3])
-def test_rates_and_blends_of_commands_are_those_of_simulated_time(harness, model, state, pause):
-    # However much slower the simulation is than the machine: here a pause between states.
+def test_rates_and_blends_of_commands_are_those_of_simulated_time(harness, model, state):
+    # However much slower the simulation is than the machine: `sim_state` pauses between states.
     rate, step = 200.0, 0.002
     node = harness(use_sim_time=True, effort_rate_limit=rate, topics=['~/effort_commands'])
     clock, t, last = SimulatedTime(node), 50.0, np.zeros(6)
     sim_state(node, clock, state, t)
     for _ in range(6):
-        t, end = t + step, monotonic() + pause
-        node.spin_until(lambda end=end: monotonic() > end)
+        t += step
         got = sim_state(node, clock, state, t)
         assert np.max(np.abs(got - last)) <= rate * step + 1e-9
         last = got
