@@ -145,7 +145,7 @@ class CommandMachine(RuleBasedStateMachine):
         counts['means'] += self.watch.means
 
 
-@pytest.mark.parametrize('steps', covering([1500, 5000], 1500))
+@pytest.mark.parametrize('steps', covering([800, 5000], 800))
 def test_commands_keep_their_invariant(steps):
     counts.clear()
     run_machine(CommandMachine, 2 * steps // STEPS_PER_RUN, STEPS_PER_RUN)

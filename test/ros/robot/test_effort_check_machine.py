@@ -114,4 +114,4 @@ def test_a_rest_begins_again_when_other_joints_are_measured():
 
 
 def test_efforts_are_judged_once_and_by_one_rest_alone():
-    run_machine(CheckMachine, 60, 30)
+    run_machine(CheckMachine, 30, 30)

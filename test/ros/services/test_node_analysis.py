@@ -2,28 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives, regressors, task space and rates, on the node in this process."""
 
-from harness import Harness
 import numpy as np
 import pinocchio as pin
 import pytest
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
 import rbd_ros
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
+from rclpy.parameter import Parameter
 from robots import example_urdf, random_state, relative_error
+from std_msgs.msg import String
 
 pytestmark = pytest.mark.usefixtures('domain')
 
 # The node hands the library's numbers on: rounding alone may differ, where sums are ordered anew.
 AGREEMENT = 1e-9
-ARM = example_urdf('ur10_robot.urdf').read_text()
+URDF = example_urdf('ur10_robot.urdf')
 TOOL = 'tool0'
-
-
-@pytest.fixture
-def arm():
-    """Return a node that has the description of a UR10."""
-    harness = Harness(ARM, state_timeout=60.0, task_link=TOOL)
-    yield harness
-    harness.close()
 
 
 def shuffled(model, seed):
@@ -81,15 +75,14 @@ def test_torque_regressor_times_its_parameters_is_the_torque(arm, model):
     assert relative_error(values(got.regressor) @ got.parameters, expected[order]) < AGREEMENT
 
 
-def test_rotors_are_told_beside_the_regressor(model):
-    harness = Harness(ARM, state_timeout=60.0, **{
+def test_rotors_are_told_beside_the_regressor(harness, model):
+    node = harness(state_timeout=60.0, **{
         'drives.joints': ['elbow_joint', 'wrist_1_joint'], 'drives.armature': [0.7, 0.2]})
     geared = rbd_ros.with_armature(model, {'elbow_joint': 0.7, 'wrist_1_joint': 0.2})
     order, names, q, v, a = shuffled(model, 3)
-    got = harness.call(TorqueRegressor, 'torque_regressor', joint_names=names,
-                       position=q[order].tolist(), velocity=v[order].tolist(),
-                       acceleration=a[order].tolist())
-    harness.close()
+    got = node.call(TorqueRegressor, 'torque_regressor', joint_names=names,
+                    position=q[order].tolist(), velocity=v[order].tolist(),
+                    acceleration=a[order].tolist())
     tau = values(got.regressor) @ got.parameters + np.array(got.armature) * a[order]
     assert relative_error(tau, rbd_ros.inverse_dynamics(geared, q, v, a)[order]) < AGREEMENT
 
@@ -139,11 +132,10 @@ def test_fault_41_bad_requests_are_refused_with_the_reason(arm, model):
 
 
 def test_fault_48_a_task_link_that_no_joint_moves_is_refused_by_name():
-    harness = Harness(task_link='world')
-    harness.describe(ARM)
-    harness.settle()
-    assert "task_link names 'world', which no joint moves" in harness.node.report.last_error
-    harness.close()
+    node = DynamicsNode(parameter_overrides=[Parameter('task_link', value='world')])
+    node.listening._on_description(String(data=URDF.read_text()))
+    assert "task_link names 'world', which no joint moves" in node.report.last_error
+    node.destroy_node()
 
 
 def test_rates_are_those_of_the_motion_that_the_measured_efforts_produce(arm, model):
@@ -187,14 +179,14 @@ def numbers(*parts):
 
 
 @pytest.mark.parametrize('prefix', ['', 'a1/'])
-def test_all_that_a_cartesian_controller_needs_is_as_pinocchio_computes_it(model, prefix):
-    harness = Harness(ARM, state_timeout=60.0, task_link=TOOL, frame_prefix=prefix)
-    robot = pin.buildModelFromUrdf(str(example_urdf('ur10_robot.urdf')))
+def test_all_that_a_cartesian_controller_needs_is_as_pinocchio_computes_it(harness, model, prefix):
+    node = harness(state_timeout=60.0, task_link=TOOL, frame_prefix=prefix)
+    robot = pin.buildModelFromUrdf(str(URDF))
     data, frame = robot.createData(), robot.getFrameId(TOOL)
-    for seed in range(3):
+    for seed in range(2):
         q, v, a = random_state(model, seed)
-        harness.settle()
-        got = harness.answer(model.velocity_names, q, v, topic='~/task_dynamics')
+        node.settle()
+        got = node.answer(model.velocity_names, q, v, topic='~/task_dynamics')
         assert (got.link, got.joint_names) == (TOOL, list(model.velocity_names))
         assert got.header.frame_id == prefix + model.link_names[0]
         pin.forwardKinematics(robot, data, q, v, np.zeros(6))
@@ -221,15 +213,14 @@ def test_all_that_a_cartesian_controller_needs_is_as_pinocchio_computes_it(model
         assert relative_error(J.T @ wrench, pin.rnea(robot, data, q, v, a)) < AGREEMENT
         assert got.condition_number < got.condition_limit == 2000.0
         # The same on the topics of their own.
-        pose = harness.answer(model.velocity_names, q, v, topic='~/task_pose')
+        pose = node.answer(model.velocity_names, q, v, topic='~/task_pose')
         assert (pose.pose, pose.header.frame_id) == (got.pose, got.header.frame_id)
-        jacobian = harness.answer(model.velocity_names, q, v, topic='~/task_jacobian')
+        jacobian = node.answer(model.velocity_names, q, v, topic='~/task_jacobian')
         assert jacobian.matrix.row_names == ['wx', 'wy', 'wz', 'vx', 'vy', 'vz']
         assert np.array_equal(values(jacobian.matrix), J)
-        accel = harness.answer(model.velocity_names, q, v, topic='~/task_bias')
+        accel = node.answer(model.velocity_names, q, v, topic='~/task_bias')
         assert accel.header.frame_id == jacobian.header.frame_id == prefix + TOOL
         assert relative_error(numbers(accel.accel.angular, accel.accel.linear), bias) < AGREEMENT
-    harness.close()
 
 
 def test_without_velocity_the_task_link_has_a_pose_and_a_jacobian_but_no_motion(arm, model):

@@ -6,7 +6,7 @@ from time import monotonic
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
-from harness import at, Harness, keep_sending, SimulatedTime
+from harness import at, keep_sending, SimulatedTime
 import numpy as np
 import pytest
 from rbd_msgs.srv import (
@@ -15,22 +15,12 @@ import rbd_ros
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.ros.messages.markers import Markers
 from rclpy.serialization import deserialize_message
-from robots import example_urdf, random_state, relative_error
+from robots import random_state, relative_error
 from visualization_msgs.msg import Marker, MarkerArray
 
 # Against Pinocchio: rounding is a hundredth of it.
 AGREEMENT = 1e-9
-ARM = (example_urdf('ur10_robot.urdf')).read_text()
-
 pytestmark = pytest.mark.usefixtures('domain')
-
-
-@pytest.fixture
-def arm():
-    """Return a node that has the description of a UR10, and that model."""
-    harness = Harness(ARM, state_timeout=60.0)
-    yield harness
-    harness.close()
 
 
 def state(model, seed=0):
@@ -50,19 +40,33 @@ def wrench(link, torque, force):
     return message
 
 
-def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
-    heard = []
-    arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 10)
-    message, q, _ = state(model)
-    arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
-    arm.answer(*message)
-    arm.spin_until(lambda: len(heard) > 1)
+@pytest.fixture
+def markers():
+    """Return a function that returns the list of the markers that a node publishes from now on."""
+    subscriptions = []
+
+    def subscribe(node):
+        heard = []
+        subscriptions.append((node.peer, node.peer.create_subscription(
+            MarkerArray, '/dynamics/markers', heard.append, 10)))
+        node.spin_until(lambda: node.node.publishing.publishers()[-1].get_subscription_count() > 0)
+        return heard
+    yield subscribe
+    for peer, subscription in subscriptions:
+        peer.destroy_subscription(subscription)
+
+
+def test_markers_show_the_centre_of_mass_and_the_torques(harness, markers, model):
+    node, (message, q, _) = harness(state_timeout=60.0), state(model)
+    heard = markers(node)
+    node.answer(*message)
+    node.spin_until(lambda: len(heard) > 1)
     assert [marker.action for marker in heard[0].markers] == [Marker.DELETEALL]
-    markers = {(marker.ns, marker.id): marker for marker in heard[1].markers}
-    assert len(markers) == len(heard[1].markers)
-    com = markers['com', 0].pose.position
+    found = {(marker.ns, marker.id): marker for marker in heard[1].markers}
+    assert len(found) == len(heard[1].markers)
+    com = found['com', 0].pose.position
     assert np.allclose([com.x, com.y, com.z], rbd_ros.center_of_mass(model, q))
-    arrows = [marker for key, marker in markers.items() if key[0] == 'gravity']
+    arrows = [marker for key, marker in found.items() if key[0] == 'gravity']
     lengths = [np.linalg.norm([a.points[1].x - a.points[0].x, a.points[1].y - a.points[0].y,
                                a.points[1].z - a.points[0].z]) for a in arrows]
     g = np.abs(rbd_ros.gravity_torques(model, q))
@@ -70,16 +74,13 @@ def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
     # No more than thirty a second, however many states come.
     count = len(heard)
     for _ in range(20):
-        arm.send(*message)
-    arm.settle()
+        node.send(*message)
+    node.settle()
     assert len(heard) - count < 20
 
 
-def test_markers_show_inertias_in_the_frames_of_the_links(arm, model):
-    heard = []
-    arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 10)
-    arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
-    ellipsoids = {}
+def test_markers_show_inertias_in_the_frames_of_the_links(arm, markers, model):
+    heard, ellipsoids = markers(arm), {}
 
     def all_came():
         ellipsoids.update({marker.id: marker for message in heard for marker in message.markers
@@ -117,11 +118,8 @@ def test_the_ellipsoid_of_a_load_is_in_the_frame_of_its_link(model):
     assert at_tool.pose.position.z == 0.1
 
 
-def test_markers_show_the_wrenches_of_the_latest_request(arm, model):
-    heard = []
-    arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 10)
-    message, q, _ = state(model)
-    arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
+def test_markers_show_the_wrenches_of_the_latest_request(arm, markers, model):
+    heard, (message, q, _) = markers(arm), state(model)
     arm.answer(*message)
     got = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=[0.0] * 6,
                    external_wrenches=[wrench('tool0', (0.0, 0.0, 0.0), (0.0, 3.0, 4.0))])
@@ -129,21 +127,21 @@ def test_markers_show_the_wrenches_of_the_latest_request(arm, model):
     arm.settle()
     heard.clear()
     arm.answer(*message)
-    markers = {}
+    found = {}
 
     def external_came():
-        markers.update({(marker.ns, marker.id): marker
-                        for array in heard for marker in array.markers})
-        return any(space == 'wrenches' for space, _ in markers)
+        found.update({(marker.ns, marker.id): marker
+                      for array in heard for marker in array.markers})
+        return any(space == 'wrenches' for space, _ in found)
     arm.spin_until(external_came)
     poses = rbd_ros.forward_kinematics(model, q)
     tool = model.link_index('tool0')
     # Forces have odd numbers, moments even ones.
-    arrow = markers['wrenches', 2 * tool + 1]
+    arrow = found['wrenches', 2 * tool + 1]
     reach = [arrow.points[1].x - arrow.points[0].x, arrow.points[1].y - arrow.points[0].y,
              arrow.points[1].z - arrow.points[0].z]
     assert np.allclose(reach / np.linalg.norm(reach), poses[tool, :3, :3] @ [0.0, 0.6, 0.8])
-    assert ('wrenches', 2 * tool) not in markers
+    assert ('wrenches', 2 * tool) not in found
     # They are shown once, and RViz lets them fade.
     assert arrow.lifetime.sec > 0
     arm.settle()
@@ -207,7 +205,7 @@ def test_services_use_the_measured_state_where_the_request_gives_none(arm, model
 
 
 def test_terms_of_a_given_position_are_of_now_and_those_of_a_measured_one_of_its_stamp(harness):
-    node = harness(ARM, use_sim_time=True, state_timeout=5.0)
+    node = harness(use_sim_time=True, state_timeout=5.0)
     clock, names = SimulatedTime(node), node.node.robot.model.velocity_names
     clock.be(50.0)
     node.answer(names, [0.1] * 6, [0.0] * 6, stamp=(50, 0))
@@ -219,40 +217,30 @@ def test_terms_of_a_given_position_are_of_now_and_those_of_a_measured_one_of_its
         assert (got.dynamics.header.stamp.sec, got.dynamics.header.stamp.nanosec) == stamp
 
 
-def test_fault_40_services_report_missing_descriptions_and_states():
-    harness = Harness()
-    got = harness.call(DynamicsTerms, 'dynamics_terms')
+def test_fault_40_services_report_missing_descriptions_and_states(harness):
+    got = harness(None).call(DynamicsTerms, 'dynamics_terms')
     assert (got.success, got.message) == (False, 'no robot description has arrived yet')
-    harness.describe(ARM)
-    harness.spin_until(lambda: harness.node.robot is not None)
-    got = harness.call(DynamicsTerms, 'dynamics_terms')
-    assert not got.success
-    assert 'there is no recent one of shoulder_pan_joint' in got.message
-    harness.close()
 
 
-@pytest.mark.parametrize('request_, message', [
-    ({'acceleration': [0.0] * 5}, 'acceleration has 5 entries, expected 6'),
-    ({'acceleration': [np.nan] * 6}, "acceleration of 'shoulder_pan_joint' is nan"),
-    ({'position': [0.0] * 7}, 'position has 7 entries'),
-    ({'position': [np.inf] * 6}, "position of 'shoulder_pan_joint' is inf"),
-    ({'velocity': [0.0] * 5 + [np.nan]}, "velocity of 'wrist_3_joint' is nan"),
-    ({'velocity': [0.0]}, 'velocity has 1 entries'),
-    ({'joint_names': ['a'] * 6}, "no joint 'a'"),
-    ({'joint_names': ['elbow_joint'] * 6}, 'name every joint once'),
-    ({'joint_names': ['elbow_joint']}, 'name every joint once'),
-    ({'external_wrenches': [wrench('hand', (0.0,) * 3, (0.0,) * 3)]}, "no link 'hand'"),
-    ({'external_wrenches': [wrench('tool0', (0.0,) * 3, (np.nan,) * 3)]}, "link 'tool0'"),
-])
-def test_fault_41_bad_requests_are_refused_with_the_reason(arm, model, request_, message):
+def test_fault_41_bad_requests_are_refused_with_the_reason(arm, model):
     arm.answer(*state(model)[0])
-    got = arm.call(InverseDynamics, 'inverse_dynamics', **{'acceleration': [0.0] * 6, **request_})
-    assert not got.success
-    assert message in got.message
+    for request, message in (
+            ({'acceleration': [0.0] * 5}, 'acceleration has 5 entries, expected 6'),
+            ({'acceleration': [np.nan] * 6}, "acceleration of 'shoulder_pan_joint' is nan"),
+            ({'position': [0.0] * 7}, 'position has 7 entries'),
+            ({'position': [np.inf] * 6}, "position of 'shoulder_pan_joint' is inf"),
+            ({'velocity': [0.0] * 5 + [np.nan]}, "velocity of 'wrist_3_joint' is nan"),
+            ({'velocity': [0.0]}, 'velocity has 1 entries'),
+            ({'joint_names': ['a'] * 6}, "no joint 'a'"),
+            ({'joint_names': ['elbow_joint'] * 6}, 'name every joint once'),
+            ({'joint_names': ['elbow_joint']}, 'name every joint once'),
+            ({'external_wrenches': [wrench('hand', (0.0,) * 3, (0.0,) * 3)]}, "no link 'hand'"),
+            ({'external_wrenches': [wrench('tool0', (0.0,) * 3, (np.nan,) * 3)]},
+             "link 'tool0'")):
+        got = arm.call(InverseDynamics, 'inverse_dynamics',
+                       **{'acceleration': [0.0] * 6, **request})
+        assert not got.success and message in got.message
     arm.answer(*state(model)[0])
-
-
-def test_errors_name_the_fields_of_the_request(arm, model):
     _, q, _ = state(model)
     names, rest = model.velocity_names, {'position': list(q), 'velocity': [0.0] * 6}
     got = arm.call(ForwardDynamics, 'forward_dynamics', effort=[np.nan] * 6, **rest)
@@ -264,15 +252,14 @@ def test_errors_name_the_fields_of_the_request(arm, model):
     assert 'not finite here: position = ' in got.message and ', velocity = ' in got.message
 
 
-def test_fault_40_old_velocities_are_not_used_for_given_positions():
-    harness = Harness(ARM, state_timeout=0.3)
-    try:
-        message, q, _ = state(rbd_ros.load_urdf_string(ARM))
-        harness.answer(*message)
-        end = monotonic() + 0.5
-        harness.spin_until(lambda: monotonic() > end)
-        answer = harness.call(InverseDynamics, 'inverse_dynamics', position=q.tolist())
-        assert not answer.success
-        assert 'gives no velocity, and there is no recent one of' in answer.message
-    finally:
-        harness.close()
+def test_fault_40_old_velocities_are_not_used_for_given_positions(harness, model):
+    node, (message, q, _) = harness(state_timeout=0.3), state(model)
+    node.answer(*message)
+    end = monotonic() + 0.5
+    node.spin_until(lambda: monotonic() > end)
+    got = node.call(InverseDynamics, 'inverse_dynamics', position=q.tolist())
+    assert not got.success
+    assert 'gives no velocity, and there is no recent one of' in got.message
+    # Nor is anything of a state that is that old.
+    got = node.call(InverseDynamics, 'inverse_dynamics')
+    assert not got.success and 'there is no recent one of shoulder_pan_joint' in got.message

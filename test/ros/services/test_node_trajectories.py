@@ -24,9 +24,7 @@ STILL = np.zeros(6)
 FASTEST, STRONGEST = ROBOT.velocityLimit, ROBOT.effortLimit
 
 
-@pytest.fixture(autouse=True)
-def network(domain):
-    """Keep this module's nodes among themselves."""
+pytestmark = pytest.mark.usefixtures('domain')
 
 
 def rnea(q, v, a):
@@ -36,45 +34,37 @@ def rnea(q, v, a):
 
 # -- Requests. -----------------------------------------------------------------------------------
 
-def test_an_empty_request_is_about_the_measured_state_without_acceleration(harness, state):
-    node = harness(state_timeout=60.0)
+def test_an_empty_request_is_about_the_measured_state_without_acceleration(arm, state):
     names, q, v = state
-    node.answer(names, q, v)
-    got = node.call(InverseDynamics, 'inverse_dynamics')
+    arm.answer(names, q, v)
+    got = arm.call(InverseDynamics, 'inverse_dynamics')
     assert got.success, got.message
     assert list(got.joint_names) == list(names)
     assert relative_error(got.effort, rnea(q, v, STILL)) < AGREEMENT
     free = np.linalg.solve(pin.crba(ROBOT, ROBOT.createData(), q), -rnea(q, v, STILL))
     for kind, name in ((ForwardDynamics, 'forward_dynamics'), (HybridDynamics, 'hybrid_dynamics'),
                        (HybridDynamicsDerivatives, 'hybrid_dynamics_derivatives')):
-        got = node.call(kind, name)
+        got = arm.call(kind, name)
         assert got.success, got.message
         assert relative_error(got.acceleration, free) < 10 * AGREEMENT
-    got = node.call(TorqueRegressor, 'torque_regressor')
+    got = arm.call(TorqueRegressor, 'torque_regressor')
     tau = np.reshape(got.regressor.data, (6, -1)) @ got.parameters
     assert relative_error(tau, rnea(q, v, STILL)) < AGREEMENT
 
 
-def test_what_is_given_counts_beside_what_is_left_out(harness, state):
-    node = harness(state_timeout=60.0)
+def test_what_is_given_counts_beside_what_is_left_out(arm, state):
     names, q, v = state
-    node.answer(names, q, v)
+    arm.answer(names, q, v)
     order = np.random.default_rng(1).permutation(6)
-    got = node.call(InverseDynamics, 'inverse_dynamics', velocity=[0.0] * 6,
+    got = arm.call(InverseDynamics, 'inverse_dynamics', velocity=[0.0] * 6,
                     joint_names=[names[k] for k in order], acceleration=np.arange(6.0).tolist())
     a = np.zeros(6)
     a[order] = np.arange(6.0)
     assert relative_error(got.effort, rnea(q, STILL, a)[order]) < AGREEMENT
     # All accelerations prescribed, as zero.
-    got = node.call(HybridDynamics, 'hybrid_dynamics', acceleration_prescribed=[True] * 6)
+    got = arm.call(HybridDynamics, 'hybrid_dynamics', acceleration_prescribed=[True] * 6)
     assert relative_error(got.effort, rnea(q, v, STILL)) < AGREEMENT
     assert not np.any(got.acceleration)
-
-
-def test_an_empty_request_without_a_measured_state_is_refused(harness):
-    got = harness().call(InverseDynamics, 'inverse_dynamics')
-    assert not got.success
-    assert 'there is no recent one of' in got.message
 
 
 # -- Trajectories. -------------------------------------------------------------------------------
@@ -108,12 +98,12 @@ def numbers(message, name):
     return np.array([getattr(point, name) for point in message.points])
 
 
-def test_efforts_are_those_of_inverse_dynamics_in_the_order_of_the_trajectory(harness, model):
-    node, order = harness(), np.random.default_rng(2).permutation(6)
+def test_efforts_are_those_of_inverse_dynamics_in_the_order_of_the_trajectory(arm, model):
+    order = np.random.default_rng(2).permutation(6)
     time, q, v, a = swing()
     names = [model.velocity_names[k] for k in order]
     sent = trajectory(names, time, q[:, order], v[:, order], a[:, order])
-    got = node.call(FillEfforts, 'fill_efforts', trajectory=sent)
+    got = arm.call(FillEfforts, 'fill_efforts', trajectory=sent)
     assert got.success, got.message
     expected = np.array([rnea(*state) for state in zip(q, v, a)])
     assert relative_error(numbers(got.trajectory, 'effort'), expected[:, order]) < AGREEMENT
@@ -124,10 +114,10 @@ def test_efforts_are_those_of_inverse_dynamics_in_the_order_of_the_trajectory(ha
     assert (got.time_scaling, list(got.beyond_limits)) == (1.0, [])
 
 
-def test_velocities_and_accelerations_that_are_left_out_are_filled_in(harness, model):
+def test_velocities_and_accelerations_that_are_left_out_are_filled_in(arm, model):
     time, q, v, a = swing(count=41)
-    got = harness().call(FillEfforts, 'fill_efforts',
-                         trajectory=trajectory(model.velocity_names, time, q))
+    got = arm.call(FillEfforts, 'fill_efforts',
+                   trajectory=trajectory(model.velocity_names, time, q))
     assert got.success, got.message
     # A cubic spline of 41 points: h^4 of the second derivative's size, and h^2.
     assert np.allclose(numbers(got.trajectory, 'velocities'), v, atol=1e-3)
@@ -137,11 +127,11 @@ def test_velocities_and_accelerations_that_are_left_out_are_filled_in(harness, m
     assert relative_error(numbers(got.trajectory, 'effort'), expected) < AGREEMENT
 
 
-def test_limits_and_the_time_that_would_meet_them_are_told(harness, model):
+def test_limits_and_the_time_that_would_meet_them_are_told(arm, model):
     order = np.array([3, 0, 4, 5, 2, 1])
     names = [model.velocity_names[k] for k in order]
     time, q, v, a = swing(size=0.8)
-    got = harness().call(FillEfforts, 'fill_efforts', trajectory=trajectory(
+    got = arm.call(FillEfforts, 'fill_efforts', trajectory=trajectory(
         names, time, q[:, order], v[:, order], a[:, order]))
     # The two joints at the shoulder are slower than the others.
     assert np.array_equal(np.any(np.abs(v) > FASTEST, axis=0), [True] * 2 + [False] * 4)
@@ -190,40 +180,41 @@ def test_with_friction_efforts_overcome_it(harness, model):
     assert relative_error(numbers(got.trajectory, 'effort'), expected) < AGREEMENT
 
 
-@pytest.mark.parametrize('change, message', [
-    (lambda one: one.points.clear(), 'the trajectory has no points'),
-    (lambda one: one.points.reverse(), 'times must increase'),
-    (lambda one: one.points[3].positions.pop(), 'point 3: position has 5 entries, expected 6'),
-    (lambda one: setattr(one.points[2], 'positions', []), 'point 2: it has no positions'),
-    (lambda one: setattr(one.points[2], 'velocities', []),
-     'point 2: it has no velocities, other points have'),
-    (lambda one: one.points[4].accelerations.append(0.0), 'point 4: accelerations has 7 entries'),
-    (lambda one: one.points[1].positions.__setitem__(0, np.nan),
-     'point 1: not all positions are finite'),
-    (lambda one: one.points[2].velocities.__setitem__(5, np.inf),
-     'point 2: not all velocities are finite'),
-    (lambda one: one.joint_names.pop(), 'missing: wrist_3_joint'),
-    (lambda one: one.joint_names.__setitem__(0, 'door'), "the robot has no joint 'door'")])
-def test_fault_41_trajectories_that_make_no_sense_are_refused_by_name(harness, model, change,
-                                                                      message):
-    sent = trajectory(model.velocity_names, *swing())
-    change(sent)
-    got = harness().call(FillEfforts, 'fill_efforts', trajectory=sent)
-    assert not got.success
-    assert message in got.message
+def test_fault_41_trajectories_that_make_no_sense_are_refused_by_name(arm, model):
+    for change, message in (
+            (lambda one: one.points.clear(), 'the trajectory has no points'),
+            (lambda one: one.points.reverse(), 'times must increase'),
+            (lambda one: one.points[3].positions.pop(),
+             'point 3: position has 5 entries, expected 6'),
+            (lambda one: setattr(one.points[2], 'positions', []),
+             'point 2: it has no positions'),
+            (lambda one: setattr(one.points[2], 'velocities', []),
+             'point 2: it has no velocities, other points have'),
+            (lambda one: one.points[4].accelerations.append(0.0),
+             'point 4: accelerations has 7 entries'),
+            (lambda one: one.points[1].positions.__setitem__(0, np.nan),
+             'point 1: not all positions are finite'),
+            (lambda one: one.points[2].velocities.__setitem__(5, np.inf),
+             'point 2: not all velocities are finite'),
+            (lambda one: one.joint_names.pop(), 'missing: wrist_3_joint'),
+            (lambda one: one.joint_names.__setitem__(0, 'door'), "the robot has no joint 'door'")):
+        sent = trajectory(model.velocity_names, *swing())
+        change(sent)
+        got = arm.call(FillEfforts, 'fill_efforts', trajectory=sent)
+        assert not got.success and message in got.message
 
 
 # -- Retiming. ------------------------------------------------------------------------------------
 
-def test_retimed_motions_are_the_fastest_in_the_order_of_the_trajectory(harness, model):
+def test_retimed_motions_are_the_fastest_in_the_order_of_the_trajectory(arm, model):
     order = np.array([3, 0, 4, 5, 2, 1])
     names = [model.velocity_names[k] for k in order]
     time, q, _, _ = swing()
     most = np.linspace(4.0, 9.0, 6)
     sent = trajectory(names, time[:5], q[:5, order])
-    got = harness().call(RetimeTrajectory, 'retime_trajectory', trajectory=sent,
-                         acceleration_limit=most[order].tolist(),
-                         velocity_limit=(0.5 * FASTEST[order]).tolist(), effort_share=0.9)
+    got = arm.call(RetimeTrajectory, 'retime_trajectory', trajectory=sent,
+                   acceleration_limit=most[order].tolist(),
+                   velocity_limit=(0.5 * FASTEST[order]).tolist(), effort_share=0.9)
     assert got.success, got.message
     assert (got.trajectory.joint_names, got.trajectory.header) == (names, sent.header)
     seconds = np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
@@ -257,12 +248,12 @@ def test_retimed_efforts_are_what_the_drives_are_told(harness, model):
     assert relative_error(numbers(got.trajectory, 'effort'), told) < 1e-6
 
 
-def test_retimed_motions_with_limited_jerk_have_accelerations(harness, model):
+def test_retimed_motions_with_limited_jerk_have_accelerations(arm, model):
     time, q, _, _ = swing()
     order, jerk = np.array([3, 0, 4, 5, 2, 1]), np.linspace(200.0, 400.0, 6)
-    got = harness().call(RetimeTrajectory, 'retime_trajectory', jerk_limit=jerk[order].tolist(),
-                         trajectory=trajectory([model.velocity_names[k] for k in order], time[:5],
-                                               q[:5, order]))
+    got = arm.call(RetimeTrajectory, 'retime_trajectory', jerk_limit=jerk[order].tolist(),
+                   trajectory=trajectory([model.velocity_names[k] for k in order], time[:5],
+                                         q[:5, order]))
     assert got.success, got.message
     expected = retime(model, q[:5], jerk_limit=jerk)
     assert relative_error(numbers(got.trajectory, 'accelerations'), expected.a[:, order]) < 1e-9
@@ -281,18 +272,16 @@ def test_retiming_includes_friction_and_reports_positions_out_of_range(harness, 
     assert relative_error(numbers(got.trajectory, 'effort'), retime(worn, q[:5]).effort) < 1e-6
 
 
-@pytest.mark.parametrize('change, message', [
-    ({'acceleration_limit': [1.0] * 5}, 'acceleration_limit has 5 entries, expected 6'),
-    ({'velocity_limit': [0.0] * 6}, "velocity limit of 'shoulder_pan_joint' is 0"),
-    ({'effort_share': 2.0}, 'effort_share must lie between 0 and 1'),
-    ({'trajectory': JointTrajectory()}, 'the trajectory has no points')])
-def test_fault_41_requests_to_retime_that_make_no_sense_are_refused(
-        harness, model, change, message):
+def test_fault_41_requests_to_retime_that_make_no_sense_are_refused(arm, model):
     time, q, _, _ = swing()
-    sent = {'trajectory': trajectory(model.velocity_names, time[:5], q[:5]), **change}
-    got = harness().call(RetimeTrajectory, 'retime_trajectory', **sent)
-    assert not got.success
-    assert message in got.message
+    for change, message in (
+            ({'acceleration_limit': [1.0] * 5}, 'acceleration_limit has 5 entries, expected 6'),
+            ({'velocity_limit': [0.0] * 6}, "velocity limit of 'shoulder_pan_joint' is 0"),
+            ({'effort_share': 2.0}, 'effort_share must lie between 0 and 1'),
+            ({'trajectory': JointTrajectory()}, 'the trajectory has no points')):
+        got = arm.call(RetimeTrajectory, 'retime_trajectory', **{
+            'trajectory': trajectory(model.velocity_names, time[:5], q[:5]), **change})
+        assert not got.success and message in got.message
 
 
 # -- Contacts. ------------------------------------------------------------------------------------
@@ -317,13 +306,12 @@ def test_speed_limits_are_those_of_the_library(harness, model, state):
         (expected.effective_mass, expected.speed, expected.limit, expected.factor))
 
 
-@pytest.mark.parametrize('change, message', [
-    ({'body_region': 'tail'}, 'body_region must be'), ({'link': 'hook'}, "no link 'hook'"),
-    ({'velocity': [0.0] * 6}, "'ee_link' does not move"), ({'link': ''}, 'name a link')])
-def test_fault_41_requests_for_speed_limits_that_make_no_sense_are_refused(harness, change,
-                                                                           message):
-    got = harness().call(SpeedLimit, 'speed_limit', **{
-        'body_region': 'chest', 'link': 'ee_link', 'position': [0.1] * 6, 'velocity': [1.0] * 6,
-        **change})
-    assert not got.success
-    assert message in got.message
+def test_fault_41_requests_for_speed_limits_that_make_no_sense_are_refused(harness):
+    node = harness()
+    for change, message in (
+            ({'body_region': 'tail'}, 'body_region must be'), ({'link': 'hook'}, "no link 'hook'"),
+            ({'velocity': [0.0] * 6}, "'ee_link' does not move"), ({'link': ''}, 'name a link')):
+        got = node.call(SpeedLimit, 'speed_limit', **{
+            'body_region': 'chest', 'link': 'ee_link', 'position': [0.1] * 6,
+            'velocity': [1.0] * 6, **change})
+        assert not got.success and message in got.message
