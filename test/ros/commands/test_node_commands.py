@@ -7,21 +7,18 @@ from time import monotonic
 
 from covering import covering
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import Inertia
 from harness import keep_sending, said
 import numpy as np
 import pytest
-from rbd_msgs.srv import SetPayload
 import rbd_ros
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from robots import example_urdf, relative_error
+from robots import relative_error
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 # Rounding is a thousandth of it.
 AGREEMENT = 1e-9
-ARM = example_urdf('ur10_robot.urdf').read_text()
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
 
@@ -71,17 +68,6 @@ def test_displays_see_commands_by_name_only_while_something_else_listens_to_them
     node.settle()
     assert len(node.heard['~/commanded_efforts']) == count
     assert not node.node.commanding.is_commanding()
-
-
-def test_the_log_says_once_when_commands_have_their_full_size(harness, model, state, capfd):
-    node, state = harness(blend_time=0.3), at_rest(state)
-    heard, g = node.heard['~/effort_commands'], gravity(model, state)
-    node.answer(*state, topic='~/effort_commands')
-    assert 'full size' not in capfd.readouterr().err
-    keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))
-    count = len(heard)
-    keep_sending(node, state, lambda: len(heard) > count + 20)
-    assert capfd.readouterr().err.count('~/effort_commands have reached their full size') == 1
 
 
 def at_rest(state, effort=0.0):
@@ -141,7 +127,7 @@ def test_measured_efforts_that_are_not_those_commanded_are_named(harness, model,
     # Noise and friction are no reason, nor are efforts of a robot that is not commanded now.
     for efforts in (1.2 * g + 0.5, clamped):
         count = len(node.heard['/diagnostics'])
-        keep_sending(node, (*state, efforts), lambda: len(  # noqa: B023
+        keep_sending(node, (*state, efforts), lambda: len(
             node.heard['/diagnostics']) > count + 3, period=0.05)  # noqa: B023
         assert not any('measured efforts' in one.status[0].message
                        for one in node.heard['/diagnostics'][count + 2:])
@@ -195,14 +181,9 @@ def test_fault_49_commands_beyond_the_limits_are_clamped_and_flagged(harness, mo
     g = gravity(model, state)
     joint = int(np.argmax(np.abs(g)))
     limit = 0.5 * abs(g[joint])
-    name = model.velocity_names[joint]
-    before = f'effort="{model.effort_limit[joint]:.1f}"'
-    assert before in ARM
-    text = ARM.replace(before, f'effort="{limit}"')
-    expected = np.clip(g, *(sign * limits_of(text) for sign in (-1.0, 1.0)))
-    node = harness(text, limit_efforts=True, state_timeout=60.0)
+    node = harness(limit_efforts=True, command_limits=[limit], state_timeout=60.0)
     got = node.answer(*state, topic='~/effort_commands')
-    assert np.allclose(got.data, expected)
+    assert np.allclose(got.data, np.clip(g, -limit, limit))
     assert abs(got.data[joint]) == limit
     said(node, 'clamped: ', WARN)
     node.node.set_parameters([Parameter('limit_efforts', value=False)])
@@ -210,34 +191,32 @@ def test_fault_49_commands_beyond_the_limits_are_clamped_and_flagged(harness, mo
     keep_sending(node, state, lambda: relative_error(heard[-1].data, g) < AGREEMENT)
     said(node, 'not clamped: ', WARN)
     node.answer(*state)
-    assert name in node.diagnosis()[1]
+    assert model.velocity_names[joint] in node.diagnosis()[1]
 
 
-def limits_of(text):
-    """Return the effort limits of a description."""
-    return rbd_ros.load_urdf_string(text).effort_limit
+@pytest.mark.parametrize('states_go_on', [False, True])
+def test_another_controller_starts_anew_whether_states_go_on_or_not(
+        harness, model, state, states_go_on):
+    node, state, g = harness(blend_time=1.0), at_rest(state), gravity(model, state)
+    heard, topic = node.heard['~/effort_commands'], '/dynamics/effort_commands'
+    keep_sending(node, state, lambda: heard and np.allclose(heard[-1].data, g))
+    old, = [one for one in node.peer.subscriptions if one.topic_name == topic]
+    node.peer.destroy_subscription(old)
+    end, first = monotonic() + 1.5, []
+    if states_go_on:
+        keep_sending(node, state, lambda: monotonic() > end)
+    node.spin_until(lambda: monotonic() > end)
+    node.peer.create_subscription(Float64MultiArray, topic, first.append, 10)
+    keep_sending(node, state, lambda: first)
+    assert np.max(np.abs(first[0].data)) < 0.1 * np.max(np.abs(g))
 
 
-def test_fault_20_commands_do_not_jump_when_a_load_is_set(harness, model, state):
-    node = harness(state_timeout=60.0)
-    g, heard = gravity(model, state), node.heard['~/effort_commands']
-    node.answer(*state, topic='~/effort_commands')
-    assert node.call(SetPayload, 'set_payload', link='tool0', inertia=Inertia(m=10.0)).success
-    loaded = rbd_ros.with_payload(model, 'tool0', 10.0)
-    expected = rbd_ros.gravity_torques(loaded, state[1])
-    first = node.answer(*state, topic='~/effort_commands')
-    assert relative_error(first.data, g) < AGREEMENT
-    begin = monotonic()
-    keep_sending(node, state, lambda: np.allclose(heard[-1].data, expected))
-    # A quarter of a second, but for the pauses between states that the machine makes.
-    assert monotonic() - begin > 0.2
-
-
-def test_first_commands_are_blended_in_and_their_rate_is_limited(harness, model, state):
+def test_first_commands_are_blended_in_and_their_rate_is_limited(harness, model, state, capfd):
     g, state = gravity(model, state), at_rest(state)
     node = harness(blend_time=0.4)
     heard = node.heard['~/effort_commands']
     assert not np.any(node.answer(*state, topic='~/effort_commands').data)
+    assert 'full size' not in capfd.readouterr().err
     keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))
     shares = [np.dot(message.data, g) / np.dot(g, g) for message in heard]
     assert np.all(np.diff(shares) >= 0.0)
@@ -249,27 +228,14 @@ def test_first_commands_are_blended_in_and_their_rate_is_limited(harness, model,
     steps = np.abs(np.diff([message.data for message in heard[count - 1:]], axis=0))
     # 0.1 s is the longest step that the limit is reckoned with.
     assert np.max(steps) <= 50.0 * 0.1 + AGREEMENT
+    # Of the first ones alone.
+    assert capfd.readouterr().err.count('~/effort_commands have reached their full size') == 1
 
 
 def test_fault_46_a_node_that_was_never_configured_ends_too(silent_node):
     node = silent_node(autostart=False)
     node.finish()
     assert node.trigger_shutdown() == TransitionCallbackReturn.SUCCESS
-
-
-def test_a_controller_that_comes_while_states_are_away_is_a_new_one(harness, model, state):
-    node, state = harness(blend_time=1.0), at_rest(state)
-    heard, topic = node.heard['~/effort_commands'], '/dynamics/effort_commands'
-    node.answer(*state, topic='~/effort_commands')
-    keep_sending(node, state, lambda: np.allclose(heard[-1].data, gravity(model, state)))
-    old, = [one for one in node.peer.subscriptions if one.topic_name == topic]
-    node.peer.destroy_subscription(old)
-    end = monotonic() + 2.0
-    node.spin_until(lambda: monotonic() > end)
-    first = []
-    node.peer.create_subscription(Float64MultiArray, topic, first.append, 10)
-    keep_sending(node, state, lambda: first)
-    assert np.max(np.abs(first[0].data)) < 0.1 * np.max(np.abs(gravity(model, state)))
 
 
 def test_timers_follow_parameters_that_change_while_the_node_runs(silent_node):

@@ -83,16 +83,6 @@ def test_outputs_are_of_the_motors_and_the_states_of_all_joints(harness, name):
     assert np.max(np.abs(np.array(full.velocity) - velocities(model, q, v))) < 1e-6
 
 
-def test_encoders_on_passive_joints_suffice(harness):
-    node = harness('four_bar')
-    model, q, v, _ = moving('four_bar')
-    V = velocities(model, q, v)
-    got = node.answer(['rocker'], [q[model.position_names.index('rocker')]],
-                      [V[model.position_names.index('rocker')]])
-    assert np.max(np.abs(np.array(got.position) - q)) < AGREEMENT
-    assert np.max(np.abs(np.array(got.velocity) - v)) < 1e-6
-
-
 def test_a_state_without_velocity_has_no_velocities_of_all_joints(harness):
     node = harness('four_bar')
     model, q, _, own = moving('four_bar')

@@ -321,27 +321,6 @@ def test_loops_are_closed_by_the_file_in_the_parameter(harness, tmp_path):
     assert [one.name for one in model.constraints] == ['pin']
 
 
-def test_parameters_change_while_the_node_runs_where_that_is_safe(harness, model):
-    node = harness(ARM)
-    q, v, _ = random_state(model, 1)
-    for change, reason in ((Parameter('strict_urdf', value=True), 'read-only'),
-                           (Parameter('coriolis_factorization', value='lu'), 'one of'),
-                           (Parameter('gravity', value=[1.0]), 'three finite'),
-                           (Parameter('state_timeout', value=0.0), 'range')):
-        result, = node.node.set_parameters([change])
-        assert not result.successful
-        assert reason in result.reason
-    for rate in (50.0, 0.0):
-        result, = node.node.set_parameters([Parameter('publish_rate', value=rate)])
-        assert result.successful, result.reason
-        node.answer(model.velocity_names, q, v)
-    result, = node.node.set_parameters([Parameter('coriolis_factorization', value='body')])
-    assert result.successful
-    got = node.answer(model.velocity_names, q, v)
-    expected = rbd_ros.coriolis_matrix(model, q, v, factorization='body')
-    assert relative_error(got.coriolis_matrix, expected.ravel()) < AGREEMENT
-
-
 class SlowWorker:
     """Keeps the work for later."""
 

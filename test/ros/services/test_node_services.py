@@ -6,7 +6,7 @@ from time import monotonic
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
-from harness import at, keep_sending, SimulatedTime
+from harness import keep_sending, SimulatedTime
 import numpy as np
 import pytest
 from rbd_msgs.srv import (
@@ -190,20 +190,6 @@ def test_services_answer_in_the_order_of_the_request(arm, model):
     assert relative_error(got.dynamics.coriolis_matrix, terms.C.ravel()) < AGREEMENT
 
 
-def test_services_use_the_measured_state_where_the_request_gives_none(arm, model):
-    message, q, v = state(model)
-    stamp = at()
-    arm.answer(*message, stamp=stamp)
-    got = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=[0.5] * 6)
-    assert got.success, got.message
-    assert relative_error(got.effort,
-                          rbd_ros.inverse_dynamics(model, q, v, [0.5] * 6)) < AGREEMENT
-    got = arm.call(DynamicsTerms, 'dynamics_terms')
-    assert got.dynamics.header.stamp.sec == stamp[0]
-    assert got.dynamics.header.stamp.nanosec == stamp[1]
-    assert list(got.dynamics.position) == list(q)
-
-
 def test_terms_of_a_given_position_are_of_now_and_those_of_a_measured_one_of_its_stamp(harness):
     node = harness(use_sim_time=True, state_timeout=5.0)
     clock, names = SimulatedTime(node), node.node.robot.model.velocity_names
@@ -215,6 +201,7 @@ def test_terms_of_a_given_position_are_of_now_and_those_of_a_measured_one_of_its
         got = node.call(DynamicsTerms, 'dynamics_terms', **given)
         assert got.success, got.message
         assert (got.dynamics.header.stamp.sec, got.dynamics.header.stamp.nanosec) == stamp
+        assert list(got.dynamics.position) == given.get('position', [0.1] * 6)
 
 
 def test_fault_40_services_report_missing_descriptions_and_states(harness):

@@ -55,10 +55,8 @@ def be(node, t):
 def take(node, names, t, position=0.1, offset=0.0):
     """Let a joint state of a publisher come whose clock has an offset, s."""
     be(node, t + DELAY)
-    count = len(names)
-    position = [position] * count if np.isscalar(position) else position
     node.listening._on_joint_state(bytes(serialize_message(joint_state(
-        names, position, [0.0] * count,
+        names, [position] * len(names), [0.0] * len(names),
         stamp=divmod(round(1e9 * (t + offset)), 10 ** 9)))))
 
 
@@ -68,8 +66,9 @@ def findings(node):
     return status.level, status.message
 
 
-@pytest.mark.parametrize('offset, timeout', [
-    (0.0, 0.5), (0.03, 0.5), (-0.03, 0.5), (0.03, 0.025), (0.4, 0.5), (-0.4, 0.5)])
+@pytest.mark.parametrize('offset, timeout', covering([
+    (0.0, 0.5), (0.03, 0.5), (-0.03, 0.5), (0.03, 0.025), (0.4, 0.5), (-0.4, 0.5)],
+    (0.0, 0.5), (0.03, 0.025), (0.4, 0.5), (-0.4, 0.5)))
 def test_a_joint_with_another_clock_and_rate_takes_no_output_from_the_others(make, offset, timeout,
                                                                              capfd):
     node, heard = make(state_timeout=timeout)
@@ -100,29 +99,23 @@ def test_a_joint_with_another_clock_and_rate_takes_no_output_from_the_others(mak
 @pytest.mark.parametrize('period', [1.0, np.inf])
 def test_a_joint_that_comes_rarely_is_named_and_what_to_set(make, period, capfd):
     node, heard = make()
-    for k in range(1200):
-        t = 100.0 + 0.002 * k
-        if k == 0 or (period < np.inf and k % round(period / 0.002) == 0):
+    take(node, NAMES[:2], 99.99)
+    assert ('no recent position of c; c never arrived: publish it, or lock it (locked_joints)'
+            in findings(node)[1])
+    for k in range(480):
+        t = 100.0 + 0.005 * k
+        if k == 0 or (period < np.inf and k % round(period / 0.005) == 0):
             take(node, NAMES[2:], t)
         take(node, NAMES[:2], t)
     # Nothing is published while it is older than state_timeout.
     recent = 0.5 + 0.5 + 0.4 if period == 1.0 else 0.5
-    assert abs(len(heard) - recent / 0.002) < 10
+    assert abs(len(heard) - recent / 0.005) < 5
     be(node, 102.9)
     level, text = findings(node)
     assert level == ERROR
     assert 'no recent position of' in text and 'c comes once, or less often than' in text
     assert 'state_timeout' in text and 'locked_joints' in text
     assert 'a comes' not in text
-
-
-def test_a_joint_that_never_comes_is_named_and_what_to_set(make):
-    node, heard = make()
-    take(node, NAMES[:2], 100.0)
-    level, text = findings(node)
-    assert level == ERROR and not heard
-    assert 'no recent position of c; c never arrived: publish it, or lock it (locked_joints)' in (
-        text)
 
 
 @pytest.mark.parametrize('ours, theirs, why', [
@@ -136,21 +129,6 @@ def test_names_that_differ_by_a_prefix_are_explained(make, ours, theirs, why, ca
     assert not heard
     for text in (findings(node)[1], capfd.readouterr().err):
         assert (why in text and 'did you mean' in text) if why else 'prefix' not in text
-
-
-def test_one_position_that_is_no_number_concerns_its_joint_alone(make, capfd):
-    node, heard = make()
-    for k in range(3):
-        take(node, NAMES, 100.0 + 0.01 * k, 0.001 * k)
-    assert len(heard) == 3
-    take(node, NAMES, 100.03, [0.003, np.nan, 0.003])
-    assert len(heard) == 3
-    assert node.robot.states.q.tolist() == [0.003, 0.002, 0.003]
-    assert "the position of 'b' is out of range: nan" in capfd.readouterr().err
-    level, text = findings(node)
-    assert level == ERROR and 'no recent position of b' in text
-    take(node, NAMES, 100.04, 0.004)
-    assert len(heard) == 4
 
 
 @pytest.mark.parametrize('second, wrong', covering([

@@ -33,19 +33,6 @@ def test_fault_56_states_from_before_the_clock_are_forgotten_when_it_begins(harn
     assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=later))
 
 
-def test_fault_56_a_clock_that_is_reset_to_zero_begins_a_new_state(harness, state):
-    names, q, v = state
-    node = harness(use_sim_time=True, state_timeout=60.0)
-    clock = SimulatedTime(node)
-    clock.be(1776.0)
-    node.answer(*state, stamp=(1776, 0))
-    clock.be(0.0)
-    assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=(0, 0)))
-    node.answer(names[3:], q[3:], v[3:], stamp=(0, 0))
-    clock.be(0.02)
-    assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=(0, 20_000_000)))
-
-
 def test_fault_56_a_state_of_the_future_is_stale(model):
     states = JointStates(model)
     q, _, _ = random_state(model, 0)

@@ -3,7 +3,6 @@
 """Odometry of a floating base: its twist, and poses that the base cannot have; row 4."""
 
 from harness import odometry
-import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.ros.state.joint_states import Rejected
@@ -66,22 +65,6 @@ def test_a_base_that_is_found_elsewhere_is_believed_after_four_messages_and_10_m
             place(one, 0.1 + step * k, (3.0, 0.0, 0.5))
     assert 'the base moved by 3 m' in place(one, 0.1 + step * count, (3.0, 0.0, 0.5))
     assert not place(one, 0.1 + step * (count + 1), (3.0, 0.0, 0.5))
-
-
-def test_odometry_of_a_link_is_converted_to_the_base():
-    model, one = dog()
-    T = rbd_ros.forward_kinematics(model, rbd_ros.neutral(model))
-    base, body = (T[model.link_index(name)] for name in ('base', 'imu_link'))
-    T = np.linalg.inv(base) @ body
-    assert np.linalg.norm(T[:3, 3]) > 0.01
-    angular, linear = np.array([0.3, -0.2, 0.5]), np.array([1.0, 0.4, -0.7])
-    one.update(odometry('imu_link', [0, 0, 0, 1], [0, 0, 0], angular, linear), 1.0, FACTOR)
-    state, _ = one.nearest(0.0, 1.0, 1.0)
-    # A rigid body turns alike everywhere, and its base is at -T r in the axes of the link.
-    turned = T[:3, :3] @ angular
-    assert state.v[:3] == pytest.approx(turned)
-    assert state.v[3:] == pytest.approx(T[:3, :3] @ linear + np.cross(T[:3, 3], turned))
-    assert state.q[4:] == pytest.approx(-T[:3, :3].T @ T[:3, 3])
 
 
 def test_inconsistent_poses_of_a_base_are_never_believed():
