@@ -78,33 +78,6 @@ def largest_step(got):
     return np.max(np.abs(np.diff(got, axis=0) / EFFORTS), initial=0.0)
 
 
-def test_by_default_efforts_are_commanded_as_they_are():
-    one, settings = commands(np.array([3.0, 3.0])), Settings()
-    for k in range(5):
-        assert np.array_equal(update(one, k * EFFORTS, 0.001 * k, settings), k * EFFORTS)
-
-
-def test_the_first_command_is_blended_in_from_zero():
-    times, got = stream(commands(), EFFORTS, 10.0, 3.0, Settings(blend_time=2.0))
-    shares = np.minimum((times - 10.0) / 2.0, 1.0)
-    assert np.max(np.abs(got - shares[:, None] * EFFORTS)) < ROUNDING
-
-
-def test_the_rate_limit_holds_from_zero_and_at_every_step():
-    one, settings = commands(), Settings(effort_rate_limit=10.0)
-    last = np.zeros(2)
-    for k in range(300):
-        target = EFFORTS if k < 150 else -EFFORTS
-        got = update(one, target, 0.01 * k, settings).copy()
-        assert np.all(np.abs(got - last) <= 10.0 * 0.01 * (k > 0) + ROUNDING)
-        last = got
-        if k == 149:
-            assert near(got, EFFORTS)
-    # After a long pause the step is that of a short one.
-    got = update(one, 10.0 * EFFORTS, 100.0, settings)
-    assert np.all(np.abs(got - last) <= 10.0 * LONGEST_STEP + ROUNDING)
-
-
 @pytest.mark.parametrize('settings, seconds', [
     (Settings(), 0.0), (Settings(blend_time=2.0), 2.0),
     # 8 N m at 10 N m/s; and 5 N m, which is all that limits leave of them
@@ -134,25 +107,6 @@ def test_fault_49_efforts_beyond_the_limits_are_named_and_clamped_if_so_wanted()
     assert one.beyond_limits() == []
     assert near(update(one, EFFORTS, 0.01, Settings(limit_efforts=True)), [4.0, -5.0])
     assert one.beyond_limits() == ['b']
-
-
-@pytest.mark.parametrize('extra', [{}, {'effort_rate_limit': 1.0}, {'blend_time': 5.0}])
-def test_fault_49_limits_come_last_whatever_blends_and_rates_say(extra):
-    one = commands(np.array([5.0, 5.0]))
-    stream(one, EFFORTS, 0.0, 20.0, Settings(**extra))
-    settings = Settings(limit_efforts=True, **extra)
-    one.disturb()
-    _, got = stream(one, 3.0 * EFFORTS, 20.01, 1.0, settings)
-    assert np.all(np.abs(got) <= 5.0)
-    # A robot with lower limits: at once.
-    one.set_joints(JOINTS, np.array([1.0, 2.0]))
-    _, got = stream(one, EFFORTS, 21.02, 1.0, settings)
-    assert np.all(np.abs(got) <= [1.0, 2.0])
-    for policy in ('hold', 'ramp_down'):
-        one.set_joints(JOINTS, np.array([0.5, 0.25]))
-        settings.on_stale = policy
-        _, got = silence(one, 23.0, 2.0, settings)
-        assert all(np.all(np.abs(command) <= [0.5, 0.25]) for command in got)
 
 
 def test_fault_20_commands_go_smoothly_to_those_of_a_robot_that_has_changed():
@@ -251,28 +205,6 @@ def test_fault_52_after_a_gap_commands_blend_whoever_notices_it(policy, pause):
         assert near(more[-1], 3.0 * EFFORTS)
 
 
-def test_fault_52_states_that_always_come_slowly_come_without_gaps():
-    for period in (0.05, 0.2, 0.45):
-        one, settings = commands(), Settings()
-        for k in range(20):
-            got = update(one, (1.0 + 0.1 * k) * EFFORTS, period * k, settings)
-            # Until it is known that they do, and the blend from then is over.
-            if k > 8:
-                assert near(got, (1.0 + 0.1 * k) * EFFORTS)
-
-
-@pytest.mark.parametrize('rate, period', [(0.0, 0.7), (0.0, 0.45), (1.0, 1.0)])
-def test_fault_52_states_that_are_far_apart_make_no_step_of_a_blend(rate, period):
-    # Neither do pauses count as usual that are longer than a state may be old, nor does one state
-    # go the whole way of a blend because states are always that far apart.
-    one, settings = commands(), Settings(publish_rate=rate)
-    got = [update(one, EFFORTS, period * k, settings).copy() for k in range(9)]
-    one.disturb()
-    got += [update(one, -EFFORTS, period * k, settings).copy() for k in range(9, 60)]
-    assert largest_step(got) <= 0.2 * 2.0 + ROUNDING
-    assert np.max(np.abs(got[-1] / EFFORTS + 1.0)) < 0.03
-
-
 def test_fault_52_a_low_rate_of_publishing_is_no_gap():
     # Of one command a second, ~/effort_commands are not stale after half a second.
     one, settings = commands(), Settings(on_stale='ramp_down', publish_rate=1.0)
@@ -284,31 +216,6 @@ def test_fault_52_a_low_rate_of_publishing_is_no_gap():
             assert repeat(one, k + part, settings, states_come=True) is None
     # But they are when states stop.
     assert repeat(one, 11.6, settings, states_come=False) is not None
-
-
-def test_fault_52_a_pause_within_a_blend_does_not_use_it_up():
-    one, settings = commands(), Settings()
-    _, got = stream(one, EFFORTS, 0.0, 1.0, settings)
-    one.disturb()
-    _, begin = stream(one, 9.0 * EFFORTS, 1.01, 0.1, settings)
-    _, end = stream(one, 9.0 * EFFORTS, 3.2, 1.0, settings)
-    assert largest_step([*got, *begin, *end]) < 8.0 * LONGEST_STEP / SMOOTH + ROUNDING
-    assert near(end[-1], 9.0 * EFFORTS)
-
-
-def test_fault_52_a_pause_within_a_ramp_does_not_use_it_up():
-    one, settings = commands(), Settings(on_stale='ramp_down')
-    stream(one, EFFORTS, 0.0, 1.0, settings)
-    _, begin = silence(one, 1.6, 0.2, settings)
-    _, end = silence(one, 5.0, 1.5, settings)
-    assert largest_step([EFFORTS, *begin, *end]) < 1.01 * LONGEST_STEP / settings.ramp_time
-    assert not end[-1].any()
-
-
-def test_fault_13_stop_says_nothing_more():
-    one, settings = commands(), Settings()
-    update(one, EFFORTS, 0.0, settings)
-    assert repeat(one, 100.0, settings) is None
 
 
 def test_fault_13_hold_repeats_the_last_command_until_states_come():
@@ -348,14 +255,6 @@ def test_fault_13_ramp_down_goes_straight_to_zero_and_stays_there(ramp_time):
         assert not got[0].any()
         assert largest_step(got) < 1.01 * PERIOD / SMOOTH
         assert near(got[-1], EFFORTS)
-
-
-def test_a_ramp_takes_as_long_as_the_rate_limit_says():
-    one, settings = commands(), Settings(on_stale='ramp_down', effort_rate_limit=4.0)
-    stream(one, EFFORTS, 0.0, 5.0, settings)
-    times, got = silence(one, 6.0, 4.0, settings)
-    shares = np.maximum(1.0 - (times - 6.0) / 2.0, 0.0)
-    assert np.max(np.abs(got - shares[:, None] * EFFORTS)) < ROUNDING
 
 
 @pytest.mark.parametrize('on_stale', ['stop', 'hold', 'ramp_down'])
@@ -426,8 +325,6 @@ def test_commands_that_must_start_at_measured_efforts_need_efforts_within_the_li
     start = np.array([3.0, -2.0])
     assert near(one.update(EFFORTS, 0.0, start=start), start)
 
-
-# -- A guard of the law. --------------------------------------------------------------------------
 
 def test_a_guard_acts_once_on_what_the_blend_commands():
     one = commands()

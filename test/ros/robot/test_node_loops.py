@@ -11,12 +11,10 @@ from rbd_msgs.srv import (
     DynamicsTerms, ForwardDynamics, HybridDynamics, HybridDynamicsDerivatives, InverseDynamics,
     SetPayload, TaskSpaceDynamics, TorqueRegressor)
 import rbd_ros
-from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.runtime.share_directory import share
 from rclpy.parameter import Parameter
 from robots import load_quietly, relative_error
-from std_msgs.msg import String
 
 # The node closes the loops again, to 1e-13 m.
 AGREEMENT = 1e-8
@@ -174,14 +172,6 @@ def test_a_payload_acts_through_the_loops(harness):
     got = node.answer(model.velocity_names, own, v)
     expected = rbd_ros.gravity_torques(rbd_ros.with_payload(model, 'flange_link', 40.0), q)
     assert relative_error(got.gravity_torques, expected) < AGREEMENT
-
-
-def test_passive_joints_cannot_be_commanded():
-    node = DynamicsNode(parameter_overrides=[
-        Parameter('command_joints', value=['crank', 'rocker'])])
-    node.listening._on_description(String(data=TEXTS['four_bar']))
-    assert node.robot is None and "command_joints names 'rocker'" in node.report.last_error
-    node.destroy_node()
 
 
 def test_friction_of_passive_joints_is_compensated_only_with_all_velocities(harness):

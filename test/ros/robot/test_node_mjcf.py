@@ -9,10 +9,12 @@ import rbd_ros
 from rbd_ros.ros.demo.command import prepare
 from rbd_ros.ros.launch import bringup_plan, launch_plan
 from rbd_ros.ros.launch.launch_files import LaunchError
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
 from rbd_ros.ros.robot.read_model import load_quietly
 from rclpy.parameter import Parameter
+from std_msgs.msg import String
 
 pytest.importorskip('mujoco')
 pytestmark = pytest.mark.usefixtures('domain')
@@ -30,19 +32,17 @@ def test_the_node_takes_mjcf(harness):
     assert node.node.robot.model.stiffness[0] == 3.0
 
 
-def test_elements_of_mjcf_that_are_refused_are_named(harness):
-    node = harness(None)
-    node.describe(TEXT.replace('</mujoco>', '<option density="1.2"/></mujoco>'))
-    node.settle()
-    assert 'the fluid (option density' in node.node.report.last_error and node.node.robot is None
-
-
-def test_a_parameter_leaves_them_out(harness):
-    node = harness(TEXT.replace('</mujoco>', '<option density="1.2"/></mujoco>'), ignore=['fluid'])
-    assert list(node.answer(['hinge'], np.array([0.3]), np.array([0.0])).joint_names) == ['hinge']
-    node.describe((URDF / 'demo_arm.urdf').read_text())
-    node.settle()
-    assert 'not MJCF: there is nothing to ignore' in node.node.report.last_error
+@pytest.mark.parametrize('ignored, text', [([], 'the fluid (option density'), (['fluid'], '')])
+def test_elements_of_mjcf_that_are_refused_are_named_and_may_be_left_out(ignored, text):
+    node = DynamicsNode(parameter_overrides=[
+        Parameter('ignore', Parameter.Type.STRING_ARRAY, ignored)])
+    node.listening._on_description(String(data=TEXT.replace(
+        '</mujoco>', '<option density="1.2"/></mujoco>')))
+    assert text in node.report.last_error
+    assert bool(node.robot) is bool(ignored)
+    node.listening._on_description(String(data=(URDF / 'demo_arm.urdf').read_text()))
+    assert ('not MJCF: there is nothing to ignore' in node.report.last_error) is bool(ignored)
+    node.destroy_node()
 
 
 @pytest.fixture

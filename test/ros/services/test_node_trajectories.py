@@ -31,8 +31,6 @@ def rnea(q, v, a):
     return pin.rnea(ROBOT, ROBOT.createData(), q, v, a)
 
 
-# -- Requests. -----------------------------------------------------------------------------------
-
 def test_an_empty_request_is_about_the_measured_state_without_acceleration(arm, state):
     names, q, v = state
     arm.answer(names, q, v)
@@ -65,8 +63,6 @@ def test_what_is_given_counts_beside_what_is_left_out(arm, state):
     assert relative_error(got.effort, rnea(q, v, STILL)) < AGREEMENT
     assert not np.any(got.acceleration)
 
-
-# -- Trajectories. -------------------------------------------------------------------------------
 
 def trajectory(names, time, q, v=None, a=None):
     """Return a message."""
@@ -203,8 +199,6 @@ def test_fault_41_trajectories_that_make_no_sense_are_refused_by_name(arm, model
         assert not got.success and message in got.message
 
 
-# -- Retiming. ------------------------------------------------------------------------------------
-
 @pytest.mark.parametrize('jerk', [None, np.linspace(200.0, 400.0, 6)])
 def test_retimed_motions_are_those_of_the_library_in_the_order_of_the_trajectory(arm, model, jerk):
     order = np.array([3, 0, 4, 5, 2, 1])
@@ -253,8 +247,6 @@ def test_fault_41_requests_to_retime_that_make_no_sense_are_refused(arm, model):
             'trajectory': trajectory(model.velocity_names, time[:5], q[:5]), **change})
         assert not got.success and message in got.message
 
-
-# -- Contacts. ------------------------------------------------------------------------------------
 
 def test_speed_limits_are_those_of_the_library(harness, model, state):
     node = harness(task_link='ee_link', state_timeout=60.0)

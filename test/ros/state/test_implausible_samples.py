@@ -267,15 +267,6 @@ def test_joints_without_a_velocity_limit_have_a_default(kind, limit):
     assert one.missing_velocities() == ['second']
 
 
-def test_full_turns_of_continuous_joints_are_no_jumps():
-    one = states(pair('continuous'), (3.1, 3.1))
-    feed(one, (-3.1, -3.1), 10.01)
-    assert one.missing(10.01, 1.0) == [] and one.q.tolist() == [-3.1, -3.1]
-    one = states(pair(), (3.1, 3.1))
-    feed(one, (-3.1, -3.1), 10.01)
-    assert one.missing(10.01, 1.0) == ['first', 'second']
-
-
 def test_samples_are_not_judged_without_a_factor():
     one = states(pair())
     feed(one, (5.0, -5.0), 10.001, (1e3, 1e4), factor=np.inf)
@@ -291,8 +282,6 @@ def test_differences_of_positions_that_are_too_fast_are_no_velocity():
     assert np.isnan(one.velocity_or(None)[0])
     assert one.velocity_or(None)[1] == pytest.approx(2.0)
 
-
-# -- The nodes. -----------------------------------------------------------------------------------
 
 @pytest.fixture
 def node(harness):
@@ -333,19 +322,6 @@ def test_fault_4_a_glitch_becomes_no_torque(node, rest, stamps):
     assert np.max(np.abs(np.array(heard[-1].data) - heard[0].data)) < AGREEMENT
 
 
-def test_fault_4_a_position_that_jumped_is_named_and_nothing_is_published(harness, rest, stamps,
-                                                                          capfd):
-    names, q, v = rest
-    node = harness(implausible_velocity=FACTOR, state_timeout=60.0)
-    node.answer(*rest, stamp=stamps())
-    before = len(node.heard['~/dynamics'])
-    node.send(names, [*q[:2], q[2] + 1.0, *q[3:]], v, stamp=stamps())
-    node.settle()
-    assert len(node.heard['~/dynamics']) == before
-    assert "'elbow_joint' moved by 1 rad in" in capfd.readouterr().err
-    said(node, 'no recent position of elbow_joint', ERROR)
-
-
 def test_fault_4_a_glitch_of_the_first_sample_commands_nothing(node, model, rest, stamps):
     names, q, v = rest
     heard, expected = node.heard[COMMANDS], rbd_ros.gravity_torques(model, q)
@@ -366,10 +342,12 @@ def test_fault_4_a_glitch_of_the_first_sample_commands_nothing(node, model, rest
         node.node._on_jump('time jumped')
 
 
-def test_fault_4_glitches_are_counted_once_and_named_in_one_line(harness, rest, stamps, capfd):
+def test_fault_4_joints_that_jumped_are_named_in_one_line_and_nothing_is_published(
+        harness, rest, stamps, capfd):
     names, q, v = rest
     node = harness(implausible_velocity=FACTOR, state_timeout=60.0)
     node.answer(*rest, stamp=stamps())
+    before = len(node.heard['~/dynamics'])
     node.send(names, q + [1.0, 0.0, -1.0, 0.0, 0.0, 0.0], v, stamp=stamps())
     counts = node.node.report.counts
     node.spin_until(lambda: counts['implausible samples'])
@@ -381,6 +359,8 @@ def test_fault_4_glitches_are_counted_once_and_named_in_one_line(harness, rest, 
     line, = [one for one in capfd.readouterr().err.splitlines() if 'implausible: ' in one]
     for name, way in (('shoulder_pan', 1), ('elbow', -1)):
         assert f"'{name}_joint' moved by {way} rad" in line
+    said(node, 'no recent position of shoulder_pan_joint, elbow_joint', ERROR)
+    assert len(node.heard['~/dynamics']) == before
 
 
 def test_fault_4_a_base_that_was_moved_is_followed_from_there(harness, stamps, capfd):

@@ -28,8 +28,6 @@ STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
 pytestmark = pytest.mark.usefixtures('domain')
 
 
-# -- Publishers. ---------------------------------------------------------------------------------
-
 def test_fault_11_two_publishers_of_joint_states_are_named(harness, state):
     node = harness(state_timeout=60.0)
     node.answer(*state)
@@ -89,8 +87,6 @@ def test_fault_47_a_second_node_of_the_same_name_is_an_error(harness, state):
     other.destroy_node()
     said(node, 'publishing', OK)
 
-
-# -- Stamps and clocks. --------------------------------------------------------------------------
 
 def test_fault_12_old_and_future_stamps_are_dropped_with_a_hint(harness, state):
     node = harness(state_timeout=0.5)
@@ -213,8 +209,6 @@ def test_fault_5_velocities_out_of_range_are_missing_and_positions_are_dropped(h
     assert "'shoulder_pan_joint' is out of range: 1e+200" in node.node.report.last_error
 
 
-# -- Requests. -----------------------------------------------------------------------------------
-
 def test_fault_42_missing_prescribed_values_are_named(harness, state):
     node = harness(state_timeout=60.0)
     node.answer(*state)
@@ -233,8 +227,6 @@ def test_fault_42_missing_prescribed_values_are_named(harness, state):
         got = node.call(HybridDynamics, 'hybrid_dynamics', **{**request, **change})
         assert not got.success and message in got.message
 
-
-# -- Load. ---------------------------------------------------------------------------------------
 
 def test_fault_44_only_lasting_backlogs_count_as_overload():
     backlog = Backlog()

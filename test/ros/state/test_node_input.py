@@ -13,8 +13,6 @@ ERROR = DiagnosticStatus.ERROR
 pytestmark = pytest.mark.usefixtures('domain')
 
 
-# -- What is not there. ---------------------------------------------------------------------------
-
 POINT = ('<robot name="point"><link name="a"/>'
          '<link name="b"><inertial><mass value="1"/></inertial></link>'
          '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>'
@@ -64,8 +62,6 @@ def test_fault_80_a_withheld_topic_is_logged_once(harness, state, capfd):
     assert '~/coriolis_torques' not in node.node.publishing._withheld.reasons
 
 
-# -- Forged, endless and impossible input. --------------------------------------------------------
-
 def test_fault_61_unknown_names_are_capped_in_number_log_and_memory(harness, state, capfd):
     names, q, v = state
     node = harness(state_timeout=60.0)
@@ -111,8 +107,6 @@ def test_fault_59_too_many_joints_are_refused_before_anything_is_made(harness):
     node.describe(fan('abc'))
     node.spin_until(lambda: node.node.robot.model_id == 2)
 
-
-# -- States that come too late. -------------------------------------------------------------------
 
 @pytest.mark.parametrize('executor', ['single', 'events'])
 def test_a_state_that_the_executor_held_when_the_node_was_taken_down_does_no_harm(harness, state,

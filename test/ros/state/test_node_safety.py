@@ -23,8 +23,6 @@ WARN, ERROR = DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 pytestmark = pytest.mark.usefixtures('domain')
 
 
-# -- Descriptions. --------------------------------------------------------------------------------
-
 def fan_state(order):
     """Return names, a position and a velocity."""
     return list(order), [0.0] * len(order), [0.0] * len(order)
@@ -118,8 +116,6 @@ def test_commands_follow_a_load_that_is_set_before_every_state(harness, model, s
         node.answer(*state, topic='~/effort_commands')
     assert relative_error(heard[-1].data, loaded) <= 0.02
 
-
-# -- Gravity and loads. ---------------------------------------------------------------------------
 
 def gravity(z):
     """Return a request for gravity along z."""
@@ -217,8 +213,6 @@ def test_simultaneous_changes_are_all_made(harness, model):
     assert all(future.result().success for future in futures)
     assert node.node.robot.model.mass == pytest.approx(model.mass + 7.0)
 
-
-# -- Friction. ------------------------------------------------------------------------------------
 
 def test_fault_83_compensation_without_friction_parameters_is_reported(harness, capfd):
     node = harness(fan('abc'), friction=True, state_timeout=60.0)
