@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a controller is told at the beginning, at jumps, without states and at the end; no ROS."""
 
-from dataclasses import dataclass
-
+from command_watch import Settings
 import numpy as np
 import pytest
 from rbd_ros.ros.commands.effort_commands import EffortCommands
@@ -17,19 +16,6 @@ FREE = np.full(2, np.inf)
 # ramp, the longest step at a time, and the pause after which a subscriber counts as new.
 SMOOTH, LONGEST_STEP, FORGOTTEN = 0.25, 0.02, 1.0
 PERIOD = 0.01
-
-
-@dataclass
-class Settings:
-    """The parameters that matter here, with their defaults."""
-
-    on_stale: str = 'stop'
-    state_timeout: float = 0.5
-    ramp_time: float = 1.0
-    blend_time: float = 0.0
-    effort_rate_limit: float = 0.0
-    limit_efforts: bool = False
-    publish_rate: float = 0.0
 
 
 def commands(limits=FREE):
@@ -345,7 +331,7 @@ def test_a_guard_acts_once_on_what_the_blend_commands():
 def test_what_a_guard_takes_off_respects_the_rate_limit():
     one, rate = commands(), 100.0
     one.update(EFFORTS, 1.0)
-    one._settings.effort_rate_limit = rate
+    one.configure(Settings(effort_rate_limit=rate))
     got = [one.update(EFFORTS, 1.0 + PERIOD * k, lambda tau: 0.0 * tau).copy()
            for k in range(1, 21)]
     assert np.max(np.abs(np.diff([EFFORTS, *got], axis=0))) <= rate * PERIOD + ROUNDING
@@ -356,7 +342,7 @@ def test_what_a_guard_takes_off_respects_the_rate_limit():
 def test_commands_do_not_rise_in_a_blend_under_a_rate_limit_while_efforts_fall(taken):
     one, k = commands(), 0
     one.update(np.zeros(2), 1.0)
-    one._settings.effort_rate_limit = 10.0
+    one.configure(Settings(effort_rate_limit=10.0))
     one.disturb()
     # The blend goes on to 100 N m much faster than the rate limit; then efforts are zero.
     for efforts, steps in ((np.full(2, 100.0), 10), (np.zeros(2), 20)):
@@ -369,7 +355,7 @@ def test_commands_do_not_rise_in_a_blend_under_a_rate_limit_while_efforts_fall(t
 
 def test_commands_are_complete_while_a_guard_acts_and_limits_come_after_it():
     one = commands(limits=np.array([5.0, 5.0]))
-    one._settings.limit_efforts = True
+    one.configure(Settings(limit_efforts=True))
     got = one.update(EFFORTS, 1.0, lambda tau: 10.0 * tau)
     assert one.complete and near(got, np.array([5.0, -5.0]))
 

@@ -3,16 +3,14 @@
 """Drives from parameters, and their friction in the commands, on the node in this process."""
 
 from functools import partial
-from time import monotonic
 
-from harness import keep_sending, PATIENCE
+from harness import keep_sending
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.model import Uncertainty, with_friction
 from rbd_ros.model.constraints import attach
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
-import rclpy
 from rclpy.parameter import Parameter
 from robots import example_urdf, random_state, relative_error
 
@@ -76,13 +74,8 @@ def test_the_file_that_save_drives_writes_is_one_that_the_node_takes(model, tmp_
     rbd_ros.model.save_drives(driven, path)
     node = DynamicsNode(cli_args=['--ros-args', '--params-file', str(path)],
                         parameter_overrides=[Parameter('robot_description', value=ARM)])
-    try:
-        end = monotonic() + PATIENCE
-        while node.robot is None and monotonic() < end:
-            rclpy.spin_once(node, timeout_sec=0.1)
-        got = node.robot.model
-    finally:
-        node.destroy_node()
+    got = node.robot.model
+    node.destroy_node()
     for label in ('damping', 'friction', 'friction_asymmetry', 'effort_offset', 'armature'):
         assert np.array_equal(getattr(got, label), getattr(driven, label)), label
 

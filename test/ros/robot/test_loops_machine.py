@@ -14,7 +14,7 @@ within their limits; and a sound state is answered, whatever came before.
 from collections import Counter
 
 from covering import covering
-from harness import joint_state, ros
+from harness import Ear, joint_state, ros
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule, RuleBasedStateMachine
 from machines import run_machine
@@ -44,16 +44,8 @@ MODELS = {name: load_quietly(path) for name, path in FILES.items()}
 counts = Counter()
 
 
-class Ear:
-    """A publisher that keeps what is published instead of sending it."""
-
-    def __init__(self, topic, heard):
-        self._topic, self._heard = topic, heard
-        self.topic_name = topic.replace('~', '/dynamics')
-
-    def get_subscription_count(self):
-        """Let the node think that somebody listens."""
-        return 1
+class LastEar(Ear):
+    """A publisher that keeps the last message instead of sending it."""
 
     def publish(self, message):
         """Keep a message."""
@@ -88,7 +80,7 @@ class LoopsMachine(RuleBasedStateMachine):
             Parameter('implausible_velocity', value=0.0), Parameter('limit_efforts', value=True),
             Parameter('friction', value=friction), Parameter('blend_time', value=0.01)])
         publishing = self.node.publishing
-        ears = {topic: Ear(topic, self.heard) for topic in TOPICS}
+        ears = {topic: LastEar(topic, self.heard) for topic in TOPICS}
         self.node.commanding._publishers = {'~/effort_commands': ears.pop('~/effort_commands')}
         publishing._publishers = ears
         self._wait(0.0)
