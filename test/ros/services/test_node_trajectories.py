@@ -54,7 +54,7 @@ def test_what_is_given_counts_beside_what_is_left_out(arm, state):
     arm.answer(names, q, v)
     order = np.random.default_rng(1).permutation(6)
     got = arm.call(InverseDynamics, 'inverse_dynamics', velocity=[0.0] * 6,
-                    joint_names=[names[k] for k in order], acceleration=np.arange(6.0).tolist())
+                   joint_names=[names[k] for k in order], acceleration=np.arange(6.0).tolist())
     a = np.zeros(6)
     a[order] = np.arange(6.0)
     assert relative_error(got.effort, rnea(q, STILL, a)[order]) < AGREEMENT
