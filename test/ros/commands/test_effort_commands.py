@@ -95,6 +95,20 @@ def test_fault_49_efforts_beyond_the_limits_are_named_and_clamped_if_so_wanted()
     assert one.beyond_limits() == ['b']
 
 
+@pytest.mark.parametrize('extra', [{}, {'effort_rate_limit': 1.0}, {'blend_time': 5.0}])
+def test_fault_49_limits_come_last_whatever_blends_and_rates_say(extra):
+    one = commands()
+    stream(one, EFFORTS, 0.0, 20.0, Settings(**extra))
+    # Those of another robot are lower: at once.
+    one.set_joints(JOINTS, np.array([1.0, 2.0]))
+    _, got = stream(one, 3.0 * EFFORTS, 20.01, 1.0, Settings(limit_efforts=True, **extra))
+    assert np.all(np.abs(got) <= [1.0, 2.0])
+    for policy in ('hold', 'ramp_down'):
+        one.set_joints(JOINTS, np.array([0.5, 0.25]))
+        _, got = silence(one, 23.0, 2.0, Settings(policy, limit_efforts=True, **extra))
+        assert all(np.all(np.abs(command) <= [0.5, 0.25]) for command in got)
+
+
 def test_fault_20_commands_go_smoothly_to_those_of_a_robot_that_has_changed():
     one, settings = commands(), Settings()
     stream(one, EFFORTS, 0.0, 1.0, settings)

@@ -228,4 +228,5 @@ def test_fault_40_old_velocities_are_not_used_for_given_positions(harness, model
     assert 'gives no velocity, and there is no recent one of' in got.message
     # Nor is anything of a state that is that old.
     got = node.call(InverseDynamics, 'inverse_dynamics')
-    assert not got.success and 'there is no recent one of shoulder_pan_joint' in got.message
+    assert not got.success
+    assert 'gives no position, and there is no recent one of shoulder_pan_joint' in got.message
