@@ -374,29 +374,6 @@ def test_commands_are_complete_while_a_guard_acts_and_limits_come_after_it():
     assert one.complete and near(got, np.array([5.0, -5.0]))
 
 
-def following(settings, times):
-    """Return the differences of commands from efforts that change, at these times of states."""
-    one, apart = commands(), []
-    for t in times:
-        efforts = np.array([10.0 * np.sin(t), 0.0])
-        apart.append(abs(update(one, efforts, t, settings)[0] - efforts[0]))
-    return np.array(apart)
-
-
-@pytest.mark.parametrize('group', [
-    [0.0, 0.01], [0.0] * 15, np.linspace(0.0, 0.001, 8)])
-def test_commands_follow_states_that_come_in_groups(group):
-    times = np.add.outer(np.arange(1.0, 12.0, 0.19), group).ravel()
-    apart = following(Settings(), times)
-    assert np.max(apart[times > 6.0]) < ROUNDING
-    # A gap is still one.
-    one = commands()
-    for t in times:
-        update(one, EFFORTS, t, Settings(state_timeout=5.0))
-    late = update(one, -EFFORTS, times[-1] + 2.0, Settings(state_timeout=5.0))
-    assert not near(late, -EFFORTS)
-
-
 def test_a_subscriber_that_returns_while_commands_are_disabled_is_the_same():
     one, settings = commands(), Settings(blend_time=1.0)
     for t in np.arange(1.0, 4.0, PERIOD):

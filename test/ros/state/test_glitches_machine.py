@@ -96,8 +96,6 @@ class GlitchMachine(RuleBasedStateMachine):
             node.destroy_node()
         self._context.close()
 
-    # -- Samples. --------------------------------------------------------------------------------
-
     def _wait(self, step):
         """Let time go on; the robot moves under the last command."""
         self.now, self.steady = round(self.now + step, 9), self.steady + SLOW * step
@@ -167,8 +165,6 @@ class GlitchMachine(RuleBasedStateMachine):
             counts['glitches'] += 1
             self._show(q_, v_, 1)
 
-    # -- The robot. ------------------------------------------------------------------------------
-
     @rule(joint=st.integers(0, 6), blocked=st.booleans())
     def block(self, joint, blocked):
         """Block a joint, or let it go."""
@@ -185,8 +181,6 @@ class GlitchMachine(RuleBasedStateMachine):
         """Move a joint at once: after a few samples it is believed to be there."""
         self.robot.q[joint] += way
         self.samples(12)
-
-    # -- The controllers. ------------------------------------------------------------------------
 
     @rule(change=st.sampled_from([('mode', mode) for mode in MODES] + [
         ('effort_rate_limit', 0.0), ('effort_rate_limit', 200.0), ('blend_time', 0.0),

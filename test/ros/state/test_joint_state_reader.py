@@ -101,7 +101,7 @@ def conversions(reader, monkeypatch):
 
 
 @pytest.mark.parametrize('velocity, effort', [(True, True), (True, False), (False, False)])
-def test_numbers_change_and_nothing_is_converted(rng, reader, conversions, velocity, effort):
+def test_messages_that_differ_in_numbers_alone_are_not_converted(rng, reader, conversions, velocity, effort):
     raw = message(rng, velocity=velocity, effort=effort)
     places = meaningless(raw)
     read(reader, raw)
@@ -133,7 +133,7 @@ def test_every_significant_byte_is_compared(rng, reader):
             assert read(reader, raw) == converted(raw), k
 
 
-def test_senders_take_turns(rng, reader):
+def test_senders_that_take_turns_are_all_read(rng, reader):
     kinds = [{}, {'names': ['b', *NAMES[1:]]}, {'velocity': False}, {'frame': 'base'},
              {'names': NAMES[::-1]}, {'names': NAMES[:2]}, {'effort': True}, {'names': []}]
     for k in rng.integers(len(kinds), size=300):
@@ -141,7 +141,7 @@ def test_senders_take_turns(rng, reader):
         assert read(reader, raw) == converted(raw)
 
 
-def test_more_senders_than_are_known_at_a_time(rng, reader):
+def test_more_senders_than_are_remembered_are_all_read(rng, reader):
     for k in range(3 * cdr.MAX_LAYOUTS):
         raw = message(rng, names=[f'joint{j}' for j in range(k)])
         assert read(reader, raw) == converted(raw)
@@ -195,7 +195,7 @@ def serialized(rng, texts, frame=b'\x00'):
     ([b'abcd\x00'], b''),
     ([b'shoulder\x00', b'elbow\x00', b'w\x00'], b''),
 ], ids=['usual', 'padded names', 'padded frame', 'not terminated', 'no frame', 'no frame, three'])
-def test_texts_that_are_laid_out_in_other_ways(rng, reader, texts, frame):
+def test_texts_are_read_however_they_are_laid_out(rng, reader, texts, frame):
     for _ in range(MANY):
         raw = serialized(rng, texts, frame=frame)
         assert not isinstance(converted(raw), type)
