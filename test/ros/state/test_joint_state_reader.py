@@ -101,7 +101,8 @@ def conversions(reader, monkeypatch):
 
 
 @pytest.mark.parametrize('velocity, effort', [(True, True), (True, False), (False, False)])
-def test_messages_that_differ_in_numbers_alone_are_not_converted(rng, reader, conversions, velocity, effort):
+def test_messages_that_differ_in_numbers_alone_are_not_converted(
+        rng, reader, conversions, velocity, effort):
     raw = message(rng, velocity=velocity, effort=effort)
     places = meaningless(raw)
     read(reader, raw)
