@@ -47,8 +47,15 @@ def test_the_table_is_a_recording_within_the_limits_of_options(files):
     assert np.allclose(middle, 0.5 * (v[1:] + v[:-1]), atol=2e-2)
 
 
-def test_the_message_has_the_numbers_of_the_table(files):
+def test_the_message_is_one_of_ros_with_the_numbers_of_the_table(files):
     message = yaml.safe_load(files[1].read_text())
+    # trajectory_msgs/JointTrajectory and JointTrajectoryPoint; effort may be empty.
+    assert message['header'] == {'stamp': {'sec': 0, 'nanosec': 0}, 'frame_id': ''}
+    assert set(message) == {'header', 'joint_names', 'points'}
+    for point in message['points']:
+        assert set(point) == {'positions', 'velocities', 'accelerations', 'time_from_start'}
+        assert all(type(x) is int for x in point['time_from_start'].values())
+        assert all(type(x) is float for x in point['positions'] + point['accelerations'])
     names, *rows = (line.split(',') for line in files[0].read_text().splitlines())
     table = np.array(rows, float)
     joints = message['joint_names']
@@ -59,17 +66,6 @@ def test_the_message_has_the_numbers_of_the_table(files):
     for k, label in enumerate(('positions', 'velocities', 'accelerations')):
         numbers = np.array([point[label] for point in message['points']])
         assert np.allclose(numbers, table[:, 1 + k::3], atol=WRITTEN)
-
-
-def test_the_message_is_one_of_ros(files):
-    # trajectory_msgs/JointTrajectory and JointTrajectoryPoint; effort may be empty.
-    content = yaml.safe_load(files[1].read_text())
-    assert content['header'] == {'stamp': {'sec': 0, 'nanosec': 0}, 'frame_id': ''}
-    assert set(content) == {'header', 'joint_names', 'points'}
-    for point in content['points']:
-        assert set(point) == {'positions', 'velocities', 'accelerations', 'time_from_start'}
-        assert all(type(x) is int for x in point['time_from_start'].values())
-        assert all(type(x) is float for x in point['positions'] + point['accelerations'])
 
 
 def test_the_same_options_write_the_same_file(files, tmp_path):

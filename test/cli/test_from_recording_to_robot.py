@@ -20,7 +20,7 @@ pytest.importorskip('mujoco')
 URDF = example_urdf('ur5_robot.urdf')
 LINK = 'wrist_3_link'
 DAMPING, FRICTION, ROTORS = 2.0, 1.5, 0.3
-STEP, RATE = 1e-3, 200
+STEP, RATE = 2e-3, 100
 # rad/s^2 rad^-1 and s^-1: loose, so that what drives bring up is smooth
 STIFFNESS, DAMPER = 400.0, 40.0
 # The load that nobody told, kg, and where it is.
@@ -51,12 +51,12 @@ def reference(t):
 
 @pytest.fixture(scope='module')
 def recording(tmp_path_factory):
-    """Return a recording of 40 s, in which a controller without friction follows sines."""
+    """Return a recording of 20 s, in which a controller without friction follows sines."""
     path = tmp_path_factory.mktemp('mujoco') / 'run.csv'
     robot = physics(reference(0.0)[0])
     described = rbd_ros.Workspace(load_quietly(URDF))
     rows = []
-    for k in range(round(40.0 / STEP)):
+    for k in range(round(20.0 / STEP)):
         q, v, a = reference(k * STEP)
         wanted = a + STIFFNESS * (q - robot.q) + DAMPER * (v - robot.v)
         tau = described.inverse_dynamics(robot.q, robot.v, wanted).copy()
@@ -72,7 +72,10 @@ def recording(tmp_path_factory):
 def identified(recording, tmp_path_factory):
     """Return the folder of what was identified from the recording."""
     folder = tmp_path_factory.mktemp('identified')
-    assert code_of('identify', str(URDF), str(recording), '-o', str(folder)) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        # Nobody looks at the plots.
+        patch.setattr('rbd_ros.identification.report._panels', lambda *_, **__: '')
+        assert code_of('identify', str(URDF), str(recording), '-o', str(folder)) == 0
     return folder
 
 
@@ -116,7 +119,7 @@ def test_the_node_holds_it_with_the_files_of_identify(identified):
                            **parameters)
             try:
                 moved.append(drift(lambda q, v, node=node: node.answer(
-                    names, q, v, topic='~/effort_commands').data, every=4))
+                    names, q, v, topic='~/effort_commands').data, every=2))
             finally:
                 node.close()
     assert moved[0] > BETTER * moved[1]

@@ -18,17 +18,25 @@ GAINS = np.array([12.0, 12.0, 9.0, 0.5, -6.0, 6.0])
 COM = ('0.02', '0', '0.1')
 
 
+def true_robot():
+    """Return a robot that is not that of its URDF."""
+    rng = np.random.default_rng(0)
+    return measured.with_drives(measured.changed(load_quietly(URDF), rng), rng)
+
+
+def write(path, robot, seed):
+    """Write a recording with currents."""
+    one = measured.recording(robot, seed, 30.0, rate=100.0, speed=3.0)
+    write_recording(path, replace(one, effort=one.effort / GAINS))
+
+
 @pytest.fixture(scope='module')
 def recordings(tmp_path_factory):
-    """Return currents of a robot that is not that of its URDF, without and with a payload."""
-    folder = tmp_path_factory.mktemp('currents')
-    urdf, rng = load_quietly(URDF), np.random.default_rng(0)
-    true = measured.with_drives(measured.changed(urdf, rng), rng)
-    loaded = rbd_ros.with_payload(true, 'tool0', 3.0, com=[float(x) for x in COM],
-                                  inertia=0.01 * np.eye(3))
-    for name, robot, seed in (('empty', true, 1), ('loaded', loaded, 2)):
-        one = measured.recording(robot, seed, 30.0, rate=100.0, speed=3.0)
-        write_recording(folder / f'{name}.csv', replace(one, effort=one.effort / GAINS))
+    """Return the folder of recordings without and with a payload."""
+    folder, true = tmp_path_factory.mktemp('currents'), true_robot()
+    write(folder / 'empty.csv', true, 1)
+    write(folder / 'loaded.csv', rbd_ros.with_payload(
+        true, 'tool0', 3.0, com=[float(x) for x in COM], inertia=0.01 * np.eye(3)), 2)
     return folder
 
 
@@ -58,11 +66,7 @@ def test_gains_are_printed_as_factors_for_the_other_commands(recordings, capsys)
 
 def test_a_joint_that_does_not_feel_the_payload_is_named(recordings, tmp_path, capsys):
     # A point on the axis of the last joint.
-    urdf, rng = load_quietly(URDF), np.random.default_rng(0)
-    true = measured.with_drives(measured.changed(urdf, rng), rng)
-    one = measured.recording(rbd_ros.with_payload(true, 'tool0', 3.0), 2, 30.0, rate=100.0,
-                             speed=3.0)
-    write_recording(tmp_path / 'loaded.csv', replace(one, effort=one.effort / GAINS))
+    write(tmp_path / 'loaded.csv', rbd_ros.with_payload(true_robot(), 'tool0', 3.0), 2)
     assert code_of('gains', URDF, str(recordings / 'empty.csv'), '--loaded',
                    str(tmp_path / 'loaded.csv'), '--payload', 'tool0', '--mass', '3') == 2
     out, err = capsys.readouterr()

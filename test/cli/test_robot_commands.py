@@ -7,6 +7,7 @@ from pathlib import Path
 import re
 import sys
 from types import ModuleType
+from xml.etree import ElementTree
 
 from command_line import ARM, code_of, one_line
 import numpy as np
@@ -91,12 +92,6 @@ def test_check_exits_with_1_on_refusal(capsys):
     assert 'refused: ' in capsys.readouterr().err
 
 
-def test_check_prints_every_robot_of_example_robot_data(capsys):
-    for path in all_example_urdfs():
-        assert main(['check', str(path)]) == 0
-    assert 'nan' not in capsys.readouterr().out
-
-
 def test_check_as_json_has_limits_damping_and_friction_of_every_coordinate(capsys, tmp_path):
     arm = Path(ARM).read_text().replace('friction="0"', 'friction="0.7"', 1)
     arm = arm.replace('type="revolute"', 'type="continuous"', 1)
@@ -116,12 +111,16 @@ def test_check_as_json_has_limits_damping_and_friction_of_every_coordinate(capsy
     assert found['warnings'] == list(model.warnings)
 
 
-def test_check_as_json_takes_every_robot_of_example_robot_data(capsys):
+def test_check_takes_every_robot_of_example_robot_data(capsys):
     for path in all_example_urdfs():
+        assert main(['check', str(path)]) == 0
+        text = capsys.readouterr().out
         assert main(['check', '--json', str(path)]) == 0
         found = json.loads(capsys.readouterr().out)
-        model = load_quietly(path)
-        assert [link['name'] for link in found['links']] == list(model.link_names)
+        assert re.search(rf": {len(found['links'])} links?, {len(found['joints'])} joints?,", text)
+        assert {link['name'] for link in found['links']} == {
+            link.get('name') for link in ElementTree.parse(path).getroot().findall('link')}
+        assert 'nan' not in text
 
 
 # -- xacro. ---------------------------------------------------------------------------------------
@@ -245,18 +244,24 @@ def message(path, *, points, names=('shoulder_lift', 'elbow')):
 
 
 LOCKED = ('--lock', 'shoulder_pan', 'upper_arm_roll', 'forearm_roll', 'wrist_pitch', 'flange_roll')
+WAY = [[0, 0], [0.4, 0.8], [1, 1]]
 STATES = [(0.0, [0.1, 0.2], [0.3, 0.0], [1.0, -1.0]), (1.5, [0.3, 0.4], [0.0, -0.2], [2.0, 0.5])]
 POINTS = [(t, {'positions': q, 'velocities': v, 'accelerations': a}) for t, q, v, a in STATES]
 
 
+@pytest.fixture(scope='module')
+def arm():
+    """Return the arm of which two joints are left."""
+    return rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
+
+
 @pytest.mark.parametrize('end', ['yaml', 'csv', 'parquet'])
-def test_a_trajectory_is_filled_with_its_efforts(tmp_path, capsys, end):
+def test_a_trajectory_is_filled_with_its_efforts(tmp_path, capsys, arm, end):
     path = message(tmp_path / 'way.yaml', points=POINTS)
     filled = tmp_path / f'filled.{end}'
     assert main(['torques', ARM, path, '-o', str(filled), *LOCKED]) == 0
     out = capsys.readouterr().out
     assert out.startswith('2 points in 1.5 s') and 'shoulder_lift' in out and 'rad/s at' in out
-    arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
     expected = [rbd_ros.inverse_dynamics(arm, q, v, a) for _, q, v, a in STATES]
     # What is written can be read: the same efforts again, now of the file.
     for k, effort in enumerate(expected):
@@ -280,8 +285,7 @@ def efforts_in(path, joint):
     return [float(row[names.index(f'{joint}/effort')]) for row in rows]
 
 
-def test_a_trajectory_that_is_too_fast_is_done_but_told(tmp_path, capsys):
-    arm = rbd_ros.load_urdf(ARM)
+def test_a_trajectory_that_is_too_fast_is_done_but_told(tmp_path, capsys, arm):
     fast = 2.0 * float(arm.velocity_limit[arm.velocity_names.index('elbow')])
     points = [(t, {'positions': [0.0, 0.0], 'velocities': [0.0, v], 'accelerations': [0.0, 0.0]})
               for t, v in ((0.0, 0.0), (1.0, fast))]
@@ -344,14 +348,19 @@ def test_tables_with_some_columns_of_a_kind_are_refused(tmp_path, capsys):
     assert "no column 'shoulder_lift/velocity', but has it for other joints" in one_line(capsys)
 
 
-def test_states_and_trajectories_are_not_mixed(tmp_path, capsys):
-    path = message(tmp_path / 'way.yaml', points=POINTS)
-    assert code_of('torques', ARM, path, '--q', 'elbow=1') == 1
-    assert 'a trajectory or a state, not both' in one_line(capsys)
-    assert code_of('torques', ARM, '-o', 'x.yaml') == 1
-    assert 'give a trajectory' in one_line(capsys)
-    assert code_of('torques', ARM, path, '-o', 'x.txt') == 1
-    assert 'must end in .csv, .parquet or .yaml' in one_line(capsys)
+@pytest.mark.parametrize('more, message', [
+    (['way.yaml', '--q', 'elbow=1'], 'a trajectory or a state, not both'),
+    (['-o', 'x.yaml'], 'give a trajectory'),
+    (['way.yaml', '-o', 'x.txt'], 'must end in .csv, .parquet or .yaml'),
+    (['--retime'], '--retime: requires a trajectory'),
+    (['--acceleration', '3'], '--acceleration: is for --retime'),
+    (['--jerk', '3'], '--jerk: is for --retime'),
+    (['--effort-share', '0.5'], '--effort-share: is for --retime')])
+def test_options_that_do_not_belong_together_are_refused(tmp_path, capsys, monkeypatch, more,
+                                                         message):
+    monkeypatch.chdir(tmp_path)
+    assert code_of('torques', ARM, *more) == 1
+    assert message in one_line(capsys)
 
 
 # -- compare. -------------------------------------------------------------------------------------
@@ -398,12 +407,6 @@ def test_compare_finds_robots_equal_within_the_tolerance(capsys, tmp_path):
     assert capsys.readouterr().out == 'equal within 1e-05\n'
 
 
-def test_compare_takes_limits_that_are_both_infinite_for_equal(tmp_path):
-    path = str(tmp_path / 'b.urdf')
-    Path(path).write_text(Path(ARM).read_text().replace('"revolute"', '"continuous"'))
-    assert main(['compare', path, path]) == 0
-
-
 def test_compare_takes_full_turns_of_a_continuous_mimic_for_equal(capsys, tmp_path):
     text = Path(ARM).read_text().replace('name="elbow" type="revolute"', 'name="elbow" '
                                          'type="continuous"')
@@ -437,61 +440,44 @@ def test_compare_takes_robots_without_a_joint_in_common(capsys):
 def retimed(tmp_path, *more, end='yaml'):
     """Return the exit code and the file that retiming three points writes."""
     out = tmp_path / f'fast.{end}'
-    points = [(float(k), {'positions': q}) for k, q in enumerate(([0, 0], [0.4, 0.8], [1.0, 1.0]))]
+    points = [(float(k), {'positions': q}) for k, q in enumerate(WAY)]
     path = message(tmp_path / 'plan.yaml', points=points)
     return main(['torques', ARM, path, '--retime', '-o', str(out), *LOCKED, *more]), out
 
 
-def test_retime_writes_the_fastest_motion_without_accelerations(tmp_path, capsys):
-    arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
-    code, out = retimed(tmp_path, '--acceleration', '5', 'elbow=3', '--velocity', 'elbow=1')
+@pytest.mark.parametrize('more, options, limit', [
+    (('--acceleration', '5', 'elbow=3', '--velocity', 'elbow=1'),
+     {'acceleration_limit': [5.0, 3.0], 'velocity_limit': [9.0, 1.0]},
+     r'rad/s at [\d.]+ s, of 1 '),
+    (('--effort-share', '0.4'), {'effort_share': 0.4}, r'N m at [\d.]+ s, of {effort:g}\b'),
+    (('--jerk', '80', 'elbow=40'), {'jerk_limit': [80.0, 40.0]}, '')])
+def test_retime_writes_the_fastest_motion(tmp_path, capsys, arm, more, options, limit):
+    code, out = retimed(tmp_path, *more)
     assert code == 0
-    expected = rbd_ros.analysis.retime(arm, [[0, 0], [0.4, 0.8], [1, 1]],
-                                       acceleration_limit=[5.0, 3.0], velocity_limit=[9.0, 1.0])
+    expected = rbd_ros.analysis.retime(arm, WAY, **options)
     read = yaml.safe_load(out.read_text())
     time = [point['time_from_start'] for point in read['points']]
     assert np.allclose([t['sec'] + 1e-9 * t['nanosec'] for t in time], expected.time, atol=1e-9)
-    for label, values in (('positions', expected.q), ('velocities', expected.v),
-                          ('effort', expected.effort)):
+    # Only motions with limited jerk have accelerations at every point.
+    labels = {'positions': expected.q, 'velocities': expected.v, 'effort': expected.effort,
+              **({'accelerations': expected.a} if 'jerk_limit' in options else {})}
+    for label, values in labels.items():
         assert np.allclose([point[label] for point in read['points']], values, rtol=WRITTEN,
-                           atol=1e-11), label
-    assert all('accelerations' not in point for point in read['points'])
+                           atol=1e-9 if label == 'accelerations' else 1e-11), label
+    assert all(point.keys() == {*labels, 'time_from_start'} for point in read['points'])
     text = capsys.readouterr().out
     assert f'{len(expected.time)} points in {expected.time[-1]:g} s' in text and '!' not in text
-    assert re.search(r'elbow .*rad/s at [\d.]+ s, of 1 ', text)
+    effort = 0.4 * arm.effort_limit[arm.velocity_names.index('elbow')]
+    assert re.search('elbow .*' + limit.format(effort=effort), text)
 
 
-def test_retime_with_limited_jerk_writes_accelerations(tmp_path):
-    arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
-    code, out = retimed(tmp_path, '--jerk', '80', 'elbow=40')
-    assert code == 0
-    expected = rbd_ros.analysis.retime(arm, [[0, 0], [0.4, 0.8], [1, 1]], jerk_limit=[80.0, 40.0])
-    read = yaml.safe_load(out.read_text())
-    assert np.allclose([point['accelerations'] for point in read['points']], expected.a,
-                       rtol=WRITTEN, atol=1e-9)
-
-
-def test_retime_uses_a_share_of_the_efforts(tmp_path, capsys):
-    arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
+def test_tables_of_retimed_motions_have_efforts_and_no_accelerations(tmp_path, arm):
     code, out = retimed(tmp_path, '--effort-share', '0.4', end='csv')
     assert code == 0
-    expected = rbd_ros.analysis.retime(arm, [[0, 0], [0.4, 0.8], [1, 1]], effort_share=0.4)
-    limit = arm.effort_limit[arm.velocity_names.index('elbow')]
-    assert re.search(rf'elbow .*N m at [\d.]+ s, of {0.4 * limit:g}\b', capsys.readouterr().out)
+    expected = rbd_ros.analysis.retime(arm, WAY, effort_share=0.4)
     for joint, effort in zip(arm.velocity_names, expected.effort.T):
         assert np.allclose(efforts_in(out, joint), effort, rtol=WRITTEN, atol=1e-11)
-    # The acceleration is not in the table either.
     assert 'acceleration' not in out.read_text().splitlines()[0]
-
-
-@pytest.mark.parametrize('more, message', [
-    (['--retime'], '--retime: requires a trajectory'),
-    (['--acceleration', '3'], '--acceleration: is for --retime'),
-    (['--jerk', '3'], '--jerk: is for --retime'),
-    (['--effort-share', '0.5'], '--effort-share: is for --retime')])
-def test_options_of_retime_are_refused_without_it(capsys, more, message):
-    assert code_of('torques', ARM, *more) == 1
-    assert message in one_line(capsys)
 
 
 def test_retime_of_a_path_that_no_torque_holds_is_refused(tmp_path, capsys):

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The container: consistent files, and kernels that work for a user without write access."""
+"""The container and links of colcon: consistent files, and kernels that work for all users."""
 
 import os
 from pathlib import Path
@@ -14,6 +14,7 @@ import tempfile
 from xml.etree import ElementTree
 
 import pytest
+from rbd_ros.cli.main import main
 from rbd_ros.kernels.jit.kernel_cache import cache_directory
 import yaml
 
@@ -26,15 +27,22 @@ SETTINGS = dict(part.split('=') for word, rest in IMAGE if word == 'ENV'
                 for part in shlex.split(rest))
 # A user id without an account.
 NOBODY = 54321
-# A command run by another user; modules below the interpreter's prefix are imported before.
-COMMAND = """
+# Code run by another user; modules below the interpreter's prefix are imported before.
+AS_USER = """
 import os, sys
 import graphlib, lxml.etree, numba, numpy as np, queue, scipy.linalg, shlex, urdf_parser_py.urdf
 numba.njit(lambda x: x[0] + 1.0)(np.ones(1))
 os.setuid(int(sys.argv[1]))
 os.chdir('/')
+"""
+WARMUP = AS_USER + """
 from rbd_ros.cli.main import main
-sys.exit(main(sys.argv[2:]))
+sys.exit(main(['warmup']))
+"""
+GRAVITY = AS_USER + """
+import rbd_ros
+arm = rbd_ros.load_urdf_string(sys.argv[2])
+rbd_ros.gravity_torques(arm, np.ones(arm.nq))
 """
 # A kernel on a processor other than this one.
 KERNEL = """
@@ -100,11 +108,11 @@ def folder():
 
 
 def warm_cache(folder):
-    """Return a kernel cache for this processor, filled with the kernels compiled so far."""
+    """Return a kernel cache for this processor, with all kernels."""
+    assert main(['warmup']) == 0
     cache, here = folder / 'cache', cache_directory()
-    if here is not None and here.is_dir():
-        shutil.copytree(here, cache / 'rbd_ros' / here.name, copy_function=shutil.copy)
-        (cache / 'rbd_ros').chmod(0o755)
+    shutil.copytree(here, cache / 'rbd_ros' / here.name, copy_function=shutil.copy)
+    (cache / 'rbd_ros').chmod(0o755)
     return cache
 
 
@@ -156,22 +164,19 @@ def test_the_script_of_the_image_installs_its_programs_and_files(folder):
 def test_kernels_of_the_image_work_for_a_user_without_home_and_write_access(folder):
     # As docker/install.sh does, but for this processor.
     cache = warm_cache(folder)
-    _, said = run(COMMAND, str(os.geteuid()), 'warmup', NUMBA_CACHE_DIR=cache)
-    working = 'rbd_ros warmup: still working\n'
-    assert said.replace(working, '') == ''
     for path in (*cache.rglob('*'), cache):
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob('*')}
     user = str(os.geteuid() or NOBODY)
-    out, said = run(COMMAND, user, 'warmup', NUMBA_CACHE_DIR=cache)
-    assert said.replace(working, '') == '' and str(cache) in out
+    out, said = run(WARMUP, user, NUMBA_CACHE_DIR=cache)
+    assert said.replace('rbd_ros warmup: still working\n', '') == '' and str(cache) in out
     assert {path: path.stat().st_mtime_ns for path in folder.rglob('*')} == before
     # A missing kernel would be reported.
     for missing in cache.rglob('newton_euler.newton_euler_at_rest-*'):
         missing.parent.chmod(0o755)
         missing.unlink()
         missing.parent.chmod(0o555)
-    _, said = run(COMMAND, user, 'warmup', NUMBA_CACHE_DIR=cache)
+    _, said = run(GRAVITY, user, (ROOT / 'urdf/demo_arm.urdf').read_text(), NUMBA_CACHE_DIR=cache)
     assert 'compiled kernels are not kept' in said
 
 
@@ -182,3 +187,24 @@ def test_kernels_of_the_image_run_on_other_processors_than_the_one_it_was_built_
     torques, how = run(code, '', **settings)[0].rsplit(maxsplit=1)
     assert how == 'compiled'
     assert run(code, 'nehalem', **settings) == (f'{torques} loaded\n', '')
+
+
+@pytest.mark.long
+def test_symlinked_programs_run_in_the_active_environment(tmp_path):
+    command, = re.findall(r'`(python3 .* build --symlink-install)`',
+                          (ROOT / 'doc/getting_started_ros.md').read_text(encoding='utf-8'))
+    (tmp_path / 'src').mkdir()
+    (tmp_path / 'src/rbd_ros').symlink_to(ROOT)
+    # This environment replaces the packages of the system.
+    done = subprocess.run(
+        ['bash', '-e', '-c', 'python3 -m venv --without-pip .venv\n. .venv/bin/activate\n'
+         f'{command} --packages-select rbd_ros\n. install/setup.bash\n'
+         'install/rbd_ros/lib/rbd_ros/rbd_ros --version'],
+        cwd=tmp_path, check=False, capture_output=True, text=True,
+        env={**os.environ, 'PYTHONPATH': sysconfig.get_path('purelib'),
+             'PATH': f'{Path(sys.executable).parent}:{os.environ["PATH"]}'})
+    assert done.returncode == 0, done.stdout + done.stderr
+    node = tmp_path / 'install/rbd_ros/lib/rbd_ros/dynamics_node'
+    # Where setuptools has no `develop --editable`, from version 80 on, colcon installs instead.
+    assert node.read_text().splitlines()[0] in (f'#!{tmp_path}/.venv/bin/python3',
+                                                '#!/usr/bin/env python3')

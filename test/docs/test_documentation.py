@@ -4,6 +4,7 @@
 
 import ast
 import doctest
+from functools import cache
 import importlib
 import inspect
 from itertools import pairwise
@@ -91,12 +92,20 @@ def test_every_recipe_has_something_to_run():
     assert all(PYTHON[page] for page in recipes)
 
 
-@pytest.mark.parametrize('page', FOR_THE_LIBRARY)
-def test_python_of_the_page_runs(page, monkeypatch):
-    monkeypatch.chdir(ROOT)
+@cache
+def names_of(page):
+    """Run the code of a page, once, and return the names that it defines."""
     names = {'__name__': '__main__'}
-    for code in compiled(page):
-        exec(code, names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        for code in compiled(page):
+            exec(code, names)
+    return names
+
+
+@pytest.mark.parametrize('page', FOR_THE_LIBRARY)
+def test_python_of_the_page_runs(page):
+    assert names_of(page)
 
 
 def test_python_of_the_readme_runs_as_printed(monkeypatch, capsys):
@@ -275,9 +284,7 @@ def test_the_robot_in_mujoco_of_the_page_runs(monkeypatch):
     pytest.importorskip('mujoco')       # there are no wheels for Python 3.10
     monkeypatch.chdir(ROOT)
     page = 'how_to/control.md'
-    names = {'__name__': '__main__'}
-    for code in compiled(page):
-        exec(code, names)
+    names = names_of(page).copy()
     names['reference'] = names['swing'](0.0)
     code, = (text for _, text in blocks(PAGES[page], 'text') if 'MujocoRobot' in text)
     exec(code, names)
@@ -400,11 +407,9 @@ def test_the_picture_of_the_controller_is_that_of_the_simulation():
 
 
 def test_the_page_about_closed_loops_describes_one_loop_in_all_formats(tmp_path):
-    (_, code), = PYTHON['closed_loops.md']
     (_, xml), = blocks(PAGES['closed_loops.md'], 'xml')
     (_, text), = blocks(PAGES['closed_loops.md'], 'yaml')
-    names = {}
-    exec(code, names)
+    names = names_of('closed_loops.md')
     (built,) = names['four_bar'].constraints
     (of_urdf,) = constraints_of(parse(f'<robot>{xml}</robot>'))
     (tmp_path / 'loops.yaml').write_text(text)

