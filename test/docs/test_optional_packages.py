@@ -29,5 +29,5 @@ def test_without_optional_packages_tests_skip_by_their_name_and_others_of_the_fi
         cwd=TESTS).stdout
     # No file fails to be collected.
     assert 'ModuleNotFoundError' not in found, found
-    assert re.search(r"test_tables\.py:\d+: could not import 'pyarrow", found), found
+    assert "could not import 'pyarrow" in found, found
     assert re.search(r'^1 passed, \d+ skipped, \d+ deselected', found, re.MULTILINE), found
