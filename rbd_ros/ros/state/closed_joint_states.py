@@ -189,6 +189,7 @@ class ClosedJointStates:
         for first in (directly, not directly):
             q = close(self._holding, guess) if first else self._walked(step, max(strides, 1))
             if q is not None and self._agree(q, guess):
+                self.why_open = ''      # of the first attempt
                 return q
         return None
 

@@ -159,6 +159,12 @@ def test_measured_passive_joints_select_the_way_to_assemble():
     assert np.max(np.abs(one.states.q - q)) < CLOSED
     assert one.send(one.model.position_names) == []
     assert np.max(np.abs(one.states.q - other)) < CLOSED
+    # Strides from the first way are tried before, and contradict the passive joints.
+    far = Mechanism('five_bar')
+    far.q, far.v = other, np.array([0.5, 0.5])
+    far.move(0.6)
+    assert far.send(far.model.position_names) == [] and not far.states.why_open
+    assert np.max(np.abs(far.states.q - far.q)) < CLOSED
 
 
 def test_the_way_to_assemble_survives_a_long_step():
