@@ -8,7 +8,7 @@ import rbd_ros
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.se3 import (
-    Ad, ad, exp, hat, inertia_matrix, inverse, log, pose, quaternion_of_matrix, skew, vee)
+    Ad, ad, exp, hat, inertia_matrix, inverse, is_pose, log, pose, quaternion_of_matrix, skew, vee)
 from rbd_ros.textbook.sums_over_links import coriolis_factor, momentum_bracket
 from robots import random_inertia, random_pose
 from scipy.linalg import expm
@@ -36,6 +36,16 @@ def test_the_inverse_of_a_pose_is_its_inverse(rng):
     assert same(T @ inverse(T), np.eye(4))
     assert same(T[:3, :3] @ T[:3, :3].T, np.eye(3))
     assert np.linalg.det(T[:3, :3]) > 0.0
+
+
+def test_a_matrix_that_scales_reflects_or_projects_is_no_pose(rng):
+    T = random_pose(rng)
+    assert is_pose(T, ROUNDING)
+    for place, value in (((slice(3), slice(3)), 1.001 * T[:3, :3]),
+                         ((slice(3), 0), -T[:3, 0]), ((3, 3), 2.0), ((3, 0), 0.1)):
+        wrong = T.copy()
+        wrong[place] = value
+        assert not is_pose(wrong, 1e-6)
 
 
 def test_hat_and_vee_are_inverse(rng):
