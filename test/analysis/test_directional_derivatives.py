@@ -117,9 +117,9 @@ def test_derivatives_by_everything_match_differences_on_real_robots(name):
     check_against_differences(load_quietly(example_urdf(name)), 1)
 
 
-def tree_with_mimics(seed):
+def tree_with_mimics(seed, *kinds):
     """Return a random tree in which some joints copy others."""
-    model = random_tree(seed, 7, kinds=('revolute', 'prismatic', 'universal', 'spherical'))
+    model = random_tree(seed, 7, kinds=('revolute', 'prismatic', 'universal', *kinds))
     single = [joint.name for joint in model.joints if joint.nv == 1]
     copies = {name: Mimic(single[0], 0.5 + k, 0.1 * k) for k, name in enumerate(single[2:])}
     return rebuild(model, joints=[
@@ -127,9 +127,13 @@ def tree_with_mimics(seed):
         for joint in model.joints])
 
 
-@pytest.mark.parametrize('seed', range(6))
-def test_derivatives_by_everything_match_differences_where_joints_mimic(seed):
-    model = tree_with_mimics(seed)
+# Kernels for mimics and balls take long to compile; kernels/test_interpreted.py runs their source.
+@pytest.mark.parametrize('seed, kinds', [
+    *(pytest.param(seed, (), id=f'screws{seed}') for seed in range(3)),
+    *(pytest.param(seed, ('spherical',), id=f'balls{seed}', marks=pytest.mark.long)
+      for seed in range(6))])
+def test_derivatives_by_everything_match_differences_where_joints_mimic(seed, kinds):
+    model = tree_with_mimics(seed, *kinds)
     assert not model.coordinates.is_identity
     check_against_differences(model, seed)
 
@@ -204,15 +208,6 @@ def test_derivative_by_gravity_is_that_of_an_accelerated_base():
     assert relative_error(
         analysis.inverse_dynamics_derivative(model, q, zero, zero, variation),
         rbd_ros.gravity_torques(turned, q)) < EXACT
-
-
-def test_nothing_changes_where_nothing_varies():
-    model = random_tree_with_rotors(3)
-    q, v, a, tau, wrenches, _ = random_problem(model, 3)
-    push = {'external_wrenches': wrenches}
-    still = Variation()
-    assert not analysis.inverse_dynamics_derivative(model, q, v, a, still, **push).any()
-    assert not analysis.forward_dynamics_derivative(model, q, v, tau, still, **push).any()
 
 
 def test_wrong_variations_are_refused_by_name():

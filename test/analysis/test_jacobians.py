@@ -12,7 +12,6 @@ from rbd_ros import analysis
 from rbd_ros.model.changes.inertial import inertia_matrices
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import KINDS
-from rbd_ros.model.positions.configurations import integrate
 from rbd_ros.model.se3 import Ad, ad, inverse, pose, skew
 from rbd_ros.textbook import sums_over_links
 from rbd_ros.textbook.jacobian_recursions import (body_jacobian_derivatives,
@@ -286,19 +285,6 @@ def test_momentum_changes_by_what_the_ground_and_gravity_exert(seed):
     assert np.max(np.abs(change - weight)) < 1e-9 * size
 
 
-def test_mimicking_joints_are_folded_into_all_jacobians():
-    model = load_quietly(example_urdf('panda.urdf'))
-    assert not model.coordinates.is_identity
-    _, q, v, a = real_robot('panda.urdf')
-    for link in ('panda_leftfinger', 'panda_rightfinger'):
-        J_rate = rbd_ros.jacobian_dot(model, q, v, link)
-        assert J_rate.shape == (6, model.nv)
-        twist_rate = rate(lambda x, link=link: rbd_ros.body_jacobian(model, x, link) @ v,
-                          model, q, v)
-        assert error(J_rate @ v, twist_rate) < DIFFERENCES
-        assert analysis.jacobian_ddot(model, q, v, a, link).shape == (6, model.nv)
-
-
 def test_wrong_states_and_links_are_refused_by_name():
     model, q, v, a = tree(3)
     link = model.link_names[-1]
@@ -341,12 +327,3 @@ def test_states_of_joints_that_do_not_carry_the_link_are_checked_too():
             workspace.jacobian_derivatives(np.zeros(5), link)
         with pytest.raises(rbd_ros.StateError, match=r'a of .*hip_wz'):
             workspace.jacobian_ddot(fine, v, [0.0, 0.0, np.inf, 0.0], link)
-
-
-def test_paths_of_differences_have_the_velocity_that_they_claim():
-    model, q, v, a = tree(11)
-    step = 1e-5
-    there = integrate(model, q, v + 0.5 * step * a, step)
-    back = integrate(model, q, v - 0.5 * step * a, -step)
-    arrived = rbd_ros.difference(model, back, there) / (2 * step)
-    assert error(arrived, v) < DIFFERENCES

@@ -111,16 +111,6 @@ def velocity_derivatives(model, q, v):
                           - rbd_ros.bias_torques(model, q, v - e)) / 2 for e in units])
 
 
-@trees_and_robots
-def test_torque_derivative_by_velocity_is_that_of_c_times_v(make, arguments):
-    model, q, v, _ = make(*arguments)
-    for factorization in FACTORIZATIONS:
-        by_velocity = leading(analysis.coriolis_matrix_derivatives(
-            model, q, v, factorization=factorization)[1])
-        C = rbd_ros.coriolis_matrix(model, q, v, factorization=factorization)
-        assert error(C + (by_velocity @ v).T, velocity_derivatives(model, q, v)) < ROUNDING
-
-
 @pytest.mark.parametrize('seed', TREES)
 def test_torque_derivative_by_velocity_is_2c_where_v_is_dq_dt(seed):
     model, q, v, _ = tree(seed, SCREWS)
@@ -298,18 +288,6 @@ def test_momentum_is_linear_in_the_parameters():
             V = rng.normal(size=6)
             assert error(inertia_of_parameters(parameters(link)), G) < ROUNDING
             assert error(momentum_columns(V) @ parameters(link), G @ V) < ROUNDING
-
-
-def test_mimicking_joints_are_folded_into_all_derivatives():
-    # The fingers of the hand copy each other.
-    model, q, v, a = real_robot('panda.urdf')
-    assert not model.coordinates.is_identity
-    plain = rbd_ros.with_armature(model, dict.fromkeys(model.velocity_names, 0.2))
-    assert error(analysis.mass_matrix_derivatives(plain, q),
-                 analysis.mass_matrix_derivatives(model, q)) < ROUNDING
-    tau = rbd_ros.inverse_dynamics(model, q, v, a)
-    derivatives = analysis.acceleration_parameter_derivatives(model, q, v, tau)
-    assert derivatives.shape == (model.nv, 10 * len(moving_links(model)))
 
 
 def test_wrong_factorizations_and_states_are_refused():

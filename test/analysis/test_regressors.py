@@ -10,12 +10,11 @@ import pinocchio
 import pytest
 import rbd_ros
 from rbd_ros import analysis
-from rbd_ros.analysis import Variation
 from rbd_ros.model.changes.inertial import (
     moving_bodies, parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS, Mimic
-from rbd_ros.model.positions.configurations import integrate, random_configuration
+from rbd_ros.model.positions.configurations import random_configuration
 from robots import example_urdf, load_quietly, Oracle, random_tree, relative_error
 
 # Both sides are exact: rounding, a hundred times below on the worst tree.
@@ -27,7 +26,9 @@ TREES = seeds(50)
 
 def random_robot(seed):
     """Return a random tree of all kinds of joints, some with armature, some copying others."""
-    model = random_tree(seed, 5 + seed % 5, kinds=list(KINDS))
+    # Those with balls and mimics, as test_mimics.py has them, need kernels of their own.
+    kinds = [kind for kind in KINDS if seed % 3 or KINDS[kind].is_screws]
+    model = random_tree(seed, 5 + seed % 5, kinds=kinds)
     rng = np.random.default_rng(seed)
     single = [joint.name for joint in model.joints if joint.nv == 1]
     copies = {single[-1]: Mimic(single[0], -1.5, 0.2)} if seed % 3 == 0 and single[1:] else {}
@@ -91,40 +92,6 @@ def test_momentum_and_energy_regressors_match_mass_matrix_and_com(seed):
             root = root + link.mass * (T[:3, :3] @ link.com + T[:3, 3])
     whole = model.mass * rbd_ros.center_of_mass(model, q)
     assert abs(potential + model.gravity @ (whole - root)) < EXACT * np.linalg.norm(whole) * 10
-
-
-@pytest.mark.parametrize('seed', TREES)
-def test_rate_of_energy_columns_is_the_power_of_torque_columns(seed):
-    # v^T Y = d/dt (K + U), for every parameter alone.
-    model = random_robot(seed)
-    q, v, _, a = random_motion(model, seed)
-
-    def energies(t):
-        return analysis.energy_regressor(model, integrate(model, q, v + 0.5 * t * a, t),
-                                         v + t * a).sum(axis=0)
-
-    rate = (energies(STEP) - energies(-STEP)) / (2 * STEP)
-    assert relative_error(v @ rbd_ros.torque_regressor(model, q, v, a), rate) < DIFFERENCES
-
-
-@pytest.mark.parametrize('seed', TREES)
-def test_columns_are_directional_derivatives_by_inertia(seed):
-    model = random_robot(seed)
-    q, v, _, a = random_motion(model, seed)
-    Y = rbd_ros.torque_regressor(model, q, v, a)
-    names = rbd_ros.model.inertial_parameter_names(model)
-    M = rbd_ros.mass_matrix(model, q)
-    tau = rbd_ros.inverse_dynamics(model, q, v, a)
-    for column in np.random.default_rng(seed).integers(len(names), size=5):
-        link = names[column].split('/')[0]
-        variation = Variation(dinertia={link: np.eye(10)[column % 10]})
-        assert np.allclose(analysis.inverse_dynamics_derivative(model, q, v, a, variation),
-                           Y[:, column], rtol=0.0, atol=EXACT * np.max(np.abs(Y)))
-        # And of accelerations, -M^-1 Y.
-        slope = np.linalg.solve(M, Y)
-        assert np.allclose(
-            analysis.forward_dynamics_derivative(model, q, v, tau, variation), -slope[:, column],
-            rtol=0.0, atol=(EXACT + 1e-15 * np.linalg.cond(M)) * np.max(np.abs(slope)))
 
 
 def test_torque_regressor_matches_pinocchio():

@@ -148,24 +148,6 @@ def test_null_space_motions_leave_the_link_at_rest():
         assert abs(least @ M @ (v - least)) < EXACT * (v @ M @ v)
 
 
-@pytest.mark.parametrize('seed', seeds(STATES))
-def test_equation_of_motion_holds_on_trees_of_all_kinds(seed):
-    model = random_tree(seed, 9, kinds=list(KINDS))
-    q, v, tau = random_state(model, seed)
-    jacobians = [rbd_ros.body_jacobian(model, q, link) for link in model.link_names]
-    link = model.link_names[int(np.argmax([np.linalg.matrix_rank(J) for J in jacobians]))]
-    task = task_space_dynamics(model, q, v, link)
-    Vdot = task.J @ rbd_ros.forward_dynamics(model, q, v, tau) + task.J_dot @ v
-    # Damped or not: Lambda then is that of the damped inverse on both sides.
-    terms = np.array([task.Lambda @ Vdot, task.eta, -task.J_bar.T @ tau])
-    # Both sides lose as many digits as M has in its condition number.
-    rounding = EXACT + 1e-16 * np.linalg.cond(rbd_ros.mass_matrix(model, q))
-    assert np.max(np.abs(terms.sum(axis=0))) < rounding * np.max(np.abs(terms))
-    mobility = task.J @ np.linalg.solve(rbd_ros.mass_matrix(model, q), task.J.T)
-    if not task.damped:
-        assert relative_error(mobility @ task.Lambda, np.eye(6)) < rounding
-
-
 def closed_form(model, q, v, link, frame, limit):
     """Return Lambda, eta, J_bar and the condition by the definition, with NumPy's SVD."""
     M, b = rbd_ros.mass_matrix(model, q), rbd_ros.bias_torques(model, q, v)
@@ -277,14 +259,14 @@ def test_singular_poses_are_damped_said_and_finite(ur5):
 def test_ordinary_poses_are_not_damped(name, link):
     model, damped = load_quietly(example_urdf(name)), 0
     rng = np.random.default_rng(0)
-    for _ in range(2000):
+    for _ in range(300):
         q = random_configuration(model, rng)
         task = task_space_dynamics(model, q, np.zeros(model.nv), link)
         damped += task.damped
         if not task.damped and task.condition < 300.0:
             mobility = task.J @ np.linalg.solve(rbd_ros.mass_matrix(model, q), task.J.T)
             assert relative_error(task.Lambda @ mobility, np.eye(6)) < 1e-5
-    assert damped <= 0.02 * 2000
+    assert damped <= 0.02 * 300
 
 
 @pytest.mark.parametrize('name, link', [('ur10_robot.urdf', 'tool0'),

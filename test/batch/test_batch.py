@@ -20,7 +20,6 @@ import rbd_ros
 from rbd_ros import batch
 from rbd_ros.batch import functions
 from rbd_ros.batch.tasks import Problem, solve
-from rbd_ros.batch.wrenches import batch_wrenches
 from rbd_ros.kernels.lanes.lanes import INTERPRETED, WIDTH
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
@@ -40,20 +39,19 @@ COUNT = 2 * CHUNK + 37
 MOVING = [kind for kind in KINDS if kind != 'fixed']
 
 
-def robots():
-    """Return robots with few and many joints, all kinds of joints, and mimicking ones."""
-    # Of this seed, screws carry a ball and a free joint, which carry screws.
-    return {'screws': random_tree(1, 6), 'all kinds': random_tree(3, 7, kinds=MOVING),
-            'many joints': random_tree(0, 21),
-            'floating': rbd_ros.with_floating_base(random_tree(5, 9)),
-            'mimic': load_quietly(example_urdf('panda.urdf'))}
+# Few and many joints, all kinds of joints, and mimicking ones. Of this seed, screws carry a ball
+# and a free joint, which carry screws.
+ROBOTS = {'screws': random_tree(1, 6), 'all kinds': random_tree(3, 7, kinds=MOVING),
+          'many joints': random_tree(0, 21),
+          'floating': rbd_ros.with_floating_base(random_tree(5, 9)),
+          'mimic': load_quietly(example_urdf('panda.urdf'))}
 
 
 # One of each sort, whose kernels are the same.
-@pytest.fixture(scope='module', params=covering(robots(), 'all kinds', 'many joints', 'mimic'))
+@pytest.fixture(scope='module', params=covering(ROBOTS, 'all kinds', 'many joints', 'mimic'))
 def states(request):
     """Return a robot and many states."""
-    model = robots()[request.param]
+    model = ROBOTS[request.param]
     rng = np.random.default_rng(5)
     Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(COUNT)])
     return model, Q, *rng.normal(size=(3, COUNT, model.nv))
@@ -65,19 +63,21 @@ def picked(count):
 
 
 @pytest.mark.parametrize('states, name', covering(
-    product(robots(), ('inverse_dynamics', 'forward_dynamics', 'torque_regressor')),
+    product(ROBOTS, ('inverse_dynamics', 'forward_dynamics', 'torque_regressor',
+                     'inverse_dynamics_derivatives', 'forward_dynamics_derivatives')),
     ('all kinds', 'inverse_dynamics'), ('all kinds', 'torque_regressor'),
     ('many joints', 'inverse_dynamics'), ('mimic', 'inverse_dynamics'),
-    ('mimic', 'forward_dynamics')), indirect=['states'])
+    ('mimic', 'forward_dynamics'), ('mimic', 'forward_dynamics_derivatives')),
+    indirect=['states'])
 def test_results_are_those_of_single_calls(states, name):
     model, Q, V, A, _ = states
-    got = getattr(batch, name)(model, Q, V, A)
+    got = listed(getattr(batch, name)(model, Q, V, A))
     for k in picked(len(Q)):
-        expected = getattr(rbd_ros, name)(model, Q[k], V[k], A[k])
         # Solving for accelerations multiplies rounding by the condition of M.
         worse = np.linalg.cond(rbd_ros.mass_matrix(model, Q[k])) if name[0] == 'f' else 1.0
-        assert (np.max(np.abs(got[k] - expected))
-                <= AGREEMENT * worse * np.max(np.abs(expected)))
+        for found, expected in zip(got, listed(getattr(rbd_ros, name)(model, Q[k], V[k], A[k]))):
+            assert (np.max(np.abs(found[k] - expected))
+                    <= AGREEMENT * worse * np.max(np.abs(expected)))
 
 
 # What each function takes.
@@ -125,7 +125,7 @@ def assert_close(found, expected, tolerance=AGREEMENT):
 @pytest.mark.parametrize('count', covering([1, 2, 3, 7, 8, 9, 10, 11, 19], 1, 8, 11))
 @pytest.mark.parametrize('name', sorted(ARGUMENTS))
 def test_a_state_has_the_same_result_whatever_its_neighbours(name, count):
-    model = robots()['all kinds']
+    model = ROBOTS['all kinds']
     states = some_states(model, name, count, count)
     expected = one_by_one(model, name, states)
     for k in range(count):
@@ -140,7 +140,7 @@ def test_a_state_has_the_same_result_whatever_its_neighbours(name, count):
     product(sorted(ARGUMENTS), ('all kinds', 'many joints', 'mimic')), *OF_ALL_KINDS,
     ('all_terms', 'many joints'), ('hybrid_dynamics', 'mimic')))
 def test_results_are_written_where_the_user_wants_them(name, kind):
-    model = robots()[kind]
+    model = ROBOTS[kind]
     function, states = getattr(batch, name), some_states(model, name, 21)
     expected = listed(function(model, *states))
     result = function(model, *states)
@@ -161,7 +161,7 @@ def test_results_are_written_where_the_user_wants_them(name, kind):
 
 @pytest.mark.parametrize('name', sorted(ARGUMENTS))
 def test_results_of_float32_are_those_of_float64_rounded(name):
-    model = robots()['all kinds']
+    model = ROBOTS['all kinds']
     function, states = getattr(batch, name), some_states(model, name, 19)
     expected = listed(function(model, *states))
     out = tuple(np.zeros(x.shape, np.float32) for x in expected)
@@ -170,10 +170,9 @@ def test_results_of_float32_are_those_of_float64_rounded(name):
 
 
 # Rows of states fill whole lines of memory with 8 joints, and do not with 7.
-@pytest.mark.parametrize('joints', [7, 8])
-@pytest.mark.parametrize('name', covering(
-    ['all_terms', 'inverse_dynamics_derivatives', 'torque_regressor'], 'all_terms',
-    'torque_regressor'))
+@pytest.mark.parametrize('name, joints', covering(
+    product(['all_terms', 'inverse_dynamics_derivatives', 'torque_regressor'], [7, 8]),
+    ('all_terms', 7), ('all_terms', 8), ('torque_regressor', 8)))
 def test_large_results_that_go_past_the_caches_are_those_of_single_states(
         name, joints, monkeypatch):
     model = random_tree(4, joints, kinds=['revolute', 'prismatic'])
@@ -265,7 +264,7 @@ def test_every_function_of_one_state_has_a_form_for_many_or_a_reason_why_not():
 @pytest.mark.parametrize('Q', ['far', None, 1.0, [[1.0]], np.ones((2, 3, 4))])
 @pytest.mark.parametrize('name', ['mass_matrix', 'bias_torques'])
 def test_states_that_are_none_are_refused_by_name(name, Q):
-    model = robots()['screws']
+    model = ROBOTS['screws']
     given = [Q] if name == 'mass_matrix' else [Q, np.zeros((2, model.nv))]
     with pytest.raises(rbd_ros.StateError, match=r'^Q (has|must)'):
         getattr(batch, name)(model, *given)
@@ -276,7 +275,7 @@ def test_states_that_are_none_are_refused_by_name(name, Q):
     *product(PUSHED, ('all kinds',)), ('inverse_dynamics', 'many joints'),
     ('forward_dynamics', 'mimic')))
 def test_wrenches_push_as_in_single_calls_and_only_there(name, kind):
-    model = robots()[kind]
+    model = ROBOTS[kind]
     function, states = getattr(batch, name), some_states(model, name, 19)
     rng = np.random.default_rng(2)
     link, other = model.link_names[-1], model.link_names[2]
@@ -304,19 +303,6 @@ def test_wrenches_of_many_states_reach_theirs():
         assert_close([got[k]], [expected])
 
 
-def test_wrenches_of_some_states_are_theirs():
-    model = random_tree(1, 6)
-    first, second = model.link_names[1:3]
-    given = {first: np.random.default_rng(0).normal(size=(9, 6)), second: np.arange(6.0)}
-    pushed = batch_wrenches(model, given, 9)
-    picked_ones = pushed.take(np.array([7, 2]))
-    for now, k in enumerate((7, 2)):
-        found = picked_ones.of_state(now)
-        assert np.array_equal(found[first], given[first][k])
-        assert np.array_equal(found[second], given[second])
-        assert np.array_equal(picked_ones.of_chunk(now, now + 1)[1], pushed.of_chunk(k, k + 1)[1])
-
-
 def test_no_states_have_no_results_whatever_pushes():
     model = random_tree(1, 6)
     none, (first, second) = np.zeros((0, model.nv)), model.link_names[1:3]
@@ -341,7 +327,7 @@ def test_wrenches_that_do_not_fit_are_refused():
 
 @pytest.mark.parametrize('kind', ['all kinds', 'many joints', 'mimic'])
 def test_every_state_can_have_accelerations_of_its_own_prescribed(kind):
-    model = robots()[kind]
+    model = ROBOTS[kind]
     Q, V, A, Tau, _ = some_states(model, 'hybrid_dynamics', 40)
     rng = np.random.default_rng(4)
     prescribed = rng.integers(0, 2, size=(3, model.nv)).astype(bool)[rng.integers(0, 3, 40)]
@@ -390,7 +376,7 @@ def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
         assert_close([got], [expected], AGREEMENT if out is None else SINGLE)
 
 
-@pytest.mark.parametrize('k', range(24))
+@pytest.mark.parametrize('k', covering(range(24), 0, 9, 23))
 def test_of_several_states_the_bad_one_is_named(k):
     model = random_tree(1, 4)
     Q, V, Tau = np.random.default_rng(k).normal(size=(3, 24, model.nv))
@@ -471,39 +457,12 @@ def test_short_registers_and_no_compiler_give_the_same(variable, value, width):
                    env={**os.environ, 'NUMBA_DISABLE_JIT': '0', variable: value})
 
 
-@pytest.mark.parametrize('states, name', covering(
-    product(robots(), ('inverse_dynamics_derivatives', 'forward_dynamics_derivatives')),
-    ('all kinds', 'inverse_dynamics_derivatives'), ('all kinds', 'forward_dynamics_derivatives'),
-    ('mimic', 'forward_dynamics_derivatives')), indirect=['states'])
-def test_derivatives_are_those_of_single_calls(states, name):
-    model, Q, V, A, _ = states
-    got = getattr(batch, name)(model, Q, V, A)
-    for k in picked(len(Q)):
-        expected = getattr(rbd_ros, name)(model, Q[k], V[k], A[k])
-        for one, other in zip(got, expected):
-            scale = np.max(np.abs(other))
-            assert np.allclose(one[k], other, rtol=0.0, atol=ROUNDING * scale)
-
-
 def test_all_terms_are_those_of_single_calls(states):
     model, Q, V, _, _ = states
     got = batch.all_terms(model, Q, V, threads=2)
     for k in picked(len(Q)):
         for one, other in zip(got, rbd_ros.all_terms(model, Q[k], V[k])):
             assert np.allclose(one[k], other, rtol=ROUNDING, atol=ROUNDING)
-
-
-def test_hybrid_dynamics_is_that_of_single_calls_and_leaves_its_arguments_alone(states):
-    model, Q, V, A, Tau = states
-    prescribed = np.arange(model.nv) % 2 == 0
-    before = A.copy(), Tau.copy()
-    got = batch.hybrid_dynamics(model, Q, V, A, Tau, prescribed)
-    assert np.array_equal(A, before[0])
-    assert np.array_equal(Tau, before[1])
-    for k in picked(len(Q)):
-        expected = rbd_ros.hybrid_dynamics(model, Q[k], V[k], A[k], Tau[k], prescribed)
-        for one, other in zip(got, expected):
-            assert np.allclose(one[k], other, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize('bad', [False, True])
@@ -522,11 +481,16 @@ def test_what_is_prescribed_to_a_batch_does_not_outlive_it(bad):
     assert np.array_equal(rbd_ros.forward_dynamics(model, Q[0], V[0], Tau[0]), expected)
 
 
-def test_any_number_of_threads_gives_the_same(states):
+def test_any_number_of_threads_gives_the_same_and_tells_its_progress(states):
     model, Q, V, A, _ = states
-    one, two, seven = (batch.inverse_dynamics(model, Q, V, A, threads=n) for n in (1, 2, 7))
-    assert np.array_equal(one, two)
-    assert np.array_equal(one, seven)
+    expected = batch.inverse_dynamics(model, Q, V, A, threads=1)
+    for threads in (None, 2, 7):
+        told = []
+        got = batch.inverse_dynamics(model, Q, V, A, threads=threads,
+                                     progress=lambda *x, told=told: told.append(x))
+        assert np.array_equal(got, expected)
+        # After every chunk.
+        assert len(told) == -(-len(Q) // CHUNK) and told[-1] == (len(Q), len(Q))
 
 
 def test_an_error_in_one_thread_ends_the_others():
@@ -590,14 +554,6 @@ def test_a_process_that_was_forked_has_threads_of_its_own():
     subprocess.run([sys.executable, '-W', 'ignore', '-c', code], check=True, cwd=ROOT, timeout=120)
 
 
-def test_progress_is_told_after_every_chunk(states):
-    model, Q, V, A, _ = states
-    told = []
-    batch.inverse_dynamics(model, Q, V, A, progress=lambda *x: told.append(x))
-    assert len(told) == -(-len(Q) // batch.CHUNK)
-    assert told[-1] == (len(Q), len(Q))
-
-
 def test_lists_and_strided_arrays_are_taken(states):
     model, Q, V, A, _ = states
     expected = batch.inverse_dynamics(model, Q[::7], V[::7], A[::7])
@@ -654,7 +610,7 @@ def test_a_joint_that_moves_no_inertia_is_named():
     product(sorted(ARGUMENTS), ('screws', 'all kinds', 'mimic')), *OF_ALL_KINDS,
     ('inverse_dynamics', 'screws'), ('forward_dynamics', 'mimic')))
 def test_few_states_of_a_wrong_shape_are_refused(name, kind):
-    model, function = robots()[kind], getattr(batch, name)
+    model, function = ROBOTS[kind], getattr(batch, name)
     states = some_states(model, name, 5)
     # Kernels are there already, and are tried first.
     expected = listed(function(model, *states))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rates and derivatives of robots with closed loops are those of central differences."""
 
-from closed_robots import CASES, closed_robot
+from closed_robots import closed_robot, NAMES
+from covering import covering
 from differences import by_q, leading, rate, time_rate
 import numpy as np
 import pytest
@@ -17,9 +18,12 @@ DIFFERENCES = 1e-6
 ROUNDING = 1e-9
 STEP = 1e-5
 FORMS = ['christoffel', 'body']
+# Each kind of constraint, between screws: one set of kernels. That for balls and mimics takes a
+# minute to compile.
+ROBOTS = covering(NAMES, 'four_bar', 'delta', 'point', 'hinge', 'weld', 'distance')
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=ROBOTS)
 def robot(request):
     return closed_robot(request.param)
 
@@ -69,6 +73,56 @@ def test_derivatives_of_hybrid_dynamics_are_differences(robot):
     inputs = by_v(lambda x: outputs(q, v, np.where(mask, x, 0.0), np.where(mask, 0.0, x)),
                   np.where(mask, a, tau))
     close(leading(found.by_input), inputs)
+
+
+def linkage():
+    """Return a loop with a ball joint, beside a joint that mimics the crank, and a state."""
+    builder = rbd_ros.ModelBuilder('linkage').link('base')
+    for name in ('crank', 'coupler', 'rocker', 'gear'):
+        builder.link(name, 1.0, (0.1, 0.02, -0.03), (0.01, 0.02, 0.025))
+    builder.joint('crank', 'revolute', 'base', 'crank', axis=(0.1, 1.0, 0.0))
+    builder.joint('ball', 'spherical', 'crank', 'coupler', xyz=(0.2, 0.0, 0.1))
+    builder.joint('rocker', 'revolute', 'base', 'rocker', xyz=(0.6, 0.1, 0.0),
+                  axis=(0.0, 1.0, 0.3))
+    builder.joint('gear', 'revolute', 'coupler', 'gear', xyz=(0.1, 0.0, 0.0), axis=(1, 0, 1),
+                  mimic=('crank', -2.0, 0.3))
+    builder.constraint('pin', 'point', 'coupler', 'rocker', xyz_a=(0.5, 0.1, 0.2),
+                       xyz_b=(0.1, 0.0, 0.3))
+    model = builder.build()
+    q = rbd_ros.random_configuration(model, 1)
+    return model, q, *np.random.default_rng(1).normal(size=(3, model.nv))
+
+
+@pytest.mark.long     # kernels/test_interpreted.py runs it without the compiler.
+def test_derivatives_along_a_motion_are_differences_with_balls_and_mimics():
+    model, q, v, a, tau = linkage()
+    mask, link = np.arange(model.nv) % 2 == 0, model.link_names[-1]
+
+    def along(by_position, by_velocity, *_):
+        return np.asarray(by_position) @ v + np.asarray(by_velocity) @ a
+    for name, rest in (('inverse_dynamics', (a,)), ('forward_dynamics', (tau,)),
+                       ('hybrid_dynamics', (a, tau, mask))):
+        def unknowns(q, v):
+            found = getattr(rbd_ros, name)(model, q, v, *rest)                  # noqa: B023
+            return np.where(mask, found[1], found[0]) if len(rest) == 3 else found  # noqa: B023
+        found = getattr(rbd_ros, f'{name}_derivatives')(model, q, v, *rest)
+        close(along(*found[:2]), time_rate(unknowns, model, q, v, a))
+    terms = rbd_ros.all_terms(model, q, v)
+    for found, name in zip(analysis.matrices_dot(model, q, v, a), ('M', 'C', 'g'), strict=True):
+        assert getattr(terms, name).shape == found.shape
+        close(found, time_rate(lambda q, v, name=name: getattr(
+            rbd_ros.all_terms(model, q, v), name), model, q, v, a))
+    close(along(*analysis.coriolis_matrix_derivatives(model, q, v)),
+          analysis.matrices_dot(model, q, v, a).C_dot)
+    close(analysis.mass_matrix_derivatives(model, q) @ v,
+          analysis.matrices_dot(model, q, v, a).M_dot)
+    J_dot = rbd_ros.jacobian_dot(model, q, v, link)
+    close(J_dot, rate(lambda q: rbd_ros.body_jacobian(model, q, link), model, q, v))
+    close(analysis.jacobian_derivatives(model, q, link) @ v, J_dot)
+    close(along(*analysis.jacobian_dot_derivatives(model, q, v, link)),
+          analysis.jacobian_ddot(model, q, v, a, link))
+    close(analysis.centroidal_momentum_matrix_dot(model, q, v), rate(
+        lambda q: analysis.centroidal_momentum_matrix(model, q), model, q, v))
 
 
 def test_derivatives_with_external_wrenches_are_differences(robot):

@@ -3,6 +3,7 @@
 """Dynamics of closed loops are those of dense solutions, of Pinocchio, and of mimic joints."""
 
 from closed_robots import CASES, closed_robot, driven, RANDOM, SCREWS
+from covering import covering
 from differences import rate, time_rate
 from loop_robots import MOTORS, palletizer_with_mimics
 from loops_oracle import pinocchio_forward_dynamics
@@ -46,8 +47,9 @@ def test_forward_dynamics_is_that_of_a_dense_system(robot):
 
 
 # Pinocchio has neither distances nor mimics in its constrained dynamics.
-@pytest.mark.parametrize('name', [*MOTORS, *(
-    name for name, one in RANDOM.items() if 'distance' not in one[1] and not one[4])])
+@pytest.mark.parametrize('name', covering([*MOTORS, *(
+    name for name, one in RANDOM.items() if 'distance' not in one[1] and not one[4])],
+    *MOTORS, 'point', 'hinge', 'weld'))
 def test_forward_dynamics_is_that_of_pinocchio(name):
     model, oracle, q, v, _, tau = closed_robot(name)
     efforts = np.zeros(oracle.tree.nv)
@@ -131,8 +133,8 @@ def test_rate_of_the_mass_matrix_less_twice_the_coriolis_matrix_is_skew(robot, f
     assert np.max(np.abs(exact - C - C.T)) < ROUNDING * max(1.0, np.max(np.abs(C)))
 
 
-@pytest.mark.parametrize('name', [*MOTORS, *(
-    name for name, one in RANDOM.items() if one[3] is SCREWS)])
+@pytest.mark.parametrize('name', covering([*MOTORS, *(
+    name for name, one in RANDOM.items() if one[3] is SCREWS)], *MOTORS, 'point', 'distance'))
 def test_christoffel_form_is_symmetric_in_both_velocities(name):
     # Velocities are rates of coordinates here, so that Christoffel symbols exist.
     model, _, q, v, w, _ = closed_robot(name)

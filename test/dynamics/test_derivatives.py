@@ -142,21 +142,6 @@ def test_hybrid_dynamics_derivatives_are_those_of_differences(make, case):
     assert_equal_to_differences(got, by_differences(model, unknowns, q, v, given))
 
 
-@pytest.mark.parametrize('seed', range(5))
-def test_hybrid_dynamics_derivatives_reduce_to_inverse_and_forward(seed):
-    model, q, v, a, wrenches = tree_and_state(seed)
-    tau = rbd_ros.inverse_dynamics(model, q, v, a, external_wrenches=wrenches)
-    for prescribed, expected in (
-            (True, rbd_ros.inverse_dynamics_derivatives(
-                model, q, v, a, external_wrenches=wrenches)),
-            (False, rbd_ros.forward_dynamics_derivatives(
-                model, q, v, tau, external_wrenches=wrenches))):
-        got = rbd_ros.hybrid_dynamics_derivatives(
-            model, q, v, a, tau, np.full(model.nv, prescribed), external_wrenches=wrenches)
-        for one, other in zip(got, expected):
-            assert relative_error(one, other) < AGREEMENT
-
-
 @pytest.mark.parametrize('name', ['ur5_robot.urdf', 'talos_reduced.urdf', 'z1.urdf', 'solo12.urdf',
                                   'tiago_no_hand.urdf', 'go2.urdf'])
 def test_derivatives_match_pinocchio(name):
@@ -214,15 +199,6 @@ def test_derivatives_with_a_floating_base_match_pinocchio(name):
     got = rbd_ros.inverse_dynamics_derivatives(model, q, v, a)
     assert relative_error(got.by_position, data.dtau_dq[np.ix_(order, order)]) < AGREEMENT
     assert relative_error(got.by_velocity, data.dtau_dv[np.ix_(order, order)]) < AGREEMENT
-
-
-@pytest.mark.parametrize('seed', range(10))
-def test_velocity_derivative_is_twice_the_christoffel_matrix(seed):
-    # For joints with v = dq/dt alone.
-    model = random_tree(seed, 6, kinds=[kind for kind in MOVING if KINDS[kind].is_screws])
-    q, v, a = random_state(model, seed)
-    got = rbd_ros.inverse_dynamics_derivatives(model, q, v, a).by_velocity
-    assert relative_error(got, 2.0 * rbd_ros.coriolis_matrix(model, q, v)) < AGREEMENT
 
 
 @pytest.mark.parametrize('function, arguments', [

@@ -20,7 +20,12 @@ ROUNDING = 1e-12
 STATES = 11
 # Pinocchio asks for limits.
 LIMITS = {'lower': -1.0, 'upper': 1.0, 'velocity': 1.0, 'effort': 1.0}
-KINDS = ['free', 'spherical', 'revolute', 'prismatic', 'helical']
+SCREWS = ['revolute', 'prismatic', 'helical', 'universal']
+BALLS = ['free', 'spherical', 'revolute', 'prismatic', 'helical']
+# Kernels for mimics and balls take long to compile; kernels/test_interpreted.py runs their source.
+TREES = [*(pytest.param(seed, SCREWS, id=f'screws{seed}') for seed in range(3)),
+         *(pytest.param(seed, BALLS, id=f'balls{seed}', marks=pytest.mark.long)
+           for seed in range(12))]
 LIMITED = ('revolute', 'prismatic')
 
 
@@ -73,9 +78,9 @@ def test_accelerations_are_those_of_pinocchio_for_couplings_across_branches(seed
         assert relative_error(by_tau, np.linalg.inv(M)) < allowed
 
 
-@pytest.mark.parametrize('seed', range(12))
-def test_many_states_of_robots_with_mimics_are_solved_together(seed, monkeypatch):
-    model = coupled_tree(seed, 12, KINDS)
+@pytest.mark.parametrize('seed, kinds', TREES)
+def test_many_states_of_robots_with_mimics_are_solved_together(seed, kinds, monkeypatch):
+    model = coupled_tree(seed, 12, kinds)
     Q, V, A, Tau = states_of(model, seed)
     rng = np.random.default_rng(seed)
     mask = rng.random(model.nv) < 0.5
@@ -110,7 +115,7 @@ def test_many_states_of_robots_with_mimics_are_solved_together(seed, monkeypatch
 
 
 def test_results_of_many_states_go_to_arrays_of_the_user():
-    model = coupled_tree(3, 12, KINDS)
+    model = coupled_tree(3, 12, SCREWS)
     Q, V, A, Tau = states_of(model, 3)
     expected = rbd_ros.batch.forward_dynamics(model, Q, V, Tau)
     for out in (np.empty(Tau.shape), np.empty(Tau.shape, np.float32), np.empty(Tau.shape[::-1]).T):

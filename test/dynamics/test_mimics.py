@@ -72,7 +72,10 @@ def arguments_of(method, link, **vectors):
     return [known[name] for name in signature(method).parameters if name in known]
 
 
-@pytest.mark.parametrize('seed', SEEDS[:3])
+# Kernels for mimics and balls take a minute to compile; test_interpreted.py runs their source.
+@pytest.mark.parametrize('seed', [
+    pytest.param(0, id='screws'), pytest.param(1, id='spherical', marks=pytest.mark.long),
+    pytest.param(2, id='floating', marks=pytest.mark.long)])
 @pytest.mark.parametrize('name', MAPPED)
 def test_each_quantity_is_that_of_the_tree_mapped_by_g(name, seed):
     model, (q, v, a), tree, (q_t, v_t, a_t), G = mimics_and_tree(seed)

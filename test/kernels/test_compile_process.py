@@ -38,13 +38,34 @@ def until(done):
 
 
 @pytest.fixture
-def process(tmp_path, monkeypatch):
-    """Let another process compile, and keep kernels in a folder of this test."""
+def folder(tmp_path, monkeypatch):
+    """Keep kernels in a folder of this test."""
     monkeypatch.setattr(compiled, '_directory', Directory(tmp_path / 'cache'))
+
+
+@pytest.fixture
+def process(folder, monkeypatch):
+    """Let another process compile, which does not run yet."""
     one = CompileProcess(lambda: True)
     monkeypatch.setattr(compiled, '_compile_process', one)
     yield one
     one.close()
+
+
+@pytest.fixture(scope='module')
+def running():
+    """Return a process for tests that leave it as it is; its start takes a second."""
+    one = CompileProcess(lambda: True)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def shared(folder, running, monkeypatch):
+    """Let a process compile that may run already."""
+    monkeypatch.setattr(compiled, '_compile_process', running)
+    monkeypatch.setattr(running, 'may_wait', lambda: True)
+    return running
 
 
 def fresh(function=fold_vector.py_func):
@@ -79,16 +100,16 @@ def test_another_process_compiles_and_this_one_keeps_the_file(process, tmp_path)
     assert len(list((tmp_path / 'cache').iterdir())) == 1
 
 
-def test_the_process_leaves_processors_to_others(process):
+def test_the_process_leaves_processors_to_others(shared):
     make_ready(fresh())
-    pid = process._process.pid
+    pid = shared._process.pid
     assert os.getpriority(os.PRIO_PROCESS, pid) == min(os.nice(0) + NICENESS, 19)
     group = Path(f'/proc/{pid}/autogroup')
     assert not group.exists() or group.read_text().endswith(f' nice {NICENESS}\n')
 
 
 @pytest.mark.parametrize('why', ['no home', 'not writable'])
-def test_fault_58_another_process_compiles_even_if_nothing_can_be_kept(process, monkeypatch,
+def test_fault_58_another_process_compiles_even_if_nothing_can_be_kept(shared, monkeypatch,
                                                                        tmp_path, why):
     (tmp_path / 'file').write_text('')
     monkeypatch.setattr(compiled, '_directory',
@@ -98,9 +119,9 @@ def test_fault_58_another_process_compiles_even_if_nothing_can_be_kept(process, 
     assert call(one) == FOLDED
 
 
-def test_a_thread_that_must_not_wait_goes_on_and_gets_the_kernel_later(process):
+def test_a_thread_that_must_not_wait_goes_on_and_gets_the_kernel_later(shared):
     one, here = fresh(), get_ident()
-    process.may_wait = lambda: get_ident() != here
+    shared.may_wait = lambda: get_ident() != here
     for _ in range(3):
         with pytest.raises(compiled.KernelNotReady) as got:
             make_ready(one)
@@ -112,10 +133,10 @@ def test_a_thread_that_must_not_wait_goes_on_and_gets_the_kernel_later(process):
     assert not make_ready(fresh())
 
 
-def test_a_cached_kernel_is_requested_while_another_thread_compiles(process):
+def test_a_cached_kernel_is_requested_while_another_thread_compiles(shared):
     assert not make_ready(fresh())
     one, here = fresh(), get_ident()
-    process.may_wait = lambda: get_ident() != here
+    shared.may_wait = lambda: get_ident() != here
     taken, free = [], []
 
     def hold():
@@ -140,7 +161,7 @@ def local_kernel():
     return half
 
 
-def test_kernels_unknown_to_the_process_are_compiled_here(process, caplog):
+def test_kernels_unknown_to_the_process_are_compiled_here(shared, caplog):
     one, other = fresh(local_kernel()), fresh()
     assert make_ready(one)
     assert call(one) == 1.0

@@ -14,16 +14,27 @@ from rbd_ros.kernels.jit import compiled
 HERE = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize('file', [
-    'dynamics/test_closed_forms.py',
-    *(pytest.param(name, marks=pytest.mark.long) for name in (
+# Also what is compiled in `make test-long` only: kernels of robots with mimics and ball joints.
+FEW = ('dynamics/test_closed_forms.py',
+       'dynamics/test_mimics.py::test_each_quantity_is_that_of_the_tree_mapped_by_g',
+       'dynamics/test_mimic_dynamics.py::'
+       'test_many_states_of_robots_with_mimics_are_solved_together[balls0]',
+       'dynamics/test_closed_loop_derivatives.py::'
+       'test_derivatives_along_a_motion_are_differences_with_balls_and_mimics',
+       'analysis/test_directional_derivatives.py::'
+       'test_derivatives_by_everything_match_differences_where_joints_mimic')
+
+
+@pytest.mark.parametrize('tests', [
+    pytest.param((*FEW, '-k', 'closed_forms or balls or floating'), id='few'),
+    *(pytest.param((name,), id=name, marks=pytest.mark.long) for name in (
         'dynamics/test_identities.py', 'dynamics/test_mimics.py',
         'dynamics/test_mimic_dynamics.py', 'library/test_validation.py',
         'analysis/test_sums_over_links.py', 'textbook/test_directional_tables.py'))])
-def test_core_tests_pass_without_the_compiler(file):
+def test_core_tests_pass_without_the_compiler(tests):
     # Without what colcon tells its own pytest: which files to run, and where results belong.
     run = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', str(HERE / file)],
+        [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', *tests], cwd=HERE,
         env={**os.environ, 'NUMBA_DISABLE_JIT': '1', 'PYTEST_ADDOPTS': ''}, capture_output=True,
         text=True, check=False)
     assert run.returncode == 0, run.stdout

@@ -132,20 +132,20 @@ if __name__ == '__main__':
     assert shared.stderr.count('thousand times slower') == 1
 
 
-@pytest.mark.parametrize('q, v', [(np.nan, 0.0), (np.inf, 0.0), (0.0, -np.inf)])
-def test_non_finite_states_are_rejected(alone, q, v):
+def test_non_finite_states_are_rejected(alone):
     refused = python(alone, '-W', 'error', '-c', f"""
 import numpy as np
 import rbd_ros
 arm = rbd_ros.load_urdf({str(ARM)!r})
 for call in (rbd_ros.forward_dynamics, rbd_ros.inverse_dynamics):
-    try:
-        call(arm, [float('{q}')] * arm.nq, [float('{v}')] * arm.nv, [0.0] * arm.nv)
-    except rbd_ros.StateError as error:
-        print(error)
+    for q, v in ((np.nan, 0.0), (np.inf, 0.0), (0.0, -np.inf)):
+        try:
+            call(arm, [q] * arm.nq, [v] * arm.nv, [0.0] * arm.nv)
+        except rbd_ros.StateError as error:
+            print(error)
 """)
     assert refused.returncode == 0, refused.stderr
-    assert refused.stdout.count('shoulder_pan') == 2
+    assert refused.stdout.count('shoulder_pan') == 6
 
 
 def test_a_numba_that_is_too_old_is_not_used(tmp_path):

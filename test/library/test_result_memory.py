@@ -66,7 +66,7 @@ class Memory(RuleBasedStateMachine):
     def contents_stay(self):
         """Check the contents of all arrays: if two shared memory, one would have the other's."""
         for number, array in self.living.items():
-            assert np.all(array == number % 251)
+            assert np.all(array[::509] == number % 251)
 
     @invariant()
     def idle_memory_is_bounded(self):
@@ -75,7 +75,7 @@ class Memory(RuleBasedStateMachine):
 
 
 TestMemory = Memory.TestCase
-TestMemory.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestMemory.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 
 
 def test_memory_is_used_again_once_the_last_view_is_gone():

@@ -165,7 +165,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
 
 
 TestWorkspaceMachine = WorkspaceMachine.TestCase
-TestWorkspaceMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None,
+TestWorkspaceMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None,
                                          suppress_health_check=list(HealthCheck))
 
 
