@@ -13,7 +13,7 @@ from rbd_ros.analysis import Variation
 from rbd_ros.model.changes.inertial import inertia_of_parameters, parameters_of_inertia
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.description import Link
-from rbd_ros.model.joints import Joint, KINDS, Mimic
+from rbd_ros.model.joints import KINDS, Mimic
 from rbd_ros.model.positions.configurations import integrate, random_configuration
 from rbd_ros.model.se3 import exp, inertia_matrix, skew
 from robots import example_urdf, load_quietly, random_tree, relative_error
@@ -159,26 +159,6 @@ def test_hybrid_derivative_is_that_of_the_dense_equations(seed):
 
 
 @pytest.mark.parametrize('seed', TREES)
-def test_hybrid_derivative_reduces_to_inverse_and_to_forward(seed):
-    model = random_tree_with_rotors(seed)
-    q, v, a, _, wrenches, variation = random_problem(model, seed)
-    push = {'external_wrenches': wrenches}
-    tau = rbd_ros.inverse_dynamics(model, q, v, a, **push)
-    dtau = analysis.inverse_dynamics_derivative(model, q, v, a, variation, **push)
-    every, none = np.ones(model.nv, bool), np.zeros(model.nv, bool)
-    da, got = analysis.hybrid_dynamics_derivative(model, q, v, a, tau, every, variation, **push)
-    assert np.array_equal(da, variation.da)
-    assert relative_error(got, dtau) < EXACT
-    allowed = EXACT + 1e-15 * np.linalg.cond(rbd_ros.mass_matrix(model, q))
-    back = replace(variation, dtau=dtau)
-    assert relative_error(analysis.forward_dynamics_derivative(model, q, v, tau, back, **push),
-                          variation.da) < allowed
-    da, got = analysis.hybrid_dynamics_derivative(model, q, v, a, tau, none, back, **push)
-    assert relative_error(da, variation.da) < allowed
-    assert np.array_equal(got, dtau)
-
-
-@pytest.mark.parametrize('seed', TREES)
 def test_inverse_derivative_by_a_v_and_tau_is_that_of_the_matrices(seed):
     model = random_tree_with_rotors(seed)
     q, v, a, tau, _, variation = random_problem(model, seed)
@@ -195,21 +175,6 @@ def test_inverse_derivative_by_a_v_and_tau_is_that_of_the_matrices(seed):
         np.linalg.solve(M, x)) < EXACT + 1e-15 * np.linalg.cond(M)
 
 
-def test_derivative_by_gravity_is_that_of_an_accelerated_base():
-    # A placement that moves all of the robot turns gravity against it: dg = g x turn.
-    model = load_quietly(example_urdf('ur5_robot.urdf'))
-    q = random_configuration(model, np.random.default_rng(0))
-    zero, turn = np.zeros(model.nv), np.array([0.3, -0.2, 0.5])
-    first = model.joints[[joint.parent for joint in model.joints].index(model.link_names[0])]
-    R = first.placement[:3, :3]
-    variation = Variation(dplacement={
-        first.name: np.concatenate((R.T @ turn, np.zeros(3)))})
-    turned = rbd_ros.with_gravity(model, np.cross(model.gravity, turn))
-    assert relative_error(
-        analysis.inverse_dynamics_derivative(model, q, zero, zero, variation),
-        rbd_ros.gravity_torques(turned, q)) < EXACT
-
-
 def test_wrong_variations_are_refused_by_name():
     model = random_tree(1, 4)
     q, v, a, *_ = random_problem(model, 1)
@@ -222,11 +187,3 @@ def test_wrong_variations_are_refused_by_name():
             (Variation(dplacement={'hinge': np.zeros(6)}), rbd_ros.ModelError, 'hinge')):
         with pytest.raises(error, match=message):
             analysis.inverse_dynamics_derivative(model, q, v, a, variation)
-
-
-@pytest.mark.filterwarnings('ignore:these links move but have no mass')
-def test_a_joint_that_moves_no_inertia_is_refused_by_name():
-    model = rbd_ros.model.build_model('light', [Link('a'), Link('b')],
-                                      [Joint('hinge', 'revolute', 'a', 'b')])
-    with pytest.raises(rbd_ros.SingularError, match='hinge'):
-        analysis.forward_dynamics_derivative(model, [0.0], [0.0], [0.0], Variation())

@@ -43,14 +43,9 @@ def random_motion(model, seed):
     return (random_configuration(model, rng), *rng.normal(size=(3, model.nv)))
 
 
-@pytest.fixture(scope='module', params=['panda.urdf', 'ur5_robot.urdf', 'talos_reduced.urdf'])
-def robot(request):
-    """Return a real robot."""
-    return load_quietly(example_urdf(request.param))
-
-
-def check_torques(model, seed):
-    """Compare the regressors with the equations of motion."""
+@pytest.mark.parametrize('seed', TREES)
+def test_regressors_times_parameters_are_the_torques_on_trees_of_all_kinds(seed):
+    model = random_robot(seed)
     q, v, v_r, a = random_motion(model, seed)
     pi, D = rbd_ros.model.inertial_parameters(model), np.diag(model.armature)
     assert len(rbd_ros.model.inertial_parameter_names(model)) == len(pi)
@@ -63,15 +58,6 @@ def check_torques(model, seed):
         assert relative_error(
             analysis.slotine_li_regressor(model, q, v, v, a, factorization=factorization),
             rbd_ros.torque_regressor(model, q, v, a)) < EXACT
-
-
-@pytest.mark.parametrize('seed', TREES)
-def test_regressors_times_parameters_are_the_torques_on_trees_of_all_kinds(seed):
-    check_torques(random_robot(seed), seed)
-
-
-def test_regressors_times_parameters_are_the_torques_of_real_robots(robot):
-    check_torques(robot, 1)
 
 
 @pytest.mark.parametrize('seed', TREES)
@@ -107,8 +93,9 @@ def test_torque_regressor_matches_pinocchio():
     assert relative_error(rbd_ros.model.inertial_parameters(model), pi[order]) < EXACT
 
 
-def check_parameters_are_the_robot(model, seed):
-    """Give a robot its own parameters, and others."""
+@pytest.mark.parametrize('seed', TREES)
+def test_parameters_describe_the_robot(seed):
+    model = random_robot(seed)
     q, v, _, a = random_motion(model, seed)
     pi = rbd_ros.model.inertial_parameters(model)
     same = rbd_ros.model.with_inertial_parameters(model, pi)
@@ -123,15 +110,6 @@ def check_parameters_are_the_robot(model, seed):
     change = (rbd_ros.inverse_dynamics(heavier, q, v, a)
               - rbd_ros.inverse_dynamics(model, q, v, a))
     assert relative_error(change, rbd_ros.torque_regressor(model, q, v, a) @ (other - pi)) < EXACT
-
-
-@pytest.mark.parametrize('seed', TREES)
-def test_parameters_describe_the_robot(seed):
-    check_parameters_are_the_robot(random_robot(seed), seed)
-
-
-def test_parameters_describe_real_robots(robot):
-    check_parameters_are_the_robot(robot, 1)
 
 
 def test_parameters_are_those_of_the_link_and_its_load():

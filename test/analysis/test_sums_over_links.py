@@ -7,18 +7,16 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis
-from rbd_ros.model.changes.inertial import inertia_matrices, inertia_of_parameters, moving_bodies
+from rbd_ros.model.changes.inertial import inertia_matrices, moving_bodies
 from rbd_ros.model.positions.configurations import random_configuration
 from rbd_ros.model.se3 import Ad, ad, inverse, skew
-from rbd_ros.textbook.jacobian_recursions import (body_jacobian_rate_derivatives,
-                                                  body_jacobian_second_rates)
+from rbd_ros.textbook.jacobian_recursions import (body_jacobian_rate_derivatives)
 from rbd_ros.textbook.sums_over_links import body_jacobian_rates, coriolis_factor, poses
 from robots import example_urdf, load_quietly, random_tree
 
 # Rounding, over some ten bodies.
 ROUNDING = 1e-11
 FACTORIZATIONS = ('christoffel', 'body')
-VALUES = np.nan, np.inf
 
 
 def twist_regressor(V):
@@ -97,55 +95,6 @@ def test_matrix_derivatives_are_the_sums(make, arguments):
 
 
 @states
-def test_matrices_dot_are_the_sums(make, arguments):
-    model, q, v, a = make(*arguments)
-    for factorization in FACTORIZATIONS:
-        M, C = np.zeros((2, model.nv, model.nv))
-        g = np.zeros(model.nv)
-        for G, up, J, J_rate, J_second in zip(inertia_matrices(model), up_in_links(model, q),
-                                              *body_jacobian_second_rates(model, q, v, a)):
-            V, V_rate = J @ v, J @ a + J_rate @ v
-            B = coriolis_factor(G, V, factorization)
-            B_rate = coriolis_factor(G, V_rate, factorization)
-            half = J_rate.T @ G @ J
-            M += half + half.T                                               # G (25a)
-            C += (J_rate.T @ (B @ J + G @ J_rate)
-                  + J.T @ (B_rate @ J + B @ J_rate + G @ J_second))          # G (25b)
-            g += (J_rate.T @ G - J.T @ G @ ad(V)) @ up                       # G (25c)
-        got = analysis.matrices_dot(model, q, v, a, factorization=factorization)
-        assert error(got.M_dot, M) < ROUNDING
-        assert error(got.C_dot, C) < ROUNDING
-        assert error(got.g_dot, g) < ROUNDING
-
-
-@states
-def test_parameter_derivatives_are_the_sums(make, arguments):
-    model, q, v, a = make(*arguments)
-    n, bodies = model.nv, list(moving_bodies(model))
-    basis = [inertia_of_parameters(unit) for unit in np.eye(10)]
-    J, J_rate = body_jacobian_rates(model, q, v)
-    up = up_in_links(model, q)
-    for factorization in FACTORIZATIONS:
-        dM, dC = np.zeros((2, n, n, 10 * len(bodies)))
-        dg = np.zeros((n, 10 * len(bodies)))
-        for column, (k, G) in enumerate((k, G) for k in bodies for G in basis):
-            B = coriolis_factor(G, J[k] @ v, factorization)
-            dM[:, :, column] = J[k].T @ G @ J[k]                             # G (13a)
-            dC[:, :, column] = J[k].T @ (B @ J[k] + G @ J_rate[k])           # G (13b)
-            dg[:, column] = J[k].T @ G @ up[k]                               # G (13c)
-        got = analysis.parameter_derivatives(model, q, v, factorization=factorization)
-        assert error(got.M, dM) < ROUNDING
-        assert error(got.C, dC) < ROUNDING
-        assert error(got.g, dg) < ROUNDING
-    tau = rbd_ros.inverse_dynamics(model, q, v, a)
-    M = rbd_ros.mass_matrix(model, q)
-    Y = np.einsum('ijk,j', dM, rbd_ros.forward_dynamics(model, q, v, tau)) + dg
-    Y += np.einsum('ijk,j', dC, v)
-    got = analysis.acceleration_parameter_derivatives(model, q, v, tau)
-    assert error(got, -np.linalg.solve(M, Y)) < ROUNDING + 1e-15 * np.linalg.cond(M)
-
-
-@states
 def test_momentum_and_energy_regressors_are_the_sums(make, arguments):
     model, q, v, _ = make(*arguments)
     J, _ = body_jacobian_rates(model, q, v)
@@ -160,36 +109,3 @@ def test_momentum_and_energy_regressors_are_the_sums(make, arguments):
         energies = np.hstack((energies, np.vstack((0.5 * V @ twist_regressor(V), potential))))
     assert error(analysis.momentum_regressor(model, q, v), momentum) < ROUNDING
     assert error(analysis.energy_regressor(model, q, v), energies) < ROUNDING
-
-
-@pytest.mark.parametrize('seed', [0, 2])
-def test_bad_states_are_refused_by_name(seed):
-    model, q, v, a = tree(seed)
-    workspace, link = rbd_ros.Workspace(model), model.link_names[-1]
-    for name, letters in (('mass_matrix_derivatives', 'q'), ('parameter_derivatives', 'qv'),
-                          ('coriolis_matrix_derivatives', 'qv'), ('matrices_dot', 'qva'),
-                          ('gravity_torques_derivatives', 'q'), ('momentum_regressor', 'qv'),
-                          ('energy_regressor', 'qv'), ('centroidal_momentum_matrix_dot', 'qv'),
-                          ('acceleration_parameter_derivatives', 'qv'), ('jacobian_dot', 'qv'),
-                          ('jacobian_ddot', 'qva'), ('jacobian_derivatives', 'q'),
-                          ('jacobian_dot_derivatives', 'qv'), ('task_space_dynamics', 'qv')):
-        rest = [link] if name.startswith(('jacobian', 'task')) else []
-        if name == 'acceleration_parameter_derivatives':
-            rest = [a]
-        function = getattr(rbd_ros, name, None) or getattr(analysis, name)
-        calls = [lambda *state, function=function: function(model, *state)]
-        if hasattr(workspace, name):
-            calls.append(getattr(workspace, name))
-        state = dict(zip('qva', (q, v, a)))
-        for wrong in letters:
-            for value in VALUES:
-                given = {key: x.copy() for key, x in state.items() if key in letters}
-                given[wrong][-1] = value
-                for call in calls:
-                    with pytest.raises(rbd_ros.StateError, match=f'{wrong} of'):
-                        call(*given.values(), *rest)
-            given = {key: x for key, x in state.items() if key in letters}
-            given[wrong] = given[wrong][:-1]
-            for call in calls:
-                with pytest.raises(rbd_ros.StateError, match=f'{wrong} has'):
-                    call(*given.values(), *rest)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses, Jacobians, momentum and configurations of many states, against single calls."""
 
-from functools import cache, partial
+from functools import cache
 from itertools import product
 
 from covering import covering
@@ -12,7 +12,7 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, batch
 from rbd_ros.model.joints import KINDS
-from robots import example_urdf, load_quietly, Oracle, random_tree, relative_error
+from robots import example_urdf, load_quietly, random_tree
 
 # The same recursions on the same numbers, side by side: of the largest entry.
 AGREEMENT = 1e-13
@@ -155,80 +155,6 @@ def test_progress_and_threads_are_as_for_dynamics():
                        progress=lambda *counts, told=told: told.append(counts))
         assert np.array_equal(one, two)
         assert len(told) == 3 and told[-1] == (len(one), len(one))
-
-
-@pytest.fixture(scope='module')
-def oracle():
-    """Return the Panda here and in Pinocchio."""
-    return Oracle(example_urdf('panda.urdf'), ROBOTS['mimic'])
-
-
-# Single calls, with which the others agree, are compared with Pinocchio elsewhere, too.
-@pytest.mark.long
-def test_poses_jacobians_and_momentum_are_those_of_pinocchio(oracle):
-    model = oracle.model
-    Q, V = arguments(model, 'com_jacobian_dot', 9)
-    links = ('panda_link4', 'panda_hand', 'panda_rightfinger')
-    poses, g = batch.forward_kinematics(model, Q), batch.gravity_torques(model, Q)
-    com, J_com = batch.center_of_mass(model, Q), batch.com_jacobian(model, Q)
-    A, A_dot = (batch.centroidal_momentum_matrix(model, Q),
-                batch.centroidal_momentum_matrix_dot(model, Q, V))
-    J = {link: batch.body_jacobian(model, Q, link) for link in links}
-    J_dot = {link: batch.world_jacobian_dot(model, Q, V, link) for link in links}
-    aligned = pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED
-    for k, (q, v) in enumerate(zip(Q, V)):
-        zero = np.zeros_like(v)
-        assert relative_error(g[k], oracle.tau(q, zero, zero)) < ROUNDING
-        for got, expected in zip((com[k], J_com[k]), oracle.com(q)):
-            assert relative_error(got, expected) < ROUNDING
-        for link in links:
-            assert relative_error(poses[k, model.link_index(link)],
-                                  oracle.pose(q, link)) < ROUNDING
-            assert relative_error(J[link][k], oracle.jacobian(q, link)) < ROUNDING
-            pinocchio.computeJointJacobiansTimeVariation(oracle.pin, oracle.data, oracle.q(q),
-                                                         oracle.G @ v)
-            pinocchio.updateFramePlacements(oracle.pin, oracle.data)
-            frame = oracle.pin.getFrameId(link, pinocchio.FrameType.BODY)
-            rate = pinocchio.getFrameJacobianTimeVariation(oracle.pin, oracle.data, frame,
-                                                           aligned) @ oracle.G
-            assert relative_error(J_dot[link][k], np.roll(rate, 3, axis=0)) < ROUNDING
-    # The root's mass rests, but moves the centre: the linear rows alone are Pinocchio's.
-    for k, (q, v) in enumerate(zip(Q, V)):
-        pinocchio.dccrba(oracle.pin, oracle.data, oracle.q(q), oracle.G @ v)
-        assert relative_error(A[k, 3:], oracle.data.Ag[:3] @ oracle.G) < ROUNDING
-        assert relative_error(A_dot[k, 3:], oracle.data.dAg[:3] @ oracle.G) < ROUNDING
-
-
-@pytest.mark.parametrize('kind', ['all kinds', 'floating'])
-@pytest.mark.parametrize('name', [name for name in NAMES if name.endswith('_dot')])
-def test_rates_are_those_of_central_differences(name, kind):
-    model = ROBOTS[kind]
-    Q, V, *link = arguments(model, name, 9)
-    without = {'jacobian_dot': 'body_jacobian'}.get(name, name.removesuffix('_dot'))
-    function = partial(single(without), model)
-    got = getattr(batch, name)(model, Q, V, *link)
-    for k in range(9):
-        ahead, back = (function(rbd_ros.integrate(model, Q[k], V[k], h), *link)
-                       for h in (STEP, -STEP))
-        assert_close(got[k], (ahead - back) / (2.0 * STEP), DIFFERENCES)
-
-
-@pytest.mark.parametrize('kind', covering(
-    ['all kinds', 'floating', 'mimic'], 'all kinds', 'floating'))
-def test_jacobians_are_the_differences_of_poses_and_points(kind):
-    model, link = ROBOTS[kind], ROBOTS[kind].link_names[-1]
-    Q, V = arguments(model, 'com_jacobian_dot', 9)
-    ahead, back = (batch.integrate(model, Q, V, h) for h in (STEP, -STEP))
-    where = model.link_index(link)
-    speed = (batch.forward_kinematics(model, ahead)
-             - batch.forward_kinematics(model, back))[:, where, :3, 3] / (2.0 * STEP)
-    assert_close(np.einsum('tij,tj->ti', batch.world_jacobian(model, Q, link)[:, 3:], V), speed,
-                 DIFFERENCES)
-    speed = (batch.center_of_mass(model, ahead) - batch.center_of_mass(model, back)) / (2 * STEP)
-    assert_close(np.einsum('tij,tj->ti', batch.com_jacobian(model, Q), V), speed, DIFFERENCES)
-    momentum = np.einsum('tij,tj->ti', batch.centroidal_momentum_matrix(model, Q), V)
-    assert_close(momentum[:, 3:], model.mass * np.einsum(
-        'tij,tj->ti', batch.com_jacobian(model, Q), V), ROUNDING)
 
 
 @pytest.mark.parametrize('turn', [0.0, 1e-9, 1e-5, 0.009, 0.011, 1.0, 3.1])

@@ -115,19 +115,6 @@ def test_threads_share_many_states_and_progress_is_told(function):
     assert_close(expected[:whole.shape[0], :whole.shape[0]], whole)
 
 
-def test_the_factor_finds_the_parameters_of_torques():
-    model = ROBOTS['screws']
-    Q, V, A, _ = some_states(model, 200)
-    pi = inertial_parameters(model)
-    R = batch.regressor_factor(model, Q, V, A, batch.torque_regressor_product(model, Q, V, A, pi))
-    assert abs(R[-1, -1]) <= ROUNDING * np.max(np.abs(R))
-    found = np.linalg.lstsq(R[:-1, :-1], R[:-1, -1], rcond=1e-10)[0]
-    # What no torque shows may differ: the torques do not.
-    Q, V, A, _ = some_states(model, 50, 1)
-    assert_close(batch.torque_regressor_product(model, Q, V, A, found),
-                 batch.torque_regressor_product(model, Q, V, A, pi), 1e-9)
-
-
 @pytest.mark.parametrize('k', [0, 8, batch.CHUNK + 5])
 def test_the_state_that_cannot_be_computed_is_named(k):
     model = ROBOTS['all kinds']

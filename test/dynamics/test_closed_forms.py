@@ -67,17 +67,3 @@ def test_sliding_mass_weighs_what_it_weighs():
     assert np.allclose(rbd_ros.gravity_torques(model, [0.4]), [2.0 * 9.81])
     assert np.allclose(rbd_ros.center_of_mass(model, [0.7]), [0.0, 0.0, 0.2])
     assert np.allclose(rbd_ros.forward_dynamics(model, [0.0], [0.0], [0.0]), [-9.81])
-
-
-def test_planar_3r_factorizations_differ():
-    # Section 5: the two matrices differ for a planar 3R arm, though C v does not.
-    links = [Link('l0')] + [Link(f'l{k}', 1.0, np.array([0.5, 0.0, 0.0]), 0.1 * np.eye(3))
-                            for k in (1, 2, 3)]
-    joints = [Joint(f'j{k}', 'revolute', f'l{k}', f'l{k + 1}',
-                    pose(np.eye(3), [1.0 if k else 0.0, 0.0, 0.0]), axis=Z) for k in range(3)]
-    model = rbd_ros.model.build_model('3R', links, joints)
-    q, v = np.array([0.3, 0.8, -0.5]), np.array([1.0, -0.4, 0.7])
-    one = rbd_ros.coriolis_matrix(model, q, v)
-    other = rbd_ros.coriolis_matrix(model, q, v, factorization='body')
-    assert np.max(np.abs(one - other)) > 0.05
-    assert np.allclose(one @ v, other @ v, rtol=0.0, atol=ROUNDING * 10)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots with closed loops at and near singular positions, damped on request."""
 
-from closed_robots import CASES as ROBOTS, closed_robot
+from closed_robots import closed_robot
 import numpy as np
 import pytest
 import rbd_ros
@@ -12,6 +12,7 @@ from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.positions.closure import regular_map
 from rbd_ros.model.positions.configurations import closed_along
 from robots import relative_error
+from test_closed_loop_derivatives import ROBOTS
 
 LIMIT = 100.0
 # The damped inverse of matrices with singular values down to 1/100 of the largest, two ways.

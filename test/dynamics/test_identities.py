@@ -56,15 +56,6 @@ def test_c_times_v_is_the_coriolis_torque(model, factorization):
     assert relative_error(C @ v, expected) < ROUNDING
 
 
-def test_christoffel_matrix_is_half_the_velocity_derivative_of_the_torques(model):
-    q, v, _ = random_state(model, 3)
-    C = rbd_ros.coriolis_matrix(model, q, v)
-    columns = [(rbd_ros.bias_torques(model, q, v + e) - rbd_ros.bias_torques(model, q, v - e)) / 2
-               for e in np.eye(model.nv)]
-    # The torques are quadratic in v: a central difference has no error but rounding.
-    assert relative_error(2.0 * C, np.transpose(columns)) < ROUNDING
-
-
 def test_equations_of_motion_add_up(model):
     q, v, a = random_state(model, 4)
     terms = rbd_ros.all_terms(model, q, v)
@@ -176,20 +167,6 @@ def test_factorizations_agree_where_no_path_has_three_joints_and_differ_beyond()
         one = rbd_ros.coriolis_matrix(chain, q, v)
         other = rbd_ros.coriolis_matrix(chain, q, v, factorization='body')
         assert (relative_error(one, other) < ROUNDING) == same
-
-
-@pytest.mark.parametrize('seed', range(6))
-def test_the_coriolis_matrix_of_a_floating_robot(seed):
-    # The axes of the base are those of the moving body, and the recursion takes them all at once.
-    model = rbd_ros.with_floating_base(random_tree(seed, 6))
-    rng = np.random.default_rng(seed)
-    q, v = rbd_ros.random_configuration(model, rng), rng.normal(size=model.nv)
-    M_dot = (rbd_ros.mass_matrix(model, rbd_ros.integrate(model, q, v, STEP))
-             - rbd_ros.mass_matrix(model, rbd_ros.integrate(model, q, v, -STEP))) / (2 * STEP)
-    C = rbd_ros.coriolis_matrix(model, q, v)
-    assert relative_error(C + C.T, M_dot) < DIFFERENCES
-    bias = rbd_ros.bias_torques(model, q, v) - rbd_ros.gravity_torques(model, q)
-    assert relative_error(C @ v, bias) < ROUNDING
 
 
 @pytest.mark.parametrize('seed', range(8))

@@ -3,7 +3,7 @@
 """Joints that mimic others: sums in the kernels against products with G, as it is written."""
 
 from dataclasses import replace
-from inspect import isfunction, signature
+from inspect import signature
 
 from covering import seeds
 import numpy as np
@@ -14,7 +14,6 @@ import rbd_ros.coupled_workspaces
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
 from rbd_ros.quantities import QUANTITIES
-from rbd_ros.workspace.coupled import CoupledMethods
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
 
 # The same sums in another order.
@@ -42,14 +41,6 @@ def assert_all_equal(got, expected):
     assert len(got) == len(expected)
     for one, other in zip(got, expected):
         assert relative_error(one, other) < ROUNDING
-
-
-def test_only_methods_that_solve_are_not_those_of_the_tree():
-    methods = {name for name, method in vars(CoupledMethods).items()
-               if isfunction(method) and not name.startswith('_')}
-    assert methods == {name for name in QUANTITIES
-                       if name.startswith(('forward_dynamics', 'hybrid_dynamics'))} - {
-                           'forward_dynamics_derivative'}     # calls that of hybrid dynamics
 
 
 def folded(G, x, shape):
@@ -237,66 +228,3 @@ def test_what_is_not_given_is_not_looked_at_and_arguments_are_left_alone(robot, 
             w.forward_dynamics(q, v, tau)
             w.hybrid_dynamics(q, 2.0 * v, a, tau, ~prescribed)
             assert np.array_equal(got, plain)
-
-
-@pytest.mark.parametrize('robot', ROBOTS)
-@pytest.mark.parametrize('method', HYBRID)
-def test_bad_arguments_of_hybrid_dynamics_are_refused_by_name(robot, method):
-    model = ROBOTS[robot]
-    w, x = rbd_ros.Workspace(model), np.full(model.nv, 0.1)
-    call, none, every = getattr(w, method), np.zeros(model.nv, bool), np.ones(model.nv, bool)
-    bad = x.copy()
-    bad[1] = np.nan
-    name = model.velocity_names[1]
-    for _ in range(2):
-        for arguments, message in (
-                ((bad, x, x, x, none), f"q of '{name}'"),
-                ((x, bad, x, x, every), f"v of '{name}'"),
-                ((x, x, bad, x, every), f"a of '{name}'"),
-                ((x, x, x, bad, none), f"tau of '{name}'"),
-                ((x[1:], x, x, x, none), 'q has the shape'),
-                ((x, x[1:], x, x, none), 'v has the shape'),
-                ((x, x, x[1:], x, none), 'a has the shape'),
-                ((x, x, x, x[1:], every), 'tau has the shape'),
-                ((x, x, x, x, none[1:]), 'prescribed must be'),
-                ((x, x, x, x, 0.0 * x), 'prescribed must be'),
-                ((x, x, x, x, None), 'prescribed must be'),
-                ((x, x, None, x, every), 'a must be real numbers'),
-                ((x, None, x, x, none), 'v must be real numbers'),
-                ((None, x, x, x, none), 'q must be real numbers')):
-            with pytest.raises(rbd_ros.StateError, match=message):
-                call(*arguments)
-        # And with arrays again that the kernel takes as they are.
-        call(x, x, x, x, none)
-
-
-def numbers(result):
-    """Return all numbers of a result, copied, in one row."""
-    parts = result if isinstance(result, tuple) else [result]
-    return np.concatenate([np.ravel(part) for part in parts])
-
-
-@pytest.mark.parametrize('method, count', [
-    ('inverse_dynamics', 3), ('gravity_torques', 1), ('all_terms', 2), ('configuration_terms', 1),
-    ('torque_regressor', 3), ('slotine_li_regressor', 4), ('matrices_dot', 3),
-    ('forward_dynamics', 3), ('forward_dynamics_derivatives', 3),
-    ('inverse_dynamics_derivatives', 3)])
-def test_bad_states_of_robots_with_mimics_are_refused_by_name(method, count):
-    model = ROBOTS['mimics']
-    call, name = getattr(rbd_ros.Workspace(model), method), model.velocity_names[-1]
-    for _ in range(2):
-        for k in range(count):
-            state = [np.full(model.nv, 0.1) for _ in range(count)]
-            state[k][-1] = np.nan
-            with pytest.raises(rbd_ros.StateError, match=f"of '{name}' is nan"):
-                call(*state)
-            state[k] = np.zeros(model.nv + 1)
-            with pytest.raises(rbd_ros.StateError, match='has the shape'):
-                call(*state)
-            state[k] = None
-            with pytest.raises(rbd_ros.StateError, match='must be real numbers'):
-                call(*state)
-        # Lists do, and arrays of whole numbers.
-        whole = [np.ones(model.nv, int) for _ in range(count)]
-        one = numbers(call(*whole))
-        assert np.array_equal(one, numbers(call(*(x.tolist() for x in whole))))

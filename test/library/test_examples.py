@@ -13,6 +13,7 @@ from optional import Optional
 import pinocchio
 import pytest
 import rbd_ros
+from rbd_ros.analysis import Simulator
 
 sympy = Optional('sympy')
 
@@ -25,11 +26,6 @@ def example(name):
     """Return the names of a numbered example."""
     path, = EXAMPLES.glob(f'[0-9][0-9]_{name}.py')
     return runpy.run_path(str(path))
-
-
-def test_examples_are_numbered_without_a_gap():
-    names = sorted(path.name for path in EXAMPLES.glob('*.py'))
-    assert [int(name[:2]) for name in names] == list(range(1, len(names) + 1))
 
 
 @pytest.mark.parametrize('name, package, module', [
@@ -57,20 +53,24 @@ def test_two_link_arm_derives_the_equations_of_lynch_and_park(capsys):
              + (m1 + m2) * L1 * g * sympy.cos(t1) + m2 * g * L2 * sympy.cos(t1 + t2))
     tau_2 = (m2 * (L1 * L2 * sympy.cos(t2) + L2 ** 2) * a1 + m2 * L2 ** 2 * a2
              + m2 * L1 * L2 * w1 ** 2 * sympy.sin(t2) + m2 * g * L2 * sympy.cos(t1 + t2))
-    torques = arm['equations_of_motion']()
-    assert sympy.simplify(torques - sympy.Matrix([tau_1, tau_2])) == sympy.zeros(2, 1)
-
     M, C, gravity = arm['matrices']()
-    v, a = sympy.Matrix([w1, w2]), sympy.Matrix([a1, a2])
-    assert sympy.simplify(M * a + C * v + gravity - torques) == sympy.zeros(2, 1)
-    M_rate = M.diff(t1) * w1 + M.diff(t2) * w2
-    skew = sympy.simplify(M_rate - 2 * C)
-    assert sympy.simplify(skew + skew.T) == sympy.zeros(2, 2)
-    assert skew != sympy.zeros(2, 2)
+    # Expressions of trigonometric functions that agree at random points are the same.
+    evaluate = sympy.lambdify((*arm['PARAMETERS'], t1, t2, w1, w2, a1, a2), [
+        arm['equations_of_motion'](), sympy.Matrix([tau_1, tau_2]), M, C, gravity,
+        M.diff(t1) * w1 + M.diff(t2) * w2])
+    for numbers in np.random.default_rng(0).uniform(0.5, 2.0, (5, 11)):
+        torques, expected, M, C, gravity, M_rate = evaluate(*numbers)
+        v, a = numbers[7:9, None], numbers[9:, None]
+        assert np.allclose(torques, expected, rtol=0.0, atol=100 * ROUNDING)
+        assert np.allclose(M @ a + C @ v + gravity, torques, rtol=0.0, atol=100 * ROUNDING)
+        skew = M_rate - 2.0 * C
+        assert np.allclose(skew, -skew.T, rtol=0.0, atol=100 * ROUNDING)
+        assert np.max(np.abs(skew)) > 0.1
 
-    assert 0.0 < arm['largest_difference']() < ROUNDING
     arm['main']()
-    assert 'tau2 = ' in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert 'tau2 = ' in said
+    assert 0.0 < float(said.split()[-1]) < ROUNDING
 
 
 def test_an_arm_on_a_wall_bears_weight_on_its_first_joint():
@@ -102,6 +102,9 @@ def test_errors_die_out_as_the_equation_says():
 
 def test_the_tool_presses_on_the_wall_like_a_spring():
     names = example('impedance_with_contact')
+    # With twice the step of the example.
+    names['main'].__globals__['Simulator'] = lambda *arguments, step: Simulator(
+        *arguments, step=2.0 * step)
     forces = names['main']()
     # Two springs in a row
     stiffness = 1.0 / (1.0 / names['STIFFNESS'][3] + 1.0 / names['WALL'])
@@ -112,6 +115,7 @@ def test_the_tool_presses_on_the_wall_like_a_spring():
 
 def test_the_load_is_learnt():
     names = example('adaptive_control')
+    names['main'].__globals__['SECONDS'] = 4
     rms, mass = names['main']()
     assert np.max(rms[1:]) < 0.25 * rms[0]
     assert mass == pytest.approx(names['LOAD'], rel=0.15)
@@ -182,24 +186,6 @@ def test_the_forgotten_camera_is_found():
     assert after < 0.01 < 0.15 < other_before
 
 
-def test_the_torques_with_the_camera_are_those_of_pinocchio():
-    names = example('wrist_camera')
-    arm = rbd_ros.load_urdf(names['URDF'])
-    carrying = rbd_ros.with_payload(arm, names['LINK'], names['MASS'], names['COM'],
-                                    names['INERTIA'])
-    recording = names['record'](carrying, 0)
-    robot = pinocchio.buildModelFromUrdf(str(names['URDF']))
-    robot.appendBodyToJoint(7, pinocchio.Inertia(
-        names['MASS'], np.array(names['COM']), names['INERTIA']), pinocchio.SE3.Identity())
-    data, q, v = robot.createData(), recording.position, recording.velocity
-    a = np.gradient(v, recording.time, axis=0)
-    errors = [recording.effort[k] - pinocchio.rnea(robot, data, q[k], v[k], a[k])
-              for k in range(1, len(q) - 1, 40)]
-    # Noise, and errors of the differences, of second order
-    assert np.std(errors) == pytest.approx(names['NOISE'], rel=0.1)
-    assert abs(np.mean(errors)) < 0.03
-
-
 def test_a_hand_moves_the_leader_arm_against_what_is_left_of_its_weight_and_friction():
     names = example('leader_arm')
     (nothing, _), (weight, work), (both, less) = names['main']().values()
@@ -250,21 +236,6 @@ def test_plans_lead_to_the_goal_within_the_limits():
     share = np.abs(torques) / names['LIMIT'][:7]
     # Torques are linearized: the last change of the plan is not quite within the limits.
     assert 0.99 < np.max(share) < 1.01
-    # The plan is a motion with constant accelerations between knots.
-    rng, n, h = np.random.default_rng(0), arm.nv, names['h']
-    plan, (q, v) = rng.normal(size=names['unknowns']), rng.normal(size=(2, n))
-    tau, by_plan = (x.full() for x in names['torques_of_plan'](q, v, plan))
-    moved = names['BY_POSITION'] @ plan, names['BY_VELOCITY'] @ plan
-    at, rate = np.zeros(n), np.zeros(n)
-    for k, a in enumerate(plan.reshape(-1, n)):
-        expected = rbd_ros.inverse_dynamics(arm, q + k * h * v + at, v + rate, a)
-        assert np.allclose(tau[n * k:n * k + n, 0], expected, atol=1e-9)
-        at, rate = at + h * rate + h ** 2 / 2 * a, rate + h * a
-        assert np.allclose(moved[0][n * k:n * k + n], at)
-        assert np.allclose(moved[1][n * k:n * k + n], rate)
-    step = 1e-5 * rng.normal(size=len(plan))
-    both = [names['torques_of_plan'](q, v, plan + sign * step)[0].full() for sign in (1, -1)]
-    assert np.allclose((both[0] - both[1])[:, 0] / 2.0, by_plan @ step, atol=1e-9)
     speeds = np.array([np.abs(v) / arm.velocity_limit for _, v in states])
     assert 0.95 < np.max(speeds) < 1.01
 

@@ -176,6 +176,7 @@ def test_every_error_names_its_cause_whatever_has_failed_before(robot):
         assert np.array_equal(found, expected[row[1]]), row[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('robot', ROBOTS)
 def test_errors_of_accelerations_name_their_cause_after_each_other(robot):
     rows = [row for row in errors(robot) if row[1] in ('forward_dynamics', 'hybrid_dynamics')]

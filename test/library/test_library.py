@@ -19,8 +19,6 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import StateError, Workspace
-from rbd_ros.kernels.articulated_bodies import hybrid_dynamics
-from rbd_ros.kernels.newton_euler import newton_euler
 from rbd_ros.kernels.tree.layout import COLUMNS, SCRATCH
 from rbd_ros.model.joints import KINDS
 from rbd_ros.workspace import workspace_of
@@ -57,22 +55,6 @@ def test_library_imports_no_ros():
              'bad = [m for m in sys.modules if m.split(".")[0] in ("rclpy", "rbd_msgs")]; '
              'assert not bad, bad')
     subprocess.run([sys.executable, '-c', probe], check=True)
-
-
-def test_odd_arrays_are_converted_rather_than_compiled_for(tree):
-    q, v, a = random_state(tree, 0)
-    workspace = Workspace(tree)
-    workspace.inverse_dynamics(q, v, a)
-    known = len(newton_euler.overloads)
-    workspace.inverse_dynamics(q.astype(np.float32), list(v), np.repeat(a, 2)[::2])
-    workspace.inverse_dynamics(np.zeros(tree.nq, int), v, a)
-    assert len(newton_euler.overloads) == known
-    given = np.arange(tree.nv) % 2 == 0
-    expected = workspace.hybrid_dynamics(q, v, a, a, given)
-    known = len(hybrid_dynamics.overloads)
-    for mask in np.repeat(given, 2)[::2], given.tolist():
-        assert np.array_equal(workspace.hybrid_dynamics(q, v, a, a, mask), expected)
-    assert len(hybrid_dynamics.overloads) == known
 
 
 @pytest.mark.parametrize('name', ['model', 'tree', 'floating'])
@@ -135,32 +117,6 @@ def test_no_entry_that_is_not_finite_passes(floating):
                 x[k] = right
 
 
-@pytest.mark.parametrize('name', ['model', 'tree'])
-def test_wrenches_act_in_the_call_that_names_them_alone(name, request):
-    robot = request.getfixturevalue(name)
-    q, v, a = random_state(robot, 0)
-    prescribed = np.arange(robot.nv) % 2 == 0
-    workspace, first, last = Workspace(robot), robot.link_names[1], robot.link_names[-1]
-    for call in (workspace.inverse_dynamics, workspace.forward_dynamics,
-                 lambda *state, **wrenches: workspace.bias_torques(*state[:2], **wrenches),
-                 lambda *state, **wrenches: workspace.hybrid_dynamics(
-                     *state, a, prescribed, **wrenches)[1],
-                 lambda *state, **wrenches: workspace.inverse_dynamics_derivatives(
-                     *state, **wrenches).by_position,
-                 lambda *state, **wrenches: workspace.forward_dynamics_derivatives(
-                     *state, **wrenches).by_position,
-                 lambda *state, **wrenches: workspace.hybrid_dynamics_derivatives(
-                     *state, a, prescribed, **wrenches)[0].by_position):
-        without = call(q, v, a).copy()
-        with_it = call(q, v, a, external_wrenches={last: np.arange(6.0)}).copy()
-        assert np.abs(with_it - without).max() > 1e-3
-        with pytest.raises(StateError):
-            call(q, v, a, external_wrenches={first: np.ones(6), last: np.full(6, np.nan)})
-        with pytest.raises(StateError):
-            call(np.full(robot.nq, np.nan), v, a, external_wrenches={last: np.ones(6)})
-        assert np.array_equal(call(q, v, a), without)
-
-
 def test_a_kept_workspace_has_the_jacobian_of_every_link(model, tree):
     one = rbd_ros.ModelBuilder('one').link('base').link('a', mass=1.0).joint(
         'j', 'revolute', 'base', 'a', xyz=(1.0, 2.0, 3.0), axis=(0.0, 1.0, 0.0)).build()
@@ -197,37 +153,6 @@ def arrays(result):
     if isinstance(result, tuple):
         return [x for part in result for x in arrays(part)]
     return [result] if isinstance(result, np.ndarray) else []
-
-
-def test_results_of_a_workspace_are_used_again(tree):
-    workspace, state = Workspace(tree), random_state(tree, 0)
-    for method, count in (('all_terms', 2), ('mass_matrix', 1), ('inverse_dynamics', 3),
-                          ('inverse_dynamics_derivatives', 3), ('forward_kinematics', 1),
-                          ('torque_regressor', 3), ('mass_matrix_derivatives', 1)):
-        first, second = (arrays(getattr(workspace, method)(*state[:count])) for _ in range(2))
-        assert all(np.shares_memory(x, y) for x, y in zip(first, second)), method
-
-
-def test_wrong_wrenches_links_and_options_are_refused_by_name(tree):
-    q, v, a = random_state(tree, 0)
-    with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
-        rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'hand': np.zeros(6)})
-    with pytest.raises(StateError, match="link 'link1'"):
-        rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'link1': [1.0, np.nan]})
-    with pytest.raises(StateError, match='by the names of links'):
-        rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches=np.zeros(6))
-    with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
-        rbd_ros.body_jacobian(tree, q, 'hand')
-    with pytest.raises(StateError, match='factorization'):
-        rbd_ros.coriolis_matrix(tree, q, v, factorization='cholesky')
-    with pytest.raises(StateError, match='prescribed'):
-        rbd_ros.hybrid_dynamics(tree, q, v, a, a, [True])
-
-
-def test_a_result_that_overflows_is_refused(tree):
-    q, v, a = random_state(tree, 0)
-    with pytest.raises(StateError, match='not finite'):
-        rbd_ros.inverse_dynamics(tree, q, 1e200 * v, a)
 
 
 def test_workspace_gives_the_same_as_the_functions_and_keeps_its_arrays(model, tree):

@@ -102,15 +102,6 @@ def test_methods_have_the_arguments_and_the_documentation_of_the_function(name):
         assert list(signature(coupled).parameters)[1:] == found
 
 
-@pytest.mark.parametrize('name', sorted({*batch.__all__} & {*QUANTITIES}))
-def test_functions_of_many_states_have_their_shapes(name):
-    function = getattr(batch, name)
-    options = [one for one in signature(function).parameters if one in function.__doc__]
-    assert set(signature(function).parameters) == set(options)
-    assert '(states, nq)' in function.__doc__
-    assert function.__name__ == name
-
-
 def test_every_kernel_of_many_states_has_its_function():
     assert {name for name, one in QUANTITIES.items() if one.states is not None} <= {*batch.__all__}
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import rule, RuleBasedStateMachine
 import numpy as np
 import pytest
-from rbd_ros import batch, ModelError, StateError, Workspace
+from rbd_ros import ModelError, StateError, Workspace
 from rbd_ros.analysis import Variation
 from robots import example_urdf, load_quietly, random_tree
 
@@ -167,13 +167,3 @@ class WorkspaceMachine(RuleBasedStateMachine):
 TestWorkspaceMachine = WorkspaceMachine.TestCase
 TestWorkspaceMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None,
                                          suppress_health_check=list(HealthCheck))
-
-
-def test_batches_keep_nothing_between_states():
-    model = ROBOTS[1]
-    rng = np.random.default_rng(0)
-    Q, V, A = rng.normal(size=(3, model.nq)), *rng.normal(size=(2, 3, model.nv))
-    together = batch.torque_regressor(model, Q, V, A, threads=1)
-    for k in range(3):
-        assert np.allclose(together[k], Workspace(model).torque_regressor(Q[k], V[k], A[k]),
-                           rtol=0.0, atol=1e-12)
