@@ -371,8 +371,6 @@ def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
         assert_close([got], [expected], AGREEMENT if out is None else SINGLE)
 
 
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(('variable', 'value', 'width'), [
     ('NUMBA_CPU_NAME', 'generic', 2), ('NUMBA_DISABLE_JIT', '1', INTERPRETED)])

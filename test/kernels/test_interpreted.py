@@ -22,7 +22,7 @@ FEW = ('dynamics/test_closed_forms.py',
        'dynamics/test_closed_loop_derivatives.py::'
        'test_derivatives_along_a_motion_are_differences_with_balls_and_mimics',
        'analysis/test_directional_derivatives.py::'
-       'test_derivatives_by_everything_match_differences_where_joints_mimic')
+       'test_derivatives_by_everything_match_differences_where_joints_mimic[balls0]')
 
 
 @pytest.mark.parametrize('tests', [
