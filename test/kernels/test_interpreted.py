@@ -20,7 +20,7 @@ FEW = ('dynamics/test_closed_forms.py',
        'dynamics/test_mimic_dynamics.py::'
        'test_many_states_of_robots_with_mimics_are_solved_together[balls0]',
        'dynamics/test_closed_loop_derivatives.py::'
-       'test_derivatives_along_a_motion_are_differences_with_balls_and_mimics',
+       'test_derivatives_in_a_direction_are_differences_with_balls_and_mimics',
        'analysis/test_directional_derivatives.py::'
        'test_derivatives_by_everything_match_differences_where_joints_mimic[balls0]')
 
