@@ -48,21 +48,6 @@ def test_moving_contacts_of_all_joints_match_dense_equations(seed, mimics):
         assert balance(model, q, v, a, given, inverse) < EXACT
 
 
-def test_a_wrench_on_a_foot_is_taken_by_the_ground(talos):
-    q, v, tau = talos.state(1)
-    contacts = [Contact('left_sole_link', 'surface'), Contact('right_sole_link', 'surface')]
-    before = constrained_dynamics(talos.model, q, v, tau, contacts)
-    wrench = np.array([1.0, 2.0, 3.0, 40.0, 50.0, 60.0])
-    after = constrained_dynamics(talos.model, q, v, tau, contacts,
-                                 external_wrenches={'right_sole_link': wrench})
-    assert relative_error(after.a, before.a) < EXACT
-    R = rbd_ros.forward_kinematics(talos.model, q)[talos.model.link_index('right_sole_link')][
-        :3, :3]
-    assert relative_error(before.wrenches[1] - after.wrenches[1],
-                          (wrench.reshape(2, 3) @ R.T).ravel()) < EXACT
-    assert relative_error(after.wrenches[0], before.wrenches[0]) < EXACT
-
-
 # -- Redundant contacts. -------------------------------------------------------------------------
 def test_a_contact_given_twice_shares_its_wrench(talos):
     q, v, tau = talos.state(2)

@@ -45,18 +45,6 @@ def test_regressor_times_parameters_is_friction_and_rotors(seed, smooth):
     assert (np.max(np.abs(rotors)) > 0.1) == bool(seed % 2)
 
 
-def test_rigid_rotor_and_friction_columns_make_the_torques_of_the_drives():
-    model = random_tree(3, 5, kinds=('revolute', 'prismatic'))
-    model = rubbing(3, rbd_ros.with_armature(model, np.linspace(0.1, 0.5, 5)))
-    q, v, a = np.random.default_rng(3).normal(size=(3, 5))
-    Y = np.hstack((rbd_ros.torque_regressor(model, q, v, a),
-                   friction_regressor(model, v, a, columns=ALL)))
-    parameters = np.concatenate((rbd_ros.model.inertial_parameters(model),
-                                 drive_parameters(model, columns=ALL)))
-    tau = rbd_ros.inverse_dynamics(model, q, v, a) + rbd_ros.friction_torques(model, v)
-    assert np.max(np.abs(Y @ parameters - tau)) < 1e-12 * np.max(np.abs(tau))
-
-
 def test_states_of_the_regressor_are_each_their_own():
     model = rubbing(1, random_tree(1, 4, kinds=('revolute',)))
     v = np.random.default_rng(1).normal(size=(6, 4))

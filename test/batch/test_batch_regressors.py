@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import batch
-from rbd_ros.model import inertial_parameters, with_inertial_parameters
+from rbd_ros.model import inertial_parameters
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
 
@@ -59,23 +59,6 @@ def test_products_are_those_of_the_regressors_of_single_calls(model, count):
     assert_close(batch.torque_regressor_product(model, Q, V, A, pi), Y @ pi)
     assert_close(batch.torque_regressor_transposed_product(model, Q, V, A, X),
                  np.einsum('tij,ti->tj', Y, X))
-
-
-def test_products_with_the_parameters_of_a_robot_are_its_torques(model):
-    Q, V, A, X = some_states(model, 21)
-    bare = rbd_ros.with_armature(model, {joint.name: 0.0 for joint, _, _ in model.moving_joints})
-    pi = inertial_parameters(bare)
-    tau = batch.inverse_dynamics(bare, Q, V, A)
-    assert_close(batch.torque_regressor_product(model, Q, V, A, pi), tau)
-    # x . Y pi, the power of the torques at x.
-    power = batch.torque_regressor_transposed_product(model, Q, V, A, X) @ pi
-    assert_close(power, np.sum(X * tau, axis=1))
-    # Other parameters leave the robot as it was.
-    batch.torque_regressor_product(model, Q, V, A, -pi)
-    assert np.array_equal(batch.inverse_dynamics(bare, Q, V, A), tau)
-    other = with_inertial_parameters(bare, 1.7 * pi)
-    assert_close(batch.torque_regressor_product(model, Q, V, A, 1.7 * pi),
-                 batch.inverse_dynamics(other, Q, V, A))
 
 
 @pytest.mark.parametrize('count', [0, 1, 9, 300])

@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics of closed loops are those of dense solutions, of Pinocchio, and of mimic joints."""
+"""Dynamics of closed loops are those of dense solutions and of Pinocchio."""
 
 from closed_robots import CASES, closed_robot, driven, RANDOM, SCREWS
 from covering import covering
 from differences import rate, time_rate
-from loop_robots import MOTORS, palletizer_with_mimics
+from loop_robots import MOTORS
 from loops_oracle import pinocchio_forward_dynamics
 import numpy as np
 import pytest
@@ -275,33 +275,6 @@ def test_the_unit_of_mass_changes_no_motion(name):
         found.append((C, M_dot, by_q, by_v, mass * by_tau))
     for of_unit, expected in zip(*reversed(found)):
         assert relative_error(of_unit, expected) < ROUNDING
-
-
-def test_parallelograms_are_mimics():
-    """The palletizer moves as the tree in which passive joints mimic motors."""
-    model, tree = closed_robot('palletizer').model, palletizer_with_mimics()
-    assert model.velocity_names == ('yaw', 'shoulder', 'flange', 'crank')
-    order = [tree.velocity_names.index(name) for name in model.velocity_names]
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        x = np.zeros(tree.nv)
-        x[order] = rng.uniform(-0.4, 0.4, model.nv)
-        guess = np.zeros(model.nq)
-        guess[[model.position_names.index(name) for name in model.velocity_names]] = x[order]
-        q = normalize(model, guess)
-        v, a = rng.normal(size=(2, model.nv))
-        V, A = np.empty(tree.nv), np.empty(tree.nv)
-        V[order], A[order] = v, a
-        for found, expected in (
-                (rbd_ros.mass_matrix(model, q), rbd_ros.mass_matrix(tree, x)[
-                    np.ix_(order, order)]),
-                (rbd_ros.coriolis_matrix(model, q, v), rbd_ros.coriolis_matrix(tree, x, V)[
-                    np.ix_(order, order)]),
-                (rbd_ros.inverse_dynamics(model, q, v, a),
-                 rbd_ros.inverse_dynamics(tree, x, V, A)[order]),
-                (rbd_ros.forward_dynamics(model, q, v, a),
-                 rbd_ros.forward_dynamics(tree, x, V, A)[order])):
-            assert relative_error(found, expected) < SOLUTIONS
 
 
 def two_four_bars(order):

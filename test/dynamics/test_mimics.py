@@ -98,7 +98,7 @@ def test_entries_that_are_not_given_do_not_hide_why_there_is_no_answer():
 
 
 @pytest.mark.parametrize('seed', SEEDS)
-def test_so_they_are_with_wrenches_and_both_factorizations(seed):
+def test_wrenches_and_both_factorizations_are_mapped_by_g(seed):
     model, (q, v, a), tree, (q_t, v_t, a_t), G = mimics_and_tree(seed)
     w, t = rbd_ros.Workspace(model), rbd_ros.Workspace(tree)
     push = {'external_wrenches': {model.link_names[-1]: np.arange(6.0)}}
