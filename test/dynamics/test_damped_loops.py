@@ -24,8 +24,8 @@ DIFFERENCES = 1e-7
 
 
 def of_four_bar(crank):
-    """Return the closed four-bar at a position of the crank."""
-    return closed_along(closed_robot('four_bar').model, np.array([[crank]]))[0]
+    """Return the closed four-bar at positions of the crank."""
+    return closed_along(closed_robot('four_bar').model, crank[:, None])
 
 
 def of_five_bar(turn):
@@ -34,7 +34,7 @@ def of_five_bar(turn):
     x, z = -0.09 + 0.25 * np.cos(angle), 0.25 * np.sin(angle)
     tool = z + np.sqrt(0.4 ** 2 - x ** 2)
     elbow = np.arctan2(tool - z, -x) - np.arctan2(0.32, 0.24) - turn
-    return np.array([turn, elbow, -turn, -elbow])
+    return np.stack([turn, elbow, -turn, -elbow], axis=1)
 
 
 # Configurations through one where crank and coupler, or the lower arms, are in line, and the
@@ -55,14 +55,14 @@ class Case:
         self.own = [names.index(one) for one in own]
         self.dependent = [k for k in range(len(names)) if k not in self.own]
         x = np.linspace(*ends, 401)
-        self.path = [configuration(one) for one in x]
+        self.path = configuration(x)
         self.plane = np.linalg.svd(self.oracle.jacobian(self.path[0])[:, self.dependent])[0][:, :2]
         signs = np.sign([self.determinant(q) for q in self.path])
         self.k = int(np.flatnonzero(np.diff(signs))[0])
         low, high = x[self.k], x[self.k + 1]
         for _ in range(60):
             middle = 0.5 * (low + high)
-            self.singular = configuration(middle)
+            self.singular = configuration(np.array([middle]))[0]
             low, high = ((middle, high) if np.sign(self.determinant(self.singular))
                          == signs[self.k] else (low, middle))
 
