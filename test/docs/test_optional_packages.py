@@ -24,7 +24,7 @@ def test_without_optional_packages_tests_skip_by_their_name_and_others_of_the_fi
     assert len(files) > 20
     found = subprocess.run(
         [sys.executable, '-m', 'pytest', '-q', '-rs', '-p', 'no:cacheprovider', *files, '-k',
-         'test_tables and (whole_numbers or needs_no_pyarrow)'],
+         'test_tables and (hold_blanks or needs_no_pyarrow)'],
         env=hidden_modules.environment(tmp_path, *OPTIONAL), capture_output=True, text=True,
         cwd=TESTS).stdout
     # No file fails to be collected.
