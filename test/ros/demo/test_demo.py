@@ -87,12 +87,6 @@ def test_drives_that_can_hold_no_pose_are_named_with_their_limits():
     assert re.search(words, gravity.why_it_fell(model, q, 0.001, 0.002))
 
 
-def test_a_fall_is_explained_by_late_torques_or_asked_to_be_reported(robot):
-    q = heavy_position(robot[1])
-    assert '80 ms late' in gravity.why_it_fell(robot[1], q, 0.002, 0.08)
-    assert 'report' in gravity.why_it_fell(robot[1], q, 0.002, 0.02)
-
-
 # -- Poses and motions. --------------------------------------------------------------------------
 
 @pytest.mark.parametrize('name', ['demo_arm', 'ur10_robot.urdf', 'talos_reduced.urdf'])

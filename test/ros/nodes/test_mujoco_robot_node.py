@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node that simulates in MuJoCo: commands, brakes, delay, noise and a load nobody knows."""
 
+from functools import partial
 import math
 
 from geometry_msgs.msg import Vector3, Wrench
-from harness import ros
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.parameters.parameters import BadParameter
-from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
+from test_simulated_robot import command
 
 # There are no wheels of version 4 for Python 3.10.
 pytest.importorskip('mujoco')
@@ -27,42 +27,23 @@ HOLDING = -9.81 * math.sin(START)      # N m
 
 
 @pytest.fixture
-def robot():
-    """Return a way to make a robot in MuJoCo, and its states."""
-    with ros():
-        made = []
-
-        def make(**parameters):
-            parameters = {'robot_description': ARM, 'initial_positions': [START],
-                          'tolerated_delay': 0.0, **parameters}
-            made.append(RobotInMujoco(parameter_overrides=[
-                Parameter(name, value=value) for name, value in parameters.items()]))
-            states = []
-            made[-1]._publisher.publish = lambda state: states.append(
-                (*state.position, *state.velocity, *state.effort))
-            return made[-1], states
-        yield make
-        for node in made:
-            node.destroy_node()
-
-
-def command(node, effort, seconds=0.05):
-    """Give a command, and let the node believe that some time has passed since the last state."""
-    node._on_command(Float64MultiArray(data=[effort]))
-    node._simulated_until -= seconds
-    node._on_timer()
+def robot(robot):
+    """Return a function that makes a robot in MuJoCo, by default the arm."""
+    return partial(robot, RobotInMujoco, robot_description=ARM, initial_positions=[START],
+                   tolerated_delay=0.0)
 
 
 def test_brakes_hold_until_the_first_command_and_efforts_are_within_limits(robot):
     node, states = robot()
     node._on_timer()
-    assert states[-1] == (START, 0.0, 0.0)
-    command(node, -50.0)
-    assert states[-1][0] < START and states[-1][1] < 0.0 and states[-1][2] == -20.0
+    assert states[-1] == ([START], [0.0], [0.0])
+    command(node, [-50.0])
+    position, velocity, effort = states[-1]
+    assert position[0] < START and velocity[0] < 0.0 and effort == [-20.0]
     for bad in ([], [1.0, 2.0], [math.nan]):
         node._on_command(Float64MultiArray(data=bad))
     node._on_timer()
-    assert states[-1][2] == -20.0
+    assert states[-1][2] == [-20.0]
 
 
 @pytest.mark.parametrize('parameters, moves', [
@@ -70,16 +51,17 @@ def test_brakes_hold_until_the_first_command_and_efforts_are_within_limits(robot
     ({'payload_link': 'rod', 'payload_mass': 1.0, 'payload_com': [0.0, 0.0, 1.0]}, True)])
 def test_the_load_is_one_that_the_torques_of_the_description_do_not_hold(robot, parameters, moves):
     node, states = robot(**parameters)
-    command(node, HOLDING)
+    command(node, [HOLDING])
     # The load doubles gravity and inertia: 9.81 sin(0.5) / 2 rad/s^2 for at least 0.05 s.
     least = 0.9 * 0.5 * 9.81 * math.sin(START) * 0.05
-    assert (states[-1][1] > least) if moves else abs(states[-1][1]) < 1e-9
+    velocity, = states[-1][1]
+    assert (velocity > least) if moves else abs(velocity) < 1e-9
 
 
 def test_commands_act_after_the_delay(robot):
     node, states = robot(delay=1.0)
-    command(node, 5.0)
-    assert states[-1] == (START, 0.0, 0.0)
+    command(node, [5.0])
+    assert states[-1] == ([START], [0.0], [0.0])
 
 
 def test_sensors_are_noisy_as_asked_and_the_same_again_for_a_seed(robot):
@@ -89,9 +71,10 @@ def test_sensors_are_noisy_as_asked_and_the_same_again_for_a_seed(robot):
         for _ in range(500):
             node._on_timer()
     assert first[1] == again[1]
+    samples = np.squeeze(first[1], axis=2)
     # Deviations of 500 samples are within 10 % of the true one, by three of theirs.
-    assert np.allclose(np.std(first[1], axis=0), (1e-3, 1e-2, 0.1), rtol=0.1)
-    assert np.allclose(np.mean(first[1], axis=0), (START, 0.0, 0.0), atol=(2e-4, 2e-3, 2e-2))
+    assert np.allclose(np.std(samples, axis=0), (1e-3, 1e-2, 0.1), rtol=0.1)
+    assert np.allclose(np.mean(samples, axis=0), (START, 0.0, 0.0), atol=(2e-4, 2e-3, 2e-2))
 
 
 @pytest.mark.parametrize('parameters, message', [
@@ -108,20 +91,20 @@ def test_a_push_acts_at_the_link_in_the_axes_of_the_root_until_the_next_one(robo
     tip = ('<link name="tip"/><joint name="end" type="fixed"><parent link="rod"/>'
            '<child link="tip"/><origin xyz="0 0 1"/></joint></robot>')
     node, states = robot(robot_description=ARM.replace('</robot>', tip), push_link='tip')
-    command(node, HOLDING)
-    assert abs(states[-1][1]) < 1e-9
+    command(node, [HOLDING])
+    assert abs(states[-1][1][0]) < 1e-9
     before = node._simulated_until
     node._on_push(Wrench(force=Vector3(x=2.0)))
     # What is not finite is no push; the one before it goes on.
     node._on_push(Wrench(force=Vector3(x=math.nan)))
-    command(node, HOLDING)
+    command(node, [HOLDING])
     gained = states[-1][1]
     # Time goes on while the node speaks of what it refuses.
     lasted = node._simulated_until - before + 0.05
     # 2 N along x on a lever of 1 m cos(0.5) turn 1 kg m^2 for that long.
-    assert gained == pytest.approx(2.0 * math.cos(START) * lasted, rel=0.03)
+    assert gained == pytest.approx([2.0 * math.cos(START) * lasted], rel=0.03)
     node._on_push(Wrench())
-    command(node, HOLDING)
+    command(node, [HOLDING])
     assert states[-1][1] == pytest.approx(gained, rel=0.05)
 
 

@@ -39,7 +39,6 @@ class Fleet:
             self.executor.add_node(node)
 
     def spin_until(self, done):
-        """Let all work until something is so."""
         for _ in range(2000):
             if done():
                 return
@@ -47,7 +46,6 @@ class Fleet:
         raise AssertionError('the nodes did not do it')
 
     def close(self):
-        """Take all down."""
         self.executor.shutdown()
         for node in (*self.nodes, self.peer):
             node.destroy_node()
@@ -168,23 +166,28 @@ def test_an_error_in_a_transition_leaves_the_node_unconfigured_and_it_may_be_tri
     node.destroy_node()
 
 
-@pytest.mark.parametrize('name, value, reason', [
-    ('state_timeout', float('nan'), 'state_timeout'), ('ramp_time', 5.0, 'range'),
-    ('blend_time', -1.0, 'range'), ('effort_rate_limit', float('inf'), 'effort_rate_limit'),
-    ('on_stale', 'jump', 'on_stale must be one of'), ('frame_prefix', 'a/', 'read-only'),
-    ('gravity', [0.0, 0.0, float('nan')], 'three finite'), ('publish_rate', 1e9, 'range')])
-def test_fault_48_parameters_are_refused_with_the_reason_while_the_node_runs(name, value, reason):
+@pytest.fixture
+def node():
+    """Return a node that runs."""
     node = DynamicsNode()
-    before = replace(node.parameters)
-    result, = node.set_parameters([Parameter(name, value=value)])
-    assert not result.successful
-    assert reason in result.reason
-    assert node.parameters == before
+    yield node
     node.destroy_node()
 
 
-def test_several_parameters_change_together_or_not_at_all():
-    node = DynamicsNode()
+def test_fault_48_parameters_are_refused_with_the_reason_while_the_node_runs(node):
+    before = replace(node.parameters)
+    for name, value, reason in (
+            ('state_timeout', float('nan'), 'state_timeout'), ('ramp_time', 5.0, 'range'),
+            ('blend_time', -1.0, 'range'),
+            ('effort_rate_limit', float('inf'), 'effort_rate_limit'),
+            ('on_stale', 'jump', 'on_stale must be one of'), ('frame_prefix', 'a/', 'read-only'),
+            ('gravity', [0.0, 0.0, float('nan')], 'three finite'), ('publish_rate', 1e9, 'range')):
+        result, = node.set_parameters([Parameter(name, value=value)])
+        assert not result.successful and reason in result.reason, name
+        assert node.parameters == before
+
+
+def test_several_parameters_change_together_or_not_at_all(node):
     before = replace(node.parameters)
     result = node.set_parameters_atomically([Parameter('ramp_time', value=2.0),
                                              Parameter('on_stale', value='jump')])
@@ -194,4 +197,3 @@ def test_several_parameters_change_together_or_not_at_all():
                                              Parameter('on_stale', value='hold')])
     assert result.successful
     assert (node.parameters.ramp_time, node.parameters.on_stale) == (2.0, 'hold')
-    node.destroy_node()

@@ -1,14 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Whatever happens to the node, what it publishes is right for a state that it really received.
-
-A machine that hypothesis drives: messages good and bad, other robots, the same one with its joints
-in another order, loads, gravity, jumps of simulated time, clocks that begin, pauses, parameters,
-requests, and transitions of the life cycle, in any order. After each of them states keep coming
-for a moment, as they do from a robot. Every command is checked against the invariant of commands.
-
-"""
+"""Whatever happens to the node, what it publishes is right for a state that it really received."""
 
 from collections import Counter
 import contextlib
@@ -76,7 +68,6 @@ class NodeMachine(RuleBasedStateMachine):
                 changes=st.sampled_from(['accept', 'accept', 'while_disabled', 'never']),
                 commands=st.sampled_from(['full', 'full', 'without_gravity']))
     def start(self, robot, missing, on_stale, changes, commands):
-        """Make a node in simulated time that knows a robot."""
         self.heard, self.watch = [], CommandWatch()
         self.moving = None      # joints whose friction is compensated
         # The machine's own time, and how far commands at the end are ahead of the robot's.
@@ -111,7 +102,6 @@ class NodeMachine(RuleBasedStateMachine):
         commands.note_subscriber = lambda now: (heard(now), self.watch.somebody_listens(now))
 
     def _time(self):
-        """Return the time that commands are timed by."""
         return self.node.clocks.age_time() + self.later
 
     def _set_clock(self):
@@ -119,7 +109,6 @@ class NodeMachine(RuleBasedStateMachine):
             Time(nanoseconds=round(self.now * 1e9), clock_type=ClockType.ROS_TIME))
 
     def teardown(self):
-        """Take the node down."""
         if self.node is not None:
             counts['commands checked'] += self.watch.checked
             self.node.destroy_node()
@@ -144,7 +133,6 @@ class NodeMachine(RuleBasedStateMachine):
             self._follow()
 
     def _follow(self):
-        """Let the witness know which robot there is."""
         self.watch.follow(self.model.velocity_names)
         if not self.watch.ended:
             self.limits = dict(zip(self.model.velocity_names, self.model.effort_limit))
@@ -178,7 +166,6 @@ class NodeMachine(RuleBasedStateMachine):
 
     @rule(seed=st.integers(0, 999))
     def send_all(self, seed):
-        """Publish a whole state of now."""
         self.send(seed, 'all', 'yes', False, 0.0)
 
     @rule(seed=st.integers(0, 999), pause=st.sampled_from([0.001, 0.1]))
@@ -189,7 +176,6 @@ class NodeMachine(RuleBasedStateMachine):
         self.send_all(seed)
 
     def _is_late(self, name, stamp):
-        """Say whether a joint was measured later already."""
         return name in self.received and self.received[name][1] - stamp > 1e-9
 
     @rule(seed=st.integers(0, 999),
@@ -263,7 +249,6 @@ class NodeMachine(RuleBasedStateMachine):
 
     @rule(mass=st.sampled_from([0.0, 1.0, 2.5, -1.0, np.nan]))
     def load(self, mass):
-        """Set a load on the last link."""
         link, response = MODELS[self.robot].link_names[-1], SetPayload.Response()
         if not self.node.configured:
             return
@@ -281,7 +266,6 @@ class NodeMachine(RuleBasedStateMachine):
     @rule(gravity=st.sampled_from([-9.81, 9.81, -1.62, -981.0, -1e300, 0.0]),
           by_service=st.booleans(), meant=st.booleans())
     def turn(self, gravity, by_service, meant):
-        """Set gravity, or try to."""
         if by_service and self.node.configured:
             response = SetGravity.Response()
             self.node.calls['~/set_gravity'].answer(
@@ -309,7 +293,6 @@ class NodeMachine(RuleBasedStateMachine):
         ('state_timeout', -1.0), ('gravity', [1.0]), ('on_stale', 'guess'),
         ('coriolis_factorization', 'body'), ('coriolis_factorization', 'christoffel')]))
     def set_parameter(self, change):
-        """Change a parameter, or try to."""
         before = self.node.get_parameter(change[0]).value
         result, = self.node.set_parameters([Parameter(change[0], value=change[1])])
         if result.successful and before != change[1]:
@@ -317,14 +300,12 @@ class NodeMachine(RuleBasedStateMachine):
 
     @rule()
     def tick(self):
-        """Let the timer of a fixed rate run."""
         before = len(self.heard)
         self.node.publishing._on_timer()
         self._check_commands(before)
 
     @rule(transition=st.sampled_from(['deactivate', 'activate', 'activate', 'activate']))
     def change_state(self, transition):
-        """Go through the life cycle."""
         active = self.node.active
         # Before 8.0, rclpy raises where a transition is impossible.
         impossible = contextlib.suppress(RuntimeError)
@@ -349,7 +330,6 @@ class NodeMachine(RuleBasedStateMachine):
 
     @rule(wanted=MOSTLY)
     def enable(self, wanted):
-        """Enable or disable commands."""
         self.node._enable_commands(SetBool.Request(data=wanted), SetBool.Response())
         if wanted:
             self.watch.enable(self.model.velocity_names)
@@ -368,7 +348,6 @@ class NodeMachine(RuleBasedStateMachine):
 
     @rule(count=st.sampled_from([None, 5, 0]), bad=st.booleans())
     def ask(self, count, bad):
-        """Call services with and without a state."""
         if not self.node.configured:
             return
         calls, n, response = self.node.calls, self.model.nv, InverseDynamics.Response()
@@ -385,7 +364,6 @@ class NodeMachine(RuleBasedStateMachine):
 
     @rule()
     def report(self):
-        """Report."""
         if self.node.configured:
             message = self.node.health.message()
             check_values(message)

@@ -4,9 +4,11 @@
 
 import contextlib
 from inspect import signature
+from itertools import product
 import re
 from time import monotonic
 
+from covering import covering
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from harness import joint_state
@@ -82,9 +84,9 @@ def test_a_response_to_a_service_that_is_gone_is_dropped(kind, harness):
         one.send_response(one.srv_type.Response(), None)
 
 
-@KINDS
-@pytest.mark.parametrize('events', [True, False])
-@pytest.mark.parametrize('seed', [0, 1])
+@pytest.mark.parametrize('kind, events, seed', covering(
+    product([DynamicsNode, TorqueController], [True, False], range(2)),
+    (DynamicsNode, True, 0), (TorqueController, False, 1)))
 def test_transitions_at_any_moment_raise_nothing(kind, events, seed, state, harness):
     one = harness(kind=kind)
     with disturbed(one, events, seed, state) as disturb:
@@ -96,9 +98,10 @@ def test_transitions_at_any_moment_raise_nothing(kind, events, seed, state, harn
         assert one.node.active
 
 
-@KINDS
-@pytest.mark.parametrize('events', [True, False])
-@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('kind, events, seed', covering(
+    product([DynamicsNode, TorqueController], [True, False], range(4)),
+    *product([DynamicsNode, TorqueController], [True, False], [0]),
+    (DynamicsNode, False, 2), (TorqueController, True, 2)))
 def test_a_shutdown_at_any_moment_raises_nothing(kind, events, seed, state, harness):
     one = harness(kind=kind)
     with disturbed(one, events, seed, state) as disturb:
@@ -154,12 +157,11 @@ def test_a_node_that_cannot_be_configured_repeats_its_reason_until_it_can(kind, 
     assert 'gravity must be' not in one.diagnosis()[1]
 
 
-@KINDS
-@pytest.mark.parametrize('wrong, reason', [
-    ({'robot_description': ARM.replace('robot', 'robo')}, 'robo'),
-    ({'robot_description': ARM, 'task_link': 'nose'}, "'nose'"),
-    ({'robot_description': re.sub(' effort="[^"]*"', ' effort="0"', ARM), 'limit_efforts': True},
-     'set command_limits')])
+@pytest.mark.parametrize('kind, wrong, reason', [
+    (DynamicsNode, {'robot_description': ARM.replace('robot', 'robo')}, 'robo'),
+    (TorqueController, {'robot_description': ARM, 'task_link': 'nose'}, "'nose'"),
+    (DynamicsNode, {'robot_description': re.sub(' effort="[^"]*"', ' effort="0"', ARM),
+                    'limit_efforts': True}, 'set command_limits')])
 def test_a_description_in_a_parameter_that_cannot_be_used_is_a_reason_not_to_configure(
         kind, wrong, reason, harness):
     one = harness(None, kind=kind, **wrong)

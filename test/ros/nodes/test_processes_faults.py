@@ -41,32 +41,10 @@ while True:
 """
 
 
-@pytest.fixture
-def start():
-    """Return a function that starts a process; all are killed after the test."""
-    processes = []
-
-    def start(*arguments, **options):
-        process = subprocess.Popen([sys.executable, *arguments], stderr=subprocess.PIPE,
-                                   text=True, **options)
-        processes.append(process)
-        return process
-
-    yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
-
-
 def spin_for(node, seconds):
     """Let a node work for some time."""
     finish = monotonic() + seconds
     spin_until(node, lambda: monotonic() > finish)
-
-
-def dynamics(start, *arguments):
-    """Start a dynamics node."""
-    return start('-m', 'rbd_ros.ros.nodes', 'dynamics_node', '--ros-args', *arguments)
 
 
 @pytest.fixture
@@ -76,16 +54,15 @@ def arm():
     return model, *random_state(model, 5)[:2]
 
 
-def source(start, model, q, v):
+def source(python, model, q, v):
     """Start a robot."""
     path = [str(Path(__file__).parents[2] / 'rigs'), os.getcwd()]
-    return start('-c', SOURCE.format(path=path, urdf=str(ARM),
-                                     names=list(model.velocity_names), q=q.tolist(),
-                                     v=v.tolist()))
+    return python('-c', SOURCE.format(path=path, urdf=str(ARM), names=list(model.velocity_names),
+                                      q=q.tolist(), v=v.tolist()))
 
 
 @pytest.mark.long
-def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, arm):
+def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, python, arm):
     model, q, v = arm
     heard = []
     peer.create_subscription(DynamicsStamped, '/dynamics/dynamics', heard.append, 10)
@@ -97,7 +74,7 @@ def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, arm):
         assert all(np.array_equal(message.position, q) for message in heard)
         assert np.allclose(heard[-1].gravity_torques, g)
 
-    node, robot = dynamics(start), source(start, model, q, v)
+    node, robot = start('dynamics_node'), source(python, model, q, v)
     works()
     robot.kill()
     robot.wait()
@@ -105,11 +82,11 @@ def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, arm):
     heard.clear()
     spin_for(peer, 0.5)
     assert not heard
-    source(start, model, q, v)
+    source(python, model, q, v)
     works()
     node.kill()
     node.wait()
-    node = dynamics(start)
+    node = start('dynamics_node')
     works()
     assert end(node, signal.SIGTERM) == 0
 
@@ -118,13 +95,13 @@ def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, arm):
 @pytest.mark.parametrize('executor', ['single', 'events'])
 @pytest.mark.parametrize('policy', ['stop', 'ramp_down'])
 def test_fault_46_sigterm_under_load_ends_with_the_documented_last_command(
-        peer, start, arm, executor, policy):
+        peer, start, python, arm, executor, policy):
     model, q, v = arm
     heard = []
     peer.create_subscription(Float64MultiArray, '/dynamics/effort_commands', heard.append, 1000)
-    node = dynamics(start, '-p', f'executor:={executor}', '-p', f'on_stale:={policy}', '-p',
-                    'ramp_time:=0.5', '-p', 'blend_time:=0.0')
-    source(start, model, q, v)
+    node = start('dynamics_node', '-p', f'executor:={executor}', '-p', f'on_stale:={policy}',
+                 '-p', 'ramp_time:=0.5', '-p', 'blend_time:=0.0')
+    source(python, model, q, v)
     spin_until(peer, lambda: len(heard) > 50, START_UP)
     node.send_signal(signal.SIGTERM)
     spin_until(peer, lambda: node.poll() is not None)
@@ -147,7 +124,7 @@ def test_fault_46_sigterm_in_the_middle_of_a_long_computation(peer, start):
     describe = peer.create_publisher(String, 'robot_description', LATCHED)
     describe.publish(String(data=f'<robot name="big">{links}{joints}</robot>'))
     states = peer.create_publisher(JointState, 'joint_states', 10)
-    node = dynamics(start)
+    node = start('dynamics_node')
     names = [f'j{k}' for k in range(499)]
 
     def answered():
@@ -159,23 +136,21 @@ def test_fault_46_sigterm_in_the_middle_of_a_long_computation(peer, start):
     assert end(node, signal.SIGTERM) == 0
 
 
-def secured(keystore, strategy, enclave=None):
-    """Return the environment of a process with security, and its enclave."""
-    if enclave is not None:
-        (keystore / 'enclaves' / enclave).mkdir(parents=True)
-    return {**os.environ, 'ROS_SECURITY_ENABLE': 'true', 'ROS_SECURITY_STRATEGY': strategy,
+def secured(keystore, strategy):
+    """Return the environment of a process with security."""
+    return {'ROS_SECURITY_ENABLE': 'true', 'ROS_SECURITY_STRATEGY': strategy,
             'ROS_SECURITY_KEYSTORE': str(keystore)}
 
 
-@pytest.mark.parametrize('module', ['dynamics_node', 'simulated_robot'])
-@pytest.mark.parametrize('enclave, why', [
-    (None, 'failed to initialize rcl'),
+@pytest.mark.parametrize('module, folder, why', [
+    ('simulated_robot', False, 'failed to initialize rcl'),
     # There is a folder, but no keys are in it, and the middleware from PyPI could not use them.
-    ('a', 'error creating node')])
+    ('dynamics_node', True, 'error creating node')])
 def test_fault_50_enforced_security_without_keys_refuses_to_start(start, tmp_path, module,
-                                                                  enclave, why):
-    node = start('-m', 'rbd_ros.ros.nodes', module, '--ros-args', '--enclave', '/a',
-                 env=secured(tmp_path, 'Enforce', enclave))
+                                                                  folder, why):
+    if folder:
+        (tmp_path / 'enclaves' / 'a').mkdir(parents=True)
+    node = start(module, '--enclave', '/a', **secured(tmp_path, 'Enforce'))
     _, errors = node.communicate(timeout=START_UP)
     assert node.returncode == 1
     last = errors.splitlines()[-1]
@@ -186,7 +161,7 @@ def test_fault_50_enforced_security_without_keys_refuses_to_start(start, tmp_pat
 
 def test_fault_50_permissive_security_without_an_enclave_is_no_security(peer, start, tmp_path):
     # Whoever misspells the strategy gets this one, too.
-    node = start('-m', 'rbd_ros.ros.nodes', 'dynamics_node', env=secured(tmp_path, 'enforce'))
+    node = start('dynamics_node', **secured(tmp_path, 'enforce'))
     spin_until(peer, lambda: 'dynamics' in peer.get_node_names(), START_UP)
     assert end(node, signal.SIGTERM) == 0
 
@@ -205,8 +180,8 @@ def test_fault_52_a_process_that_was_stopped_goes_on_without_a_step(peer, start,
     describe = peer.create_publisher(String, 'robot_description', LATCHED)
     describe.publish(String(data=ARM.read_text()))
     states = peer.create_publisher(JointState, 'joint_states', 10)
-    node = dynamics(start, '-p', f'executor:={executor}', '-p', f'on_stale:={policy}', '-p',
-                    'ramp_time:=2.0')
+    node = start('dynamics_node', '-p', f'executor:={executor}', '-p', f'on_stale:={policy}',
+                 '-p', 'ramp_time:=2.0')
 
     def play(position, done):
         """Be a robot that stands somewhere until something is so."""
@@ -230,21 +205,22 @@ def test_fault_52_a_process_that_was_stopped_goes_on_without_a_step(peer, start,
     assert end(node, signal.SIGTERM) == 0
 
 
-@pytest.mark.parametrize('name, number', covering(
+# s, from a node's first line on: imports, ROS, kernels and the first timers follow.
+DELAYS = (0.0, 0.1, 0.2, 0.35, 0.55, 0.75, 1.05)
+
+
+@pytest.mark.parametrize('name, number, delays', covering(
     product(('dynamics_node', 'simulated_robot', 'mujoco_robot'),
-            (signal.SIGINT, signal.SIGTERM)),
-    ('dynamics_node', signal.SIGINT), ('mujoco_robot', signal.SIGTERM)))
+            (signal.SIGINT, signal.SIGTERM), (DELAYS[::2], DELAYS[1::2])),
+    ('dynamics_node', signal.SIGINT, DELAYS[::2]),
+    ('mujoco_robot', signal.SIGTERM, DELAYS[1::2])))
 def test_fault_57_a_node_that_is_told_to_end_while_it_starts_ends_with_exit_code_0(
-        peer, name, number):
-    # From its first line on, which is read about 0.1 s after the interpreter has begun; imports,
-    # ROS, kernels and the first timers follow.
-    for delay in (0.15, 0.25, 0.35, 0.5, 0.7, 0.9, 1.2):
-        node = subprocess.Popen([sys.executable, '-c', SIGNALLED.format(name=name)],
-                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+        peer, python, name, number, delays):
+    for delay in delays:
+        node = python('-c', SIGNALLED.format(name=name), stdout=subprocess.PIPE)
         # It says so when it has come to its first line.
         assert node.stdout.readline() == 'first line\n'
-        sleep(delay - 0.15)
+        sleep(delay)
         node.send_signal(number)
         _, errors = node.communicate(timeout=10.0)
         assert node.returncode == 0, errors
@@ -264,11 +240,10 @@ run.{name}()
 """
 
 
-@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot'])
-def test_fault_57_at_its_end_a_node_searches_nothing_for_garbage(peer, name):
+@pytest.mark.parametrize('name', covering(['dynamics_node', 'simulated_robot'], 'dynamics_node'))
+def test_fault_57_at_its_end_a_node_searches_nothing_for_garbage(peer, python, name):
     # It took 0.4 s of computing, and under load seconds: launch's patience has an end.
-    node = subprocess.Popen([sys.executable, '-c', COUNTED.format(name=name)],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    node = python('-c', COUNTED.format(name=name), stdout=subprocess.PIPE)
     # A node that is told to end before it spins ends at once, without what is done at exit.
     assert node.stdout.readline() == 'spinning\n', node.stderr.read()
     node.send_signal(signal.SIGINT)
@@ -293,22 +268,6 @@ run.{name}()
 """
 
 
-def test_without_rclpys_events_executor_a_node_says_so_and_uses_the_single_threaded_one(peer):
-    # As in rclpy before 7.1.4
-    script = ('import sys; sys.modules["rclpy.experimental.events_executor"] = None; '
-              'sys.argv[0] = "dynamics_node"; from rbd_ros.ros.runtime import rclpy_workarounds; '
-              'spin = rclpy_workarounds.spin; rclpy_workarounds.spin = lambda executor, end: '
-              '(print(type(executor).__name__, flush=True), spin(executor, end)); '
-              'from rbd_ros.ros.runtime.entry_points import dynamics_node; dynamics_node()')
-    node = subprocess.Popen([sys.executable, '-c', script], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
-    assert node.stdout.readline() == 'SingleThreadedExecutor\n', node.stderr.read()
-    node.send_signal(signal.SIGINT)
-    _, errors = node.communicate(timeout=START_UP)
-    assert node.returncode == 0, errors
-    assert "this rclpy has no 'events'" in errors and '7.1.4' in errors
-
-
 @pytest.mark.parametrize('given, used', [({}, '1'), ({'OPENBLAS_NUM_THREADS': '2'}, '2')])
 def test_nothing_is_imported_before_signals_are_heard_and_blas_has_one_thread(given, used):
     script = ('import os, sys; from rbd_ros.ros.runtime import entry_points; '
@@ -320,7 +279,8 @@ def test_nothing_is_imported_before_signals_are_heard_and_blas_has_one_thread(gi
     assert run.stdout == f'[] {used}\n'
 
 
-@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot', 'mujoco_robot'])
+@pytest.mark.parametrize('name', covering(
+    ['dynamics_node', 'simulated_robot', 'mujoco_robot', 'viewer'], 'dynamics_node', 'viewer'))
 def test_help_is_printed_and_nothing_is_started(name):
     run = subprocess.run([sys.executable, '-m', 'rbd_ros.ros.nodes', name, '--help'],
                          capture_output=True, text=True, check=False)

@@ -4,9 +4,12 @@
 
 from collections import deque
 from contextlib import suppress
+from functools import partial
+from itertools import product
 import math
 from threading import Timer
 
+from covering import covering
 from harness import ros
 import numpy as np
 import pytest
@@ -56,10 +59,9 @@ def test_robots_rest_at_zero_or_where_their_limits_let_them(lower, upper, expect
 def tilt_after(model, delay, seconds=10.0):
     """Return how far an arm on its head gets by a push of 1e-6 rad/s, its torques being late."""
     simulator, late = Simulator(model, [0.0]), deque(maxlen=round(delay / 1e-3) + 1)
-    undamped = arm()
     simulator.v[:] = 1e-6
     for _ in range(round(seconds / 1e-3)):
-        late.append(rbd_ros.gravity_torques(undamped, simulator.q))
+        late.append(-STIFFNESS * np.sin(simulator.q))
         simulator.advance(late[0])
     return abs(simulator.q[0])
 
@@ -80,27 +82,22 @@ def test_damping_of_the_urdf_stays_where_it_is_more(given, expected):
 
 
 @pytest.fixture
-def robot():
-    """Return a way to make a simulated robot."""
-    with ros():
-        made = []
-
-        def make(kind=SimulatedRobot, **parameters):
-            parameters = {'robot_description': ARM.format('continuous', ''), **parameters}
-            made.append(kind(parameter_overrides=[
-                Parameter(name, value=value) for name, value in parameters.items()]))
-            states = []
-            made[-1]._publisher.publish = lambda state: states.append(
-                (list(state.position), list(state.velocity), list(state.effort)))
-            return made[-1], states
-        yield make
-        for node in made:
-            node.destroy_node()
+def robot(robot):
+    """Return a function that makes a simulated robot, by default the arm."""
+    return partial(robot, robot_description=ARM.format('continuous', ''))
 
 
-@pytest.mark.parametrize('events', [True, False])
-@pytest.mark.parametrize('end', ['destroyed', 'shut down'])
-@pytest.mark.parametrize('seed', range(3))
+def command(node, efforts, seconds=0.05):
+    """Give a command, and let the node believe that some time has passed since the last state."""
+    node._on_command(Float64MultiArray(data=efforts))
+    node._simulated_until -= seconds
+    node._on_timer()
+
+
+@pytest.mark.parametrize('events, end, seed', covering(
+    product([True, False], ['destroyed', 'shut down'], range(3)),
+    (True, 'destroyed', 0), (True, 'shut down', 1), (False, 'destroyed', 1),
+    (False, 'shut down', 2)))
 def test_an_end_at_any_moment_while_states_stream_raises_nothing(events, end, seed):
     with ros():
         node, peer = SimulatedRobot(parameter_overrides=[Parameter('rate', value=1000.0)]), Node(
@@ -156,9 +153,7 @@ def test_brakes_hold_without_effort_and_then_the_last_command_is_the_effort(robo
     node, states = robot(initial_positions=[0.5])
     node._on_timer()
     assert states[-1] == ([0.5], [0.0], [0.0])
-    node._on_command(Float64MultiArray(data=[-2.0]))
-    node._simulated_until -= 0.05
-    node._on_timer()
+    command(node, [-2.0])
     position, velocity, effort = states[-1]
     assert position[0] > 0.5
     assert velocity[0] > 0.0
@@ -177,9 +172,7 @@ def test_commands_act_on_the_joints_that_command_joints_names(robot, kind, order
         pytest.importorskip('mujoco')
     parameters = {'command_joints': order} if order else {}
     node, states = robot(kind, robot_description=THREE_WHEELS, **parameters)
-    node._on_command(Float64MultiArray(data=[1.0, 2.0, 3.0]))
-    node._simulated_until -= 0.05
-    node._on_timer()
+    command(node, [1.0, 2.0, 3.0])
     position, velocity, effort = states[-1]
     assert list(node._state.name) == ['a', 'b', 'c']
     assert effort == efforts
@@ -195,10 +188,8 @@ def test_friction_of_the_urdf_or_a_file_of_drives_holds_what_it_can(robot, tmp_p
     # Gravity exerts 9.81 N m * sin(0.5) = 4.7 N m; 6.3 N m with this command, in the end.
     for parameters in ({'robot_description': urdf}, {'drives': str(path)}):
         node, states = robot(initial_positions=[0.5], **parameters)
-        for command, moves in ((1.0, False), (1.6, True)):
-            node._on_command(Float64MultiArray(data=[command]))
-            node._simulated_until -= 0.1
-            node._on_timer()
+        for effort, moves in ((1.0, False), (1.6, True)):
+            command(node, [effort], 0.1)
             assert (states[-1][0] != [0.5]) == moves
             assert (states[-1][1] != [0.0]) == moves
     with pytest.raises(rbd_ros.ModelError, match='cannot be read'):
@@ -219,9 +210,7 @@ constraints:
 """)
     node, states = robot(kind, robot_description=THREE_WHEELS, constraints=str(path))
     assert list(node._state.name) == ['a']
-    node._on_command(Float64MultiArray(data=[1.0]))
-    node._simulated_until -= 0.05
-    node._on_timer()
+    command(node, [1.0])
     assert states[-1][2] == [1.0] and states[-1][1][0] > 0.0
     path.write_text('constraint: []')
     with pytest.raises(rbd_ros.ModelError, match=r'loops\.yaml'):
@@ -242,16 +231,12 @@ def test_what_does_not_fit_the_robot_is_refused(robot, parameters, message):
 
 def test_fault_69_a_motion_that_diverges_ends_in_the_brakes(robot, capfd):
     node, states = robot(initial_positions=[0.5])
-    node._on_command(Float64MultiArray(data=[1e300]))
-    node._simulated_until -= 0.05
-    node._on_timer()
+    command(node, [1e300])
     assert 'the simulation has diverged, brakes on: ' in capfd.readouterr().err
     assert np.all(np.isfinite(states[-1]))
     assert states[-1][1:] == ([0.0], [0.0])
     # The next command takes them off.
-    node._on_command(Float64MultiArray(data=[-2.0]))
-    node._simulated_until -= 0.05
-    node._on_timer()
+    command(node, [-2.0])
     assert states[-1][1] != [0.0]
 
 
@@ -297,9 +282,7 @@ def test_a_robot_with_loops_publishes_and_takes_the_states_of_its_motors(kind, r
     assert position == pytest.approx(start) and velocity == [0.0] * model.nv
     # Gravity torques, in the order of the commands, hold it.
     q = rbd_ros.model.normalize(model, node._engine.q)
-    node._on_command(Float64MultiArray(data=rbd_ros.gravity_torques(model, q)[::-1].tolist()))
-    node._simulated_until -= 0.1
-    node._on_timer()
+    command(node, rbd_ros.gravity_torques(model, q)[::-1].tolist(), 0.1)
     position, _, effort = states[-1]
     assert position == pytest.approx(start, abs=1e-6)
     assert effort == pytest.approx(rbd_ros.gravity_torques(model, q).tolist())

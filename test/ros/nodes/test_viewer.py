@@ -5,8 +5,6 @@
 from pathlib import Path
 import signal
 import socket
-import subprocess
-import sys
 from time import monotonic, sleep
 from xml.etree import ElementTree
 
@@ -28,7 +26,7 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-ROUNDING = 1e-12
+DESCRIPTION, ROUNDING = Path(ARM).read_text(), 1e-12
 # Numbers on the page have three digits after the point.
 PRINTED = 5.001e-4
 ARM_JOINTS = ('shoulder_pan', 'shoulder_lift', 'upper_arm_roll', 'elbow', 'forearm_roll',
@@ -41,6 +39,22 @@ def ur10():
     path = example_urdf('ur10_robot.urdf')
     model = load_quietly(path)
     return model, Oracle(path, model), *random_state(model, 4)[:2]
+
+
+@pytest.fixture
+def viewer(peer):
+    """Return a function that makes a viewer on any port; it is taken down after the test."""
+    made = []
+
+    def make(text=DESCRIPTION, **parameters):
+        made.append(ViewerNode(parameter_overrides=[
+            Parameter(name, value=value) for name, value in {
+                'port': 0, 'robot_description': text, **parameters}.items()]))
+        return made[-1]
+    yield make
+    for node in made:
+        node.finish()
+        node.destroy_node()
 
 
 @pytest.fixture
@@ -226,10 +240,8 @@ def test_numbers_that_cannot_be_shown_are_not_known(viewed, ur10):
     send(WRENCH, message, lambda state: not state.wrenches)
 
 
-def test_states_that_cannot_be_shown_do_not_end_the_node(peer):
-    node = ViewerNode(parameter_overrides=[
-        Parameter('port', value=0),
-        Parameter('robot_description', value=Path(ARM).read_text())])
+def test_states_that_cannot_be_shown_do_not_end_the_node(peer, viewer):
+    node = viewer()
     node.viewer.server.get_clients = lambda: {0: None}
     shown = []
     node.viewer.show = lambda time, state: shown.append(state.v[0])
@@ -245,25 +257,18 @@ def test_states_that_cannot_be_shown_do_not_end_the_node(peer):
     send(1e300, lambda: node._report.counts['errors'])
     assert 'not finite' in node._report.last_error
     send(0.5, lambda: 0.5 in shown)
-    node.finish()
-    node.destroy_node()
 
 
 @pytest.mark.parametrize('host, own', [
     ('localhost', 'localhost'), ('0.0.0.0', socket.gethostname())])
-def test_pages_of_other_sites_are_refused_by_the_node(peer, host, own):
-    node = ViewerNode(parameter_overrides=[
-        Parameter('port', value=0), Parameter('host', value=host),
-        Parameter('robot_description', value=Path(ARM).read_text())])
-    port = node.viewer.server.get_port()
+def test_pages_of_other_sites_are_refused_by_the_node(viewer, host, own):
+    port = viewer(host=host).viewer.server.get_port()
     here = f'http://127.0.0.1:{port}'
     assert status(here, Host=f'{own}:{port}')[0] == 200
     assert status(here, Host=f'evil.example:{port}')[0] == 403
     assert refused(here, origin='https://evil.example')
     assert refused(here, host=f'evil.example:{port}', origin=f'http://evil.example:{port}')
     assert not refused(here)
-    node.finish()
-    node.destroy_node()
 
 
 def test_nobody_is_listened_to_without_a_page(viewed, peer):
@@ -277,10 +282,8 @@ def test_nobody_is_listened_to_without_a_page(viewed, peer):
     assert [peer.count_subscribers(topic) for topic in topics] == [1] * 6
 
 
-def test_the_policy_names_what_the_viewer_uses(peer):
-    node = ViewerNode(parameter_overrides=[
-        Parameter('port', value=0), Parameter('use_sim_time', value=True),
-        Parameter('robot_description', value=Path(ARM).read_text())])
+def test_the_policy_names_what_the_viewer_uses(peer, viewer):
+    node = viewer(use_sim_time=True)
     described = ViewerNode(parameter_overrides=[Parameter('use_sim_time', value=True)],
                            namespace='waiting')
     ViewedRobot(node, load_quietly(ARM), '').listen(True)
@@ -295,71 +298,51 @@ def test_the_policy_names_what_the_viewer_uses(peer):
         waiting = {name.removeprefix('/waiting') for name, _ in used('viewer', '/waiting')
                    if 'description' in name}
         assert allowed == {name for name, _ in used('viewer', '/')} | waiting
-    node.finish()
-    for one in (node, described):
-        one.destroy_node()
+    described.destroy_node()
 
 
-def test_descriptions_replace_each_other_unless_they_are_wrong(peer):
-    node = ViewerNode(parameter_overrides=[Parameter('port', value=0)])
+def test_descriptions_replace_each_other_unless_they_are_wrong(viewer):
+    node = viewer('')
     node._on_timer()
     assert node.viewer is None
-    arm, one = Path(ARM).read_text(), ('<robot name="one"><link name="a"><inertial>'
-                                       '<mass value="1"/></inertial></link></robot>')
-    for text, expected in ((arm, ARM_JOINTS), ('<robot', ARM_JOINTS), (one, ()),
-                           (arm, ARM_JOINTS)):
+    one = ('<robot name="one"><link name="a"><inertial><mass value="1"/></inertial></link>'
+           '</robot>')
+    for text, expected in ((DESCRIPTION, ARM_JOINTS), ('<robot', ARM_JOINTS), (one, ()),
+                           (DESCRIPTION, ARM_JOINTS)):
         node._on_description(String(data=text))
         assert node.viewer.panels._model.velocity_names == expected
         node._on_timer()
-    node.finish()
-    node.destroy_node()
-
-
-def test_usage_names_every_parameter():
-    text = ViewerNode.usage()
-    for name in ('robot_description', 'host', 'port', 'package_path', 'rate', 'frame_prefix'):
-        assert f'  {name} (default' in text
 
 
 @pytest.mark.long
-def test_the_page_follows_a_robot_and_its_dynamics_node(peer):
+def test_the_page_follows_a_robot_and_its_dynamics_node(peer, start):
     model = load_quietly(ARM)
     oracle = Oracle(ARM, model)
     q, v, _ = random_state(model, 2)
     q *= 0.5
     zero = np.zeros(model.nv)
-    nodes = [subprocess.Popen(
-        [sys.executable, '-m', 'rbd_ros.ros.nodes', name, '--ros-args', *more],
-        stderr=subprocess.PIPE, text=True)
-             for name, *more in (
-                 ('dynamics_node', '-p', 'payload_link:=tool', '-p', 'payload_mass:=3.0', '-p',
-                  'payload_com:=[0.0, 0.0, 0.1]'), ('viewer', '-p', 'port:=0'))]
-    try:
-        states = peer.create_publisher(JointState, 'joint_states', 10)
-        peer.create_publisher(String, 'robot_description', LATCHED).publish(
-            String(data=Path(ARM).read_text()))
-        url = next(line.split('shown at ')[1].strip() for line in nodes[1].stderr
-                   if 'shown at ' in line)
-        # The viewer knows no load: these torques can only be those of the dynamics node. They
-        # follow from virtual work: the weight of 3 kg at a point of the tool.
-        T, J = oracle.pose(q, 'tool'), oracle.jacobian(q, 'tool')
-        point = T[:3, :3] @ (J[3:] - np.cross([0.0, 0.0, 0.1], J[:3], axisb=0, axisc=0))
-        gravity = oracle.tau(q, zero, zero) + 3.0 * 9.81 * point[2]
-        with chromium() as page:
-            page.get(url)
+    nodes = (start('dynamics_node', '-p', 'payload_link:=tool', '-p', 'payload_mass:=3.0', '-p',
+                   'payload_com:=[0.0, 0.0, 0.1]'), start('viewer', '-p', 'port:=0'))
+    states = peer.create_publisher(JointState, 'joint_states', 10)
+    peer.create_publisher(String, 'robot_description', LATCHED).publish(String(data=DESCRIPTION))
+    url = next(line.split('shown at ')[1].strip() for line in nodes[1].stderr
+               if 'shown at ' in line)
+    # The viewer knows no load: these torques can only be those of the dynamics node. They
+    # follow from virtual work: the weight of 3 kg at a point of the tool.
+    T, J = oracle.pose(q, 'tool'), oracle.jacobian(q, 'tool')
+    point = T[:3, :3] @ (J[3:] - np.cross([0.0, 0.0, 0.1], J[:3], axisb=0, axisc=0))
+    gravity = oracle.tau(q, zero, zero) + 3.0 * 9.81 * point[2]
+    with chromium() as page:
+        page.get(url)
 
-            def shown():
-                states.publish(joint_state(model.velocity_names, q, v, zero, stamp=at()))
-                cells = table(page)
-                return cells and all(
-                    abs(float(cells[name][1]) - expected) < PRINTED
-                    for name, expected in zip(model.velocity_names, gravity))
-            wait_for(shown, 'the torques of the dynamics node')
-            assert not complaints(page)
-        for node in reversed(nodes):
-            node.send_signal(signal.SIGINT)
-            assert node.wait(timeout=PATIENCE) == 0
-    finally:
-        for node in nodes:
-            node.kill()
-            node.communicate()
+        def shown():
+            states.publish(joint_state(model.velocity_names, q, v, zero, stamp=at()))
+            cells = table(page)
+            return cells and all(
+                abs(float(cells[name][1]) - expected) < PRINTED
+                for name, expected in zip(model.velocity_names, gravity))
+        wait_for(shown, 'the torques of the dynamics node')
+        assert not complaints(page)
+    for node in reversed(nodes):
+        node.send_signal(signal.SIGINT)
+        assert node.wait(timeout=PATIENCE) == 0

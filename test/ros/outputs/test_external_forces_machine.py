@@ -1,12 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Whatever happens in whatever order, external forces keep their invariant.
-
-A witness keeps the states that count, since the last one that does not, and lets an observer of
-its own see them.
-
-"""
+"""Whatever happens in whatever order, external forces are those that a witness observes."""
 
 from types import SimpleNamespace
 
@@ -46,12 +40,10 @@ class Robot:
         self.v = self.torques = None
 
     def velocity(self, missing_velocity):
-        """Return the velocity, or None."""
         assert missing_velocity == 'withhold'
         return self.v
 
     def measured_torques(self, v):
-        """Return the torques."""
         return self.torques.copy()
 
 
@@ -175,18 +167,15 @@ class ForceMachine(RuleBasedStateMachine):
 
     @rule(listens=MOSTLY)
     def listen(self, listens):
-        """Let the listeners come or go."""
         self.listens = self.one.wanted = listens
 
     @rule()
     def jump(self):
-        """Let time jump."""
         self.one.reset()
         self.accepted, self.touched = [], None
 
     @rule()
     def calibrate(self):
-        """Ask for a calibration."""
         self.one.calibrate(self.robot)
         self._see()
         self.learning, self.thresholds = (np.zeros(self.robot.model.nv), 0.0), None

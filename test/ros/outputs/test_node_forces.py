@@ -4,7 +4,8 @@
 
 from functools import partial
 
-from harness import at, Harness
+from geometry_msgs.msg import Inertia
+from harness import at
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -22,6 +23,7 @@ URDF = example_urdf('ur10_robot.urdf')
 ARM, MODEL = URDF.read_text(), load_quietly(URDF)
 NAMES = list(MODEL.velocity_names)
 TOOL = 'tool0'
+FORCES = '~/external_torques', '~/external_wrench', '~/contact'
 RATE = 100.0
 # Moment and force on the tool, in its axes.
 PUSH = np.array([0.5, -1.0, 0.8, 10.0, -6.0, 8.0])
@@ -34,7 +36,7 @@ SILENT = 0.3
 @pytest.fixture
 def harness(harness):
     """Return a function that makes a node; stamps run faster than its clock."""
-    return partial(harness, ARM, state_timeout=60.0, check_stamps=False, task_link=TOOL)
+    return partial(harness, topics=FORCES, state_timeout=60.0, check_stamps=False, task_link=TOOL)
 
 
 class Motion:
@@ -104,23 +106,14 @@ def test_a_push_on_the_moving_tool_is_found_with_its_wrench(harness):
     assert np.max(np.abs(wrench_of(message) - PUSH)) < 5 * FOUND * np.max(np.abs(PUSH))
 
 
-def test_a_push_on_a_robot_at_rest_is_found_within_two_hundredths(harness):
-    node, motion = harness(), Motion(push_after=0.5, speed=0.0)
-    pushed = motion.play(node, 0.0, 0.71)
+@pytest.mark.parametrize('velocity', [True, False], ids=['measured', 'differentiated'])
+def test_a_push_on_a_robot_at_rest_is_found_within_two_hundredths(harness, velocity):
+    node, motion = harness(missing_velocity='differentiate'), Motion(push_after=0.5, speed=0.0)
+    pushed = motion.play(node, 0.0, 0.71, velocity=velocity)
     got = np.array(node.heard['~/external_torques'][-1].effort)
     assert np.max(np.abs(got - pushed)) < FOUND * np.max(np.abs(pushed))
-    assert np.max(np.abs(wrench_of(node.heard['~/external_wrench'][-1]) - PUSH)
-                  ) < FOUND * np.max(np.abs(PUSH))
-
-
-def test_nothing_is_published_before_the_observer_has_settled(harness):
-    node, motion = harness(observer_gain=[10.0]), Motion(push_after=0.0, speed=0.0)
-    motion.play(node, 0.0, 0.38)
-    assert not node.heard['~/external_torques']
-    assert node.diagnosis()[2]['external torques'] == 'the observer is settling'
-    motion.play(node, 0.38, 0.45)
-    assert node.heard['~/external_torques']
-    assert node.diagnosis()[2]['external torques'] == 'observed'
+    got = wrench_of(node.heard['~/external_wrench'][-1])
+    assert np.max(np.abs(got - PUSH)) < FOUND * np.max(np.abs(PUSH))
 
 
 def test_each_joint_has_its_own_gain(harness):
@@ -140,21 +133,11 @@ def test_each_joint_has_its_own_gain(harness):
 def test_without_efforts_or_velocities_it_is_withheld_with_the_reason(harness, lost, why):
     node, motion = harness(missing_velocity='zero'), Motion(speed=0.0)
     motion.play(node, 0.0, 0.3)
-    assert node.heard['~/external_torques']
-    # A glitch leaves out its states, and no others.
     count = len(node.heard['~/external_torques'])
-    motion.play(node, 0.3, 0.32, **lost)
+    assert count
+    motion.play(node, 0.3, 0.58, **lost)
     assert len(node.heard['~/external_torques']) == count
-    motion.play(node, 0.32, 0.34)
-    assert len(node.heard['~/external_torques']) > count
-    motion.play(node, 0.34, 0.62, **lost)
-    count = len(node.heard['~/external_torques'])
     assert node.diagnosis()[2]['external torques'].startswith(why)
-    # And not before it has settled again.
-    motion.play(node, 0.62, 0.75)
-    assert len(node.heard['~/external_torques']) == count
-    motion.play(node, 0.75, 0.85)
-    assert len(node.heard['~/external_torques']) > count
 
 
 def test_a_joint_without_efforts_takes_no_estimate_from_the_others(harness):
@@ -185,17 +168,6 @@ def test_the_wrench_on_a_link_does_not_need_efforts_of_joints_beyond_it(harness)
     assert np.max(np.abs(wrench_of(node.heard['~/external_wrench'][-1]))) < SILENT
 
 
-def test_contact_is_calibrated_and_found_by_the_joints_with_efforts(harness):
-    node, motion = harness(contact_calibration_time=0.2), Motion(push_after=0.9, speed=0.0)
-    assert node.call(Trigger, 'calibrate_contact').success
-    motion.play(node, 0.0, 0.8, without=0)
-    assert not node.heard['~/contact'][-1].contact
-    motion.play(node, 0.8, 1.1, without=0)
-    message = node.heard['~/contact'][-1]
-    assert message.contact
-    assert message.thresholds[0] > 1e11
-
-
 def test_the_observer_restarts_after_a_gap_a_jump_and_a_change_of_the_robot(harness):
     node, motion = harness(), Motion(speed=0.0)
     motion.play(node, 0.0, 0.3)
@@ -208,24 +180,13 @@ def test_the_observer_restarts_after_a_gap_a_jump_and_a_change_of_the_robot(harn
         motion.play(node, begin + 0.1, begin + 0.3)
         assert len(node.heard['~/external_torques']) > count
     begins_again(0.6)
-    request = SetPayload.Request(link=TOOL)
-    request.inertia.m = 1.0
-    assert node.call(SetPayload, 'set_payload', link=TOOL, inertia=request.inertia).success
+    assert node.call(SetPayload, 'set_payload', link=TOOL, inertia=Inertia(m=1.0)).success
     begins_again(0.91)
     # The load is not there: the tool is pushed up.
-    assert wrench_of(node.heard['~/external_wrench'][-1])[3:] @ np.ones(3) != 0.0
-    assert np.linalg.norm(wrench_of(node.heard['~/external_wrench'][-1])[3:]
-                          ) == pytest.approx(9.81, rel=FOUND)
+    force = wrench_of(node.heard['~/external_wrench'][-1])[3:]
+    assert np.linalg.norm(force) == pytest.approx(9.81, rel=FOUND)
     node.node._on_jump('a test')
     begins_again(1.22)
-
-
-def test_velocities_may_be_differentiated(harness):
-    node = harness(missing_velocity='differentiate')
-    motion = Motion(speed=0.0, push_after=0.0)
-    pushed = motion.play(node, 0.0, 0.5, velocity=False)
-    got = np.array(node.heard['~/external_torques'][-1].effort)
-    assert np.max(np.abs(got - pushed)) < FOUND * np.max(np.abs(pushed))
 
 
 def arrows_of(message, space):
@@ -235,7 +196,8 @@ def arrows_of(message, space):
 
 
 def test_markers_show_external_and_coriolis_torques_only_while_they_are_known(harness):
-    node, motion, heard = harness(), Motion(push_after=0.5), []
+    node = harness(topics=(*FORCES, '~/gravity_torques', '~/coriolis_torques'))
+    motion, heard = Motion(push_after=0.5), []
     node.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 100)
     node.spin_until(lambda: node.node.count_subscribers('/dynamics/markers') == 1)
     motion.play(node, 0.0, 1.0)
@@ -314,9 +276,7 @@ def test_thresholds_stay_when_a_load_changes_and_go_with_the_description(harness
     assert node.call(Trigger, 'calibrate_contact').success
     motion.play(node, 0.0, 0.6)
     thresholds = node.heard['~/contact'][-1].thresholds
-    request = SetPayload.Request(link=TOOL)
-    request.inertia.m = 0.001
-    assert node.call(SetPayload, 'set_payload', link=TOOL, inertia=request.inertia).success
+    assert node.call(SetPayload, 'set_payload', link=TOOL, inertia=Inertia(m=0.001)).success
     count = len(node.heard['~/contact'])
     motion.play(node, 0.6, 1.0)
     assert len(node.heard['~/contact']) > count
@@ -328,12 +288,10 @@ def test_thresholds_stay_when_a_load_changes_and_go_with_the_description(harness
     assert len(node.heard['~/contact']) == count
 
 
-def test_a_calibration_without_a_robot_is_refused():
-    node = Harness()
-    got = node.call(Trigger, 'calibrate_contact')
+def test_a_calibration_without_a_robot_is_refused(harness):
+    got = harness(None).call(Trigger, 'calibrate_contact')
     assert not got.success
     assert got.message == 'no robot description has arrived yet'
-    node.close()
 
 
 @pytest.mark.parametrize('parameters, message', [
@@ -343,13 +301,12 @@ def test_a_calibration_without_a_robot_is_refused():
      'observer_joints must name every joint; missing: shoulder_lift_joint'),
     ({'observer_joints': ['elbow']}, "parameter observer_joints names 'elbow'"),
     ({'contact_threshold': [-1.0]}, 'contact_threshold must be positive numbers, N m or N')])
-def test_parameters_that_do_not_fit_are_refused_by_name(parameters, message):
-    node = Harness(**parameters)
+def test_parameters_that_do_not_fit_are_refused_by_name(harness, parameters, message):
+    node = harness(None, **parameters)
     if node.node.configured:
         node.describe(ARM)
         node.settle()
     assert message in node.node.report.last_error
-    node.close()
 
 
 def uncertainty(noise, external=(0.0,) * 6):
@@ -363,18 +320,18 @@ def uncertainty(noise, external=(0.0,) * 6):
 
 def test_thresholds_by_deviation_need_no_calibration_and_grow_with_the_speed(harness, capfd):
     node = harness(contact_thresholds='deviation', **uncertainty(0.2))
-    motion = Motion(1.0)
-    motion.play(node, 0.0, 1.0)
+    motion = Motion(0.6)
+    motion.play(node, 0.0, 0.6)
     quiet = node.heard['~/contact']
     assert quiet and not any(message.contact for message in quiet)
     assert 'contact_thresholds is deviation' not in capfd.readouterr().err
-    v = motion.state(0.99)[1]
+    v = motion.state(0.59)[1]
     # Without dry friction, six deviations.
     assert np.allclose(quiet[-1].thresholds, 6.0 * 0.2 * (1.0 + np.minimum(np.abs(v), 1.0)))
-    motion.play(node, 1.0, 1.3)
+    motion.play(node, 0.6, 0.8)
     assert node.heard['~/contact'][-1].contact
     facts = node.diagnosis()[2]
-    q = motion.state(1.29)[0]
+    q = motion.state(0.79)[0]
     J = np.abs(rbd_ros.world_jacobian(MODEL, q, TOOL)[3:])
     for row, axis in zip(J, 'xyz'):
         expected = np.min(np.array(node.heard['~/contact'][-1].thresholds) / row)
@@ -396,18 +353,18 @@ def test_deviations_that_are_a_contact_exceed_those_without_contact(harness):
 
 
 def test_deviations_that_are_a_contact_are_raised_by_calibration(harness):
-    node = harness(contact_thresholds='deviation', contact_calibration_time=1.0,
+    node = harness(contact_thresholds='deviation', contact_calibration_time=0.5,
                    **uncertainty(1e-9))
-    motion = Motion(2.3)
-    motion.play(node, 0.0, 0.5)
+    motion = Motion(1.4)
+    motion.play(node, 0.0, 0.4)
     # What steps of 10 ms leave is far more than six deviations of so small a noise.
     assert node.heard['~/contact'][-1].contact
     assert node.call(Trigger, 'calibrate_contact').success
-    motion.play(node, 0.5, 1.6)
+    motion.play(node, 0.4, 1.0)
     before = len(node.heard['~/contact'])
-    motion.play(node, 1.6, 2.3)
+    motion.play(node, 1.0, 1.4)
     assert not any(message.contact for message in node.heard['~/contact'][before:])
-    motion.play(node, 2.3, 2.6)
+    motion.play(node, 1.4, 1.6)
     assert node.heard['~/contact'][-1].contact
 
 
@@ -417,10 +374,10 @@ def test_contact_waits_for_the_kernels_of_deviations(harness, monkeypatch):
     monkeypatch.setattr(external_forces, 'contact_deviation', not_ready)
     node = harness(contact_thresholds='deviation', **uncertainty(0.2))
     motion = Motion()
-    motion.play(node, 0.0, 1.0)
+    motion.play(node, 0.0, 0.4)
     assert not node.heard['~/contact'] and not node.node.report.counts['errors']
     monkeypatch.undo()
-    motion.play(node, 1.0, 1.2)
+    motion.play(node, 0.4, 0.5)
     assert node.heard['~/contact'] and not node.node.report.counts['errors']
 
 

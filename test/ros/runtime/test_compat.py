@@ -4,6 +4,7 @@
 
 from importlib import import_module
 from math import nan
+import sys
 from time import monotonic
 
 from harness import PATIENCE
@@ -14,7 +15,7 @@ from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.nodes.viewer import ViewerNode
-from rbd_ros.ros.runtime.rclpy_workarounds import hand_over
+from rbd_ros.ros.runtime.rclpy_workarounds import hand_over, make_executor
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -67,13 +68,11 @@ class Together:
         self.executor.add_node(self.peer)
 
     def close(self):
-        """Take both down."""
         self.executor.shutdown()
         self.node.destroy_node()
         self.peer.destroy_node()
 
     def spin_until(self, done, explain):
-        """Let both work until something is so."""
         end = monotonic() + PATIENCE
         while not done():
             self.executor.spin_once(timeout_sec=0.05)
@@ -87,7 +86,6 @@ class Together:
                 for service, kind in self.peer.get_service_names_and_types_by_node(name, space)]
 
     def call(self, name, kind, request):
-        """Return the answer to a request."""
         client = self.peer.create_client(kind, name)
         self.spin_until(client.service_is_ready, f'{name} does not appear')
         future = client.call_async(request)
@@ -96,22 +94,30 @@ class Together:
         return future.result()
 
 
-@pytest.fixture(params=[DynamicsNode, TorqueController, SimulatedRobot, RobotInMujoco,
-                        ViewerNode], ids=lambda kind: kind.__name__)
-def together(request):
-    """Return each node in turn, with a peer."""
-    both = Together(request.param())
-    yield both
-    both.close()
+@pytest.fixture
+def together():
+    """Return a function that makes a node with a peer; both are taken down after the test."""
+    made = []
+
+    def make(kind, **parameters):
+        made.append(Together(kind(parameter_overrides=[
+            Parameter(name, value=value) for name, value in parameters.items()])))
+        return made[-1]
+    yield make
+    for both in made:
+        both.close()
 
 
-def test_every_service_answers_requests_that_mean_nothing(together):
-    expected = {service.service_name for service in together.node.services}
-    together.spin_until(lambda: expected <= {name for name, _ in together.services()},
+@pytest.mark.parametrize('kind', [
+    DynamicsNode, TorqueController, SimulatedRobot, RobotInMujoco, ViewerNode])
+def test_every_service_answers_requests_that_mean_nothing(together, kind):
+    both = together(kind)
+    expected = {service.service_name for service in both.node.services}
+    both.spin_until(lambda: expected <= {name for name, _ in both.services()},
                         f'not all of {expected} are there')
-    for name, kind in together.services():
+    for name, kind in both.services():
         for count in COUNTS:
-            response = together.call(name, kind, odd(kind.Request, count))
+            response = both.call(name, kind, odd(kind.Request, count))
             assert isinstance(response, kind.Response)
             # What was asked for is repeated in reasons: it colours no terminal, and fills no log.
             for part in (response, *getattr(response, 'results', ()),
@@ -120,41 +126,33 @@ def test_every_service_answers_requests_that_mean_nothing(together):
                     assert text.isprintable() and len(text) < 2100, (name, text)
 
 
-@pytest.mark.parametrize('mode', ['\x1b', '\x1b[31mfly', 'a\nb', '\x7f', '\x01', '\u2028',
-                                  'é' * 9000])
-def test_a_mode_with_control_characters_is_refused_in_printable_text(mode):
-    both = Together(TorqueController())
-    try:
-        got = both.call('/torque_controller/set_mode', SetMode, SetMode.Request(mode=mode))
+def test_a_mode_with_control_characters_is_refused_in_printable_text(together):
+    both, name = together(TorqueController), '/torque_controller'
+    for mode in '\x1b', '\x1b[31mfly', 'a\nb', '\x7f', '\x01', '\u2028', 'é' * 9000:
+        got = both.call(f'{name}/set_mode', SetMode, SetMode.Request(mode=mode))
         assert not got.success and got.message.startswith('mode must be one of gravity, ')
         assert got.message.isprintable() and len(got.message) < 2100
         one = Parameter('mode', value=mode).to_parameter_msg()
-        result, = both.call('/torque_controller/set_parameters', SetParameters,
+        result, = both.call(f'{name}/set_parameters', SetParameters,
                             SetParameters.Request(parameters=[one])).results
         assert result.reason == got.message
-        result = both.call('/torque_controller/set_parameters_atomically', SetParametersAtomically,
+        result = both.call(f'{name}/set_parameters_atomically', SetParametersAtomically,
                            SetParametersAtomically.Request(parameters=[one])).result
         assert result.reason == got.message
-        assert both.call('/torque_controller/set_mode', SetMode,
-                         SetMode.Request(mode='hybrid')).success
-    finally:
-        both.close()
+    assert both.call(f'{name}/set_mode', SetMode, SetMode.Request(mode='hybrid')).success
 
 
 @pytest.mark.parametrize('node, service, kind', [
     (TorqueController, 'set_mode', SetMode), (DynamicsNode, 'enable_commands', SetBool),
     (DynamicsNode, 'calibrate_contact', Trigger)])
-def test_a_service_that_fails_answers_with_the_reason(node, service, kind, monkeypatch):
+def test_a_service_that_fails_answers_with_the_reason(together, node, service, kind, monkeypatch):
     monkeypatch.setattr(node, f'_{service}', lambda *_: 1 / 0)
     # Configured later than it is made
-    both = Together(node(parameter_overrides=[Parameter('autostart', value=False)]))
+    both = together(node, autostart=False)
     both.node.trigger_configure()
-    try:
-        got = both.call(f'/{both.node.get_name()}/{service}', kind, kind.Request())
-        assert not got.success
-        assert got.message == 'division by zero'
-    finally:
-        both.close()
+    got = both.call(f'/{both.node.get_name()}/{service}', kind, kind.Request())
+    assert not got.success
+    assert got.message == 'division by zero'
 
 
 def test_what_a_worker_hands_to_an_executor_that_has_ended_is_dropped():
@@ -165,3 +163,12 @@ def test_what_a_worker_hands_to_an_executor_that_has_ended_is_dropped():
     executor.shutdown()
     hand_over(executor, done.append, 2)
     assert done == [1]
+
+
+def test_a_node_says_that_rclpy_has_no_events_executor_and_uses_the_other(monkeypatch, caplog):
+    # As before rclpy 7.1.4
+    monkeypatch.setitem(sys.modules, 'rclpy.experimental.events_executor', None)
+    executor = make_executor(events=True)
+    executor.shutdown()
+    assert type(executor) is SingleThreadedExecutor
+    assert "this rclpy has no 'events'" in caplog.text and '7.1.4' in caplog.text

@@ -5,6 +5,7 @@
 from importlib import import_module
 from threading import current_thread, Event, main_thread, Thread
 from time import sleep
+from types import SimpleNamespace
 
 from harness import keep_sending
 import numba
@@ -14,6 +15,7 @@ from rbd_msgs.srv import SetMode
 from rbd_ros.kernels.articulated_bodies import articulated_bodies
 from rbd_ros.kernels.composite_bodies import composite_bodies
 from rbd_ros.kernels.jit import compiled
+from rbd_ros.kernels.jit.kernel_cache import KernelCache
 from rbd_ros.kernels.link_jacobians import jacobian_columns
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
 from rbd_ros.kernels.tree.link_poses import link_poses
@@ -25,6 +27,8 @@ import rclpy
 from robots import example_urdf
 from visualization_msgs.msg import MarkerArray
 
+# s: many states come meanwhile
+COMPILING = 0.5
 UR10 = example_urdf('ur10_robot.urdf').read_text()
 pytestmark = [pytest.mark.usefixtures('domain'), pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason='nothing is compiled')]
@@ -34,17 +38,15 @@ class Later:
     """Stands for the process that compiles: kernels are requested, and made when told to."""
 
     def __init__(self):
-        self.requests, self.waits = [], False
+        self.requests = []
 
     def may_wait(self):
-        """Return whether the calling thread may wait for a kernel."""
-        return self.waits or current_thread() is not main_thread()
+        return current_thread() is not main_thread()
 
     def compile_kernel(self, kernel, types):
         """Leave it to the program."""
 
     def request(self, kernel, types):
-        """Remember a request."""
         if (kernel, types) not in self.requests:
             self.requests.append((kernel, types))
 
@@ -54,21 +56,18 @@ class Later:
             compiled.compile_for(*self.requests.pop())
 
 
-class NoFiles:
-    """Stands for an empty cache in which nothing can be kept."""
+class Compiler(KernelCache):
+    """Stands for a compiler: it takes a while, but no work; and for a cache that holds nothing."""
 
     def holds(self, *_):
-        """Return that a kernel is not there."""
         return False
 
     def obtain(self, *_):
         """Get nothing from elsewhere."""
 
-    def load_overload(self, *_):
-        """Return that a kernel has to be compiled."""
-
-    def save_overload(self, *_):
-        """Keep nothing."""
+    def load_overload(self, *arguments):
+        sleep(COMPILING)
+        return super().load_overload(*arguments)
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def start(harness, later, monkeypatch):
     def start(kernel, **options):
         node = harness(None, **options)
         fresh = compiled.kernel(kernel.py_func)
-        fresh._cache = NoFiles()
+        fresh._cache = Compiler(kernel.py_func, compiled._directory)
         monkeypatch.setattr(import_module(kernel.py_func.__module__), kernel.__name__, fresh)
         monkeypatch.setattr(compiled, '_compile_process', later)
         node.describe(UR10)
@@ -194,32 +193,12 @@ class Order:
         return self.running
 
     def close(self):
-        """Note the end."""
         self.made.append('end')
 
-    def kernel(self, name):
-        """Return a kernel."""
-        order = self
-
-        class Kernel:
-            """Notes that it is compiled."""
-
-            overloads, signatures = {}, ()
-
-            def __init__(self):
-                self.compile = self.take
-
-            def disable_compile(self, value=True):
-                """Do nothing."""
-
-            def take(self, types):
-                """Be compiled."""
-                order.made.append(name)
-        return Kernel()
-
     def step(self, name):
-        """Return what a step of a warm-up yields."""
-        compiled.compile_for(self.kernel(name), (name,))
+        """Return what a step of a warm-up yields, after compiling a kernel."""
+        compiled.compile_for(SimpleNamespace(
+            overloads={}, compile=lambda types: self.made.append(name)), (name,))
         return name, 0.0
 
 
@@ -230,7 +209,6 @@ def order(monkeypatch):
 
 
 def wait_for(thread):
-    """Wait until a thread has ended."""
     thread.join(120.0)
     assert not thread.is_alive()
 
