@@ -8,7 +8,7 @@ import sys
 
 from harness import ros
 import pytest
-from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
+from rbd_ros.ros.nodes import simulated_robot
 from rclpy.parameter import Parameter
 
 
@@ -38,12 +38,14 @@ def start(python):
 
 
 @pytest.fixture
-def robot():
-    """Return a function that makes a simulated robot, and the list of states it publishes."""
+def robot(monkeypatch):
+    """Return a function that makes a simulated robot, with the list of states it publishes."""
+    # However long this machine pauses, no time passes for the robot.
+    monkeypatch.setattr(simulated_robot, 'monotonic', lambda: 0.0)
     with ros():
         made = []
 
-        def make(kind=SimulatedRobot, **parameters):
+        def make(kind=simulated_robot.SimulatedRobot, **parameters):
             node, states = kind(parameter_overrides=[
                 Parameter(name, value=value) for name, value in parameters.items()]), []
             made.append(node)

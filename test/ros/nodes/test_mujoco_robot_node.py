@@ -80,8 +80,7 @@ def test_sensors_are_noisy_as_asked_and_the_same_again_for_a_seed(robot):
 @pytest.mark.parametrize('parameters, message', [
     ({'payload_mass': 1.0}, 'payload_mass needs payload_link'),
     ({'payload_link': 'nose', 'payload_mass': 1.0}, "no link 'nose'"),
-    ({'payload_link': 'rod', 'payload_inertia': [1.0]}, 'payload_inertia'),
-    ({'command_joints': ['elbow']}, 'command_joints must name every joint once: hinge')])
+    ({'payload_link': 'rod', 'payload_inertia': [1.0]}, 'payload_inertia')])
 def test_what_does_not_fit_is_refused(robot, parameters, message):
     with pytest.raises((rbd_ros.RbdError, BadParameter), match=message):
         robot(**parameters)
@@ -93,16 +92,13 @@ def test_a_push_acts_at_the_link_in_the_axes_of_the_root_until_the_next_one(robo
     node, states = robot(robot_description=ARM.replace('</robot>', tip), push_link='tip')
     command(node, [HOLDING])
     assert abs(states[-1][1][0]) < 1e-9
-    before = node._simulated_until
     node._on_push(Wrench(force=Vector3(x=2.0)))
     # What is not finite is no push; the one before it goes on.
     node._on_push(Wrench(force=Vector3(x=math.nan)))
     command(node, [HOLDING])
     gained = states[-1][1]
-    # Time goes on while the node speaks of what it refuses.
-    lasted = node._simulated_until - before + 0.05
-    # 2 N along x on a lever of 1 m cos(0.5) turn 1 kg m^2 for that long.
-    assert gained == pytest.approx([2.0 * math.cos(START) * lasted], rel=0.03)
+    # 2 N along x on a lever of 1 m cos(0.5) turn 1 kg m^2.
+    assert gained == pytest.approx([2.0 * math.cos(START) * 0.05], rel=0.03)
     node._on_push(Wrench())
     command(node, [HOLDING])
     assert states[-1][1] == pytest.approx(gained, rel=0.05)

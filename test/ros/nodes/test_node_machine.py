@@ -50,6 +50,8 @@ ROBOTS = st.sampled_from([0, 1, 2, 3, 3, 3, 4, 4, 4, 5])
 BAD_TEXTS = ['', '/opt/arm.urdf', '<robot name="r"><link name="a"/><link name="b"/></robot>',
              TEXTS[0].replace('mass value="', 'mass value="-'), '<!DOCTYPE robot><robot/>']
 MOSTLY = st.sampled_from([True, True, True, False])
+# What is made of other topics must only raise nothing.
+CHECKED = {'~/effort_commands', '~/gravity_torques', '~/dynamics'}
 # How often something was done, and something that was published was checked.
 counts = Counter()
 
@@ -91,6 +93,8 @@ class NodeMachine(RuleBasedStateMachine):
 
     def _listen(self):
         ears = {topic: Ear(topic, self.heard) for topic in TOPICS}
+        for topic in set(TOPICS) - CHECKED:
+            ears[topic].publish = lambda _: None
         self.commands = ears.pop('~/effort_commands')
         self.node.commanding._publishers = {'~/effort_commands': self.commands}
         self.node.publishing._publishers = ears
@@ -462,7 +466,7 @@ class NodeMachine(RuleBasedStateMachine):
                 assert relative_error(values, expected) < AGREEMENT
 
 
-@pytest.mark.parametrize('steps', covering([600, 4000], 600))
+@pytest.mark.parametrize('steps', covering([400, 4000], 400))
 def test_what_is_published_is_right_for_a_state_that_was_received(steps):
     counts.clear()
     with ros():

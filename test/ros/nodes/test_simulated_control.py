@@ -26,7 +26,7 @@ UR10 = example_urdf('ur10_robot.urdf')
 NODES = {'mujoco_robot': RobotInMujoco, 'simulated_robot': SimulatedRobot}
 # rad and s: the move, and what may be left of it at its end, or when springs must have reached the
 # goal (goal_time); m, of the hand
-WAY, MOVE, LEFT, DOWN = 0.4, 1.0, 2e-3, 0.1
+WAY, MOVE, HAND_MOVE, LEFT, DOWN = 0.4, 1.0, 2.0, 2e-3, 0.1
 SPRINGS = 2.0
 # s: a delay that gravity torques stand; rad: what the demo of gravity torques lets a joint drift
 LATE, HELD = 0.04, 1e-3
@@ -120,7 +120,7 @@ def test_the_hand_of_a_simulated_robot_of_launch_reaches_its_target(start):
     message = PoseStamped()
     message.header.frame_id, message.pose.position.z = 'tool', -DOWN
     assert loop.ask('pose_target', message)
-    loop.run(MOVE + 0.1)
+    loop.run(HAND_MOVE + 0.1)
     assert np.max(np.abs(place().translation - goal)) < LEFT
 
 

@@ -186,9 +186,9 @@ class ForceMachine(RuleBasedStateMachine):
         """Calibrate as one should, and go on with this or another robot."""
         self.listen(True)
         self.calibrate()
-        self.states(seed=1, times=100, pause=1, lost='none', size=size)
+        self.states(seed=1, times=50, pause=2, lost='none', size=size)
         self.change_robot(number)
-        self.states(seed=2, times=30, pause=1, lost='none', size=size)
+        self.states(seed=2, times=15, pause=2, lost='none', size=size)
 
     def _check(self):
         robot = self.robot
