@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choices and errors of the demo, and its modes with real nodes."""
 
+from contextlib import nullcontext
 from itertools import pairwise
 import re
-import signal
 import sys
 from types import SimpleNamespace
 
@@ -143,15 +143,20 @@ def test_no_number_is_minus_zero(value, form, text):
 
 # -- The command. --------------------------------------------------------------------------------
 
+@pytest.fixture
+def domain(monkeypatch):
+    """Put the variables back that the command sets."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', '0')
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+
+
 @pytest.mark.parametrize('arguments, words', [
     (['--mode', 'flying'], 'MODE must be one of gravity, computed_torque, hybrid'),
     (['--engine', 'bullet'], "ENGINE must be one of own, mujoco, got 'bullet'"),
     (['--mode', 'impedance', '--engine', 'own'], 'MODE=impedance needs MuJoCo'),
     (['--mode', 'adaptive', '--engine', 'own'], 'MODE=adaptive needs MuJoCo'),
     (['--urdf', '/nowhere.urdf'], '/nowhere.urdf')])
-def test_invalid_options_print_one_line_and_exit_with_code_1(arguments, words, capfd, monkeypatch):
-    monkeypatch.setenv('ROS_DOMAIN_ID', '0')
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+def test_invalid_options_print_one_line_and_exit_with_code_1(arguments, words, capfd, domain):
     assert main(['--headless', *arguments]) == 1
     out, err = capfd.readouterr()
     assert words in out and out.count('\n') == 1 and err == ''
@@ -160,10 +165,8 @@ def test_invalid_options_print_one_line_and_exit_with_code_1(arguments, words, c
 @pytest.mark.parametrize('mode', [
     pytest.param(mode, marks=[pytest.mark.long] if k else []) for k, mode in enumerate(MODES)])
 def test_each_mode_runs_with_real_nodes_and_its_exit_code_is_that_of_its_checks(
-        mode, capfd, monkeypatch, tmp_path):
+        mode, capfd, domain, monkeypatch, tmp_path):
     pytest.importorskip('mujoco')
-    monkeypatch.setenv('ROS_DOMAIN_ID', '0')
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     for module, name, seconds in (
             (gravity, 'COMPENSATED', 1.0), (gravity, 'RELEASED', 1.0),
             (ComputedTorqueMode, 'MOTION', 4.0), (HybridMode, 'MOTION', 4.0),
@@ -194,20 +197,9 @@ def test_each_mode_runs_with_real_nodes_and_its_exit_code_is_that_of_its_checks(
 
 
 def test_nodes_that_end_unexpectedly_or_with_an_error_are_named():
-    class Ended:
-        returncode = 3
-
-        def send_signal(self, number):
-            assert number == signal.SIGINT
-
-        def wait(self, timeout):
-            return 3
-
-        def poll(self):
-            return 3
-
     ended = Session.__new__(Session)
-    ended._processes = {'dynamics_node': Ended()}
+    ended._processes = {'dynamics_node': SimpleNamespace(
+        returncode=3, poll=lambda: 3, wait=lambda timeout: 3, send_signal=lambda number: None)}
     ended._executor = SimpleNamespace(spin_once=lambda **options: None)
     with pytest.raises(DemoFailed, match='dynamics_node ended unexpectedly, exit code 3'):
         ended._wait('joint states', lambda: False)
@@ -215,12 +207,10 @@ def test_nodes_that_end_unexpectedly_or_with_an_error_are_named():
         ended.stop('dynamics_node')
 
 
-@pytest.mark.parametrize('reasons, attempts, refused', [
-    ((), 1, ''),
-    (('kernels that it needs are being compiled; wait',) * 2, 3, ''),
-    (('mode must be one of gravity, hybrid',), 1, 'mode must be one of')])
-def test_setting_a_mode_is_retried_while_its_kernels_are_compiled(monkeypatch, reasons, attempts,
-                                                                  refused):
+@pytest.mark.parametrize('reasons, refused', [
+    ((), ''), (('kernels that it needs are being compiled; wait',) * 2, ''),
+    (('mode must be one of gravity, hybrid',), 'mode must be one of')])
+def test_setting_a_mode_is_retried_while_its_kernels_are_compiled(monkeypatch, reasons, refused):
     calls, waits, refusals = [], [], list(reasons)
 
     class Client:
@@ -233,23 +223,19 @@ def test_setting_a_mode_is_retried_while_its_kernels_are_compiled(monkeypatch, r
             """Return None."""
 
         def set_parameters(self, wanted):
-            """Reject or accept the parameter."""
             calls.append([(one.name, one.value) for one in wanted])
             result = SimpleNamespace(successful=not refusals,
                                      reason=refusals.pop() if refusals else '')
             return SimpleNamespace(done=bool, result=lambda: SimpleNamespace(results=[result]))
 
     one = Session.__new__(Session)
-    one._node, one._controller, one._processes = 'node', 'controller', {}
-    one._changed = {}
+    one._node, one._controller, one._processes, one._changed = 'node', 'controller', {}, {}
     monkeypatch.setattr(session, 'AsyncParameterClient', Client)
     monkeypatch.setattr(Session, '_wait', lambda self, what, arrived: waits.append(what))
-    if refused:
-        with pytest.raises(DemoFailed, match=refused):
-            one.set_parameters(mode='hybrid')
-    else:
+    with pytest.raises(DemoFailed, match=refused) if refused else nullcontext():
         one.set_parameters(mode='hybrid')
     assert one._changed == ({} if refused else {'mode': 'hybrid'})
+    attempts = 1 if refused else len(reasons) + 1
     assert calls == [[('mode', 'hybrid')]] * attempts
     assert waits.count('its kernels') == attempts - 1
 
@@ -272,18 +258,18 @@ def test_a_restart_resets_the_robot_and_keeps_the_parameters_of_the_controller(m
     monkeypatch.setattr(Session, 'launch', launch)
     monkeypatch.setattr(Session, 'set_parameters', lambda self, **given: done.append(given))
     one.restart()
-    assert done == [
-        'stop mujoco_robot', 'stop torque_controller', 'no torques',
-        ('torque_controller', {'push_link': 'tip'}, {'mode': 'pd_gravity'}),
-        {'mode': 'hybrid', 'hybrid__kp': [100.0]}]
+    assert done == ['stop mujoco_robot', 'stop torque_controller', 'no torques',
+                    ('torque_controller', {'push_link': 'tip'}, {'mode': 'pd_gravity'}),
+                    {'mode': 'hybrid', 'hybrid__kp': [100.0]}]
 
 
 def test_torques_have_one_scale_for_each_unit_and_small_ones_share_a_row():
-    model = (rbd_ros.ModelBuilder('mixed').link('base')
-             .link('a', 1.0, inertia=[1.0] * 3).link('b', 1.0, inertia=[1.0] * 3)
-             .link('c', 1.0, inertia=[1.0] * 3).link('d', 1.0, inertia=[1.0] * 3)
-             .joint('strong', 'revolute', 'base', 'a').joint('slide', 'prismatic', 'a', 'b')
-             .joint('weak', 'revolute', 'b', 'c').joint('idle', 'revolute', 'c', 'd').build())
+    robot = rbd_ros.ModelBuilder('mixed').link('base')
+    for parent, joint, kind, link in (
+            ('base', 'strong', 'revolute', 'a'), ('a', 'slide', 'prismatic', 'b'),
+            ('b', 'weak', 'revolute', 'c'), ('c', 'idle', 'revolute', 'd')):
+        robot.link(link, 1.0, inertia=[1.0] * 3).joint(joint, kind, parent, link)
+    model = robot.build()
     taus = np.array([[-40.0, 3.0, 0.5, 0.0], [10.0, 5.0, -0.7, 0.1]])
     session = SimpleNamespace(
         model=model, phases=[Phase('all', True, 0)], error_name='error', tolerance=1.0,

@@ -23,7 +23,9 @@ PRINTED = 6e-4
 pytestmark = pytest.mark.usefixtures('domain')
 
 
-def test_the_client_prints_the_efforts_that_hold_the_robot(harness_of_arm):
+def test_the_client_prints_the_efforts_that_hold_the_robot(harness, monkeypatch):
+    monkeypatch.setattr(sys.modules['harness'], 'PATIENCE', PATIENCE)
+    node = harness(ARM.read_text(), state_timeout=60.0)
     path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
     model = pinocchio.buildModelFromUrdf(str(ARM))
     names = list(model.names)[1:]
@@ -31,8 +33,7 @@ def test_the_client_prints_the_efforts_that_hold_the_robot(harness_of_arm):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           env={**os.environ, 'PYTHONPATH': path}) as process:
         try:
-            keep_sending(harness_of_arm, (names, Q, [0.0] * 7),
-                         lambda: process.poll() is not None)
+            keep_sending(node, (names, Q, [0.0] * 7), lambda: process.poll() is not None)
         finally:
             process.kill()
         output = process.stdout.read()
@@ -42,10 +43,3 @@ def test_the_client_prints_the_efforts_that_hold_the_robot(harness_of_arm):
     expected = pinocchio.computeGeneralizedGravity(model, model.createData(), np.array(Q))
     assert list(found) == names
     assert np.max(np.abs(np.array(list(found.values())) - expected)) < PRINTED
-
-
-@pytest.fixture
-def harness_of_arm(harness, monkeypatch):
-    """Return a node that has the demo arm."""
-    monkeypatch.setattr(sys.modules['harness'], 'PATIENCE', PATIENCE)
-    return harness(ARM.read_text(), state_timeout=60.0)

@@ -253,16 +253,6 @@ def test_fault_22_a_path_instead_of_a_urdf_gets_a_hint(arm):
     assert 'pass the text of the description, not its path' in arm.node.report.last_error
 
 
-@pytest.mark.parametrize('name, value, reason', [
-    ('gravity', [0.0, 9.81], 'gravity must be three'),
-    ('missing_velocity', 'guess', 'missing_velocity must be one of'),
-    ('coriolis_factorization', 'lu', 'coriolis_factorization must be one of')])
-def test_fault_48_a_bad_parameter_keeps_the_node_from_being_configured(
-        harness, name, value, reason, capfd):
-    assert not harness(None, **{name: value}).node.configured
-    assert reason in capfd.readouterr().err
-
-
 def test_fault_48_an_unknown_command_joint_is_named(harness):
     node = harness(None, command_joints=['shoulder_pan_joint', 'finger'])
     node.describe(ARM)

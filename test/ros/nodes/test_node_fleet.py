@@ -5,7 +5,7 @@
 from dataclasses import replace
 
 from diagnostic_msgs.msg import DiagnosticArray
-from harness import joint_state, LATCHED, ros, TOPICS
+from harness import joint_state, LATCHED, TOPICS
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
@@ -13,29 +13,22 @@ import rbd_ros
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, random_state, relative_error
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+pytestmark = pytest.mark.usefixtures('peer')
 AGREEMENT = 1e-9
 NAMES = ('ur5_robot.urdf', 'ur10_robot.urdf', 'panda.urdf')
-
-
-@pytest.fixture(autouse=True)
-def domain():
-    """Keep a test's nodes among themselves."""
-    with ros():
-        yield
 
 
 class Fleet:
     """Nodes and a peer in one executor."""
 
-    def __init__(self, *nodes):
-        self.nodes, self.peer, self.executor = nodes, Node('peer'), SingleThreadedExecutor()
-        for node in (*nodes, self.peer):
+    def __init__(self, peer, *nodes):
+        self.nodes, self.peer, self.executor = nodes, peer, SingleThreadedExecutor()
+        for node in (*nodes, peer):
             self.executor.add_node(node)
 
     def spin_until(self, done):
@@ -47,15 +40,15 @@ class Fleet:
 
     def close(self):
         self.executor.shutdown()
-        for node in (*self.nodes, self.peer):
+        for node in self.nodes:
             node.destroy_node()
 
 
-def test_three_robots_in_one_process_do_not_know_of_each_other():
+def test_three_robots_in_one_process_do_not_know_of_each_other(peer):
     nodes = [DynamicsNode(namespace=f'robot{k}', parameter_overrides=[
         Parameter('gravity', value=[0.0, 0.0, -9.81 + k]),
         Parameter('implausible_velocity', value=0.0)]) for k in range(3)]
-    fleet = Fleet(*nodes)
+    fleet = Fleet(peer, *nodes)
     models = [rbd_ros.with_gravity(load_quietly(example_urdf(name)), (0.0, 0.0, -9.81 + k))
               for k, name in enumerate(NAMES)]
     heard, reports, senders = [[], [], []], [], []
@@ -88,7 +81,7 @@ def test_three_robots_in_one_process_do_not_know_of_each_other():
     fleet.close()
 
 
-def test_prefixed_robots_share_a_topic_of_joint_states():
+def test_prefixed_robots_share_a_topic_of_joint_states(peer):
     text = example_urdf('ur5_robot.urdf').read_text()
     model = load_quietly(example_urdf('ur5_robot.urdf'))
     texts = []
@@ -100,7 +93,7 @@ def test_prefixed_robots_share_a_topic_of_joint_states():
     nodes = [DynamicsNode(namespace=side, cli_args=[
         '--ros-args', '-r', 'joint_states:=/joint_states'], parameter_overrides=[
             Parameter('frame_prefix', value=f'{side}/')]) for side in ('left', 'right')]
-    fleet = Fleet(*nodes)
+    fleet = Fleet(peer, *nodes)
     heard = [[], []]
     for k, side in enumerate(('left', 'right')):
         fleet.peer.create_subscription(DynamicsStamped, f'/{side}/dynamics/dynamics',
@@ -130,9 +123,9 @@ def own_topics(node):
         'dynamics', '/') if name.startswith('/dynamics/') and 'transition' not in name]
 
 
-def test_topics_exist_from_configuring_to_cleaning_up():
+def test_topics_exist_from_configuring_to_cleaning_up(peer):
     node = DynamicsNode(parameter_overrides=[Parameter('autostart', value=False)])
-    fleet = Fleet(node)
+    fleet = Fleet(peer, node)
     assert not own_topics(node)
     for _ in range(2):
         assert node.trigger_configure() == TransitionCallbackReturn.SUCCESS

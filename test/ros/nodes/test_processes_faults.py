@@ -4,7 +4,6 @@
 
 from itertools import product
 import os
-from pathlib import Path
 import signal
 import subprocess
 import sys
@@ -22,23 +21,6 @@ from std_msgs.msg import Float64MultiArray, String
 from test_processes import end, spin_until, START_UP
 
 ARM = example_urdf('ur10_robot.urdf')
-# A robot in a process of its own, which says on a pipe that it is there.
-SOURCE = """
-import sys, time
-sys.path[:0] = {path!r}
-from harness import joint_state, LATCHED
-import rclpy
-from sensor_msgs.msg import JointState
-from std_msgs.msg import String
-rclpy.init()
-node = rclpy.create_node('robot')
-describe = node.create_publisher(String, 'robot_description', LATCHED)
-describe.publish(String(data=open({urdf!r}).read()))
-states = node.create_publisher(JointState, 'joint_states', 10)
-while True:
-    states.publish(joint_state({names!r}, {q!r}, {v!r}))
-    time.sleep(0.01)
-"""
 
 
 def spin_for(node, seconds):
@@ -54,19 +36,16 @@ def arm():
     return model, *random_state(model, 5)[:2]
 
 
-def source(python, model, q, v):
-    """Start a robot."""
-    path = [str(Path(__file__).parents[2] / 'rigs'), os.getcwd()]
-    return python('-c', SOURCE.format(path=path, urdf=str(ARM), names=list(model.velocity_names),
-                                      q=q.tolist(), v=v.tolist()))
-
-
 @pytest.mark.long
-def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, python, arm):
-    model, q, v = arm
+def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, arm):
+    model, q, _ = arm
     heard = []
     peer.create_subscription(DynamicsStamped, '/dynamics/dynamics', heard.append, 10)
     g = rbd_ros.gravity_torques(model, q)
+
+    def robot():
+        return start('simulated_robot', '-p', f'urdf:={ARM}', '-p',
+                     f'initial_positions:={q.tolist()}')
 
     def works():
         heard.clear()
@@ -74,43 +53,21 @@ def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, pytho
         assert all(np.array_equal(message.position, q) for message in heard)
         assert np.allclose(heard[-1].gravity_torques, g)
 
-    node, robot = start('dynamics_node'), source(python, model, q, v)
+    node, other = start('dynamics_node'), robot()
     works()
-    robot.kill()
-    robot.wait()
+    other.kill()
+    other.wait()
     spin_for(peer, 0.5)
     heard.clear()
     spin_for(peer, 0.5)
     assert not heard
-    source(python, model, q, v)
+    robot()
     works()
     node.kill()
     node.wait()
     node = start('dynamics_node')
     works()
     assert end(node, signal.SIGTERM) == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize('executor', ['single', 'events'])
-@pytest.mark.parametrize('policy', ['stop', 'ramp_down'])
-def test_fault_46_sigterm_under_load_ends_with_the_documented_last_command(
-        peer, start, python, arm, executor, policy):
-    model, q, v = arm
-    heard = []
-    peer.create_subscription(Float64MultiArray, '/dynamics/effort_commands', heard.append, 1000)
-    node = start('dynamics_node', '-p', f'executor:={executor}', '-p', f'on_stale:={policy}',
-                 '-p', 'ramp_time:=0.5', '-p', 'blend_time:=0.0')
-    source(python, model, q, v)
-    spin_until(peer, lambda: len(heard) > 50, START_UP)
-    node.send_signal(signal.SIGTERM)
-    spin_until(peer, lambda: node.poll() is not None)
-    assert node.returncode == 0
-    spin_for(peer, 0.3)
-    g = rbd_ros.gravity_torques(model, q)
-    assert np.allclose(heard[-1].data, 0.0 if policy == 'ramp_down' else g)
-    sizes = [np.linalg.norm(message.data) for message in heard[-30:]]
-    assert np.all(np.diff(sizes) <= 1e-9)
 
 
 def test_fault_46_sigterm_in_the_middle_of_a_long_computation(peer, start):

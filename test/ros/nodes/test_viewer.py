@@ -6,17 +6,18 @@ from pathlib import Path
 import signal
 import socket
 from time import monotonic, sleep
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from browser import chromium, complaints, table, wait_for
 from command_line import ARM, ROOT
 from forged_pages import refused, status
-from geometry_msgs.msg import WrenchStamped
-from harness import at, joint_state, LATCHED, PATIENCE
-from nav_msgs.msg import Odometry
+from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
+from harness import at, joint_state, LATCHED, odometry, PATIENCE
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
+import rbd_ros
 from rbd_ros.ros.nodes.viewed_robot import (
     BASE, DEVIATION, DYNAMICS, MAX_AGE, TORQUES, ViewedRobot, WRENCH)
 from rbd_ros.ros.nodes.viewer import ViewerNode
@@ -24,7 +25,7 @@ from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Header, String
 
 DESCRIPTION, ROUNDING = Path(ARM).read_text(), 1e-12
 # Numbers on the page have three digits after the point.
@@ -33,12 +34,22 @@ ARM_JOINTS = ('shoulder_pan', 'shoulder_lift', 'upper_arm_roll', 'elbow', 'forea
               'wrist_pitch', 'flange_roll')
 
 
+class Arm(NamedTuple):
+    """The UR10, the same in Pinocchio, and a state of it."""
+
+    model: rbd_ros.Model
+    oracle: Oracle
+    q: np.ndarray
+    v: np.ndarray
+    names: list[str]
+
+
 @pytest.fixture
 def ur10():
-    """Return the UR10, the same in Pinocchio, and a state of it."""
+    """Return the UR10 in a state."""
     path = example_urdf('ur10_robot.urdf')
     model = load_quietly(path)
-    return model, Oracle(path, model), *random_state(model, 4)[:2]
+    return Arm(model, Oracle(path, model), *random_state(model, 4)[:2], list(model.velocity_names))
 
 
 @pytest.fixture
@@ -58,13 +69,19 @@ def viewer(peer):
 
 
 @pytest.fixture
-def viewed(peer, ur10):
-    """Return a robot that is listened to, and a function that sends until it shows something."""
-    robot = ViewedRobot(peer, ur10[0], 'left/')
+def robot(peer, ur10):
+    """Return a robot that is listened to."""
+    robot = ViewedRobot(peer, ur10.model, 'left/')
     robot.listen(True)
+    return robot
+
+
+@pytest.fixture
+def send(peer, robot):
+    """Return a function that sends a message until the robot shows something."""
     publishers = {}
 
-    def send(topic, message, shows):
+    def send(topic, message, shows=lambda state: True):
         publisher = publishers.setdefault(topic, peer.create_publisher(type(message), topic, 10))
         end = monotonic() + PATIENCE
         while monotonic() < end:
@@ -74,12 +91,11 @@ def viewed(peer, ur10):
             if state is not None and shows(state):
                 return state
         raise AssertionError(f'{topic} is not shown')
-    return robot, send
+    return send
 
 
-def test_without_a_dynamics_node_torques_are_computed(viewed, ur10):
-    model, oracle, q, v = ur10
-    robot, send = viewed
+def test_without_a_dynamics_node_torques_are_computed(robot, send, ur10):
+    model, oracle, q, v, _ = ur10
     assert robot.newest() is None
     zero = np.zeros(model.nv)
     # In any order, with a joint that nobody knows.
@@ -91,18 +107,16 @@ def test_without_a_dynamics_node_torques_are_computed(viewed, ur10):
     state = send('joint_states', joint_state(names, [*q[order], 7.0], [*v[order], 7.0],
                                              [*order, 7.0]),
                  lambda state: np.array_equal(state.v, v))
-    assert relative_error(state.gravity, oracle.tau(q, zero, zero)) < ROUNDING
-    assert relative_error(state.coriolis, oracle.tau(q, v, zero)
-                          - oracle.tau(q, zero, zero)) < 1e-10
+    g = oracle.tau(q, zero, zero)
+    assert relative_error(state.gravity, g) < ROUNDING
+    assert relative_error(state.coriolis, oracle.tau(q, v, zero) - g) < 1e-10
     assert relative_error(state.M, oracle.M(q)) < ROUNDING
     np.testing.assert_array_equal(state.effort, np.arange(model.nv))
     assert np.all(np.isnan(state.external)) and not state.wrenches
 
 
-def test_partial_states_are_merged_and_other_numbers_left_out(viewed, ur10):
-    model, _, q, _ = ur10
-    _, send = viewed
-    names = model.velocity_names
+def test_partial_states_are_merged_and_other_numbers_left_out(send, ur10):
+    q, names = ur10.q, ur10.names
     send('joint_states', joint_state(names[:2], q[:2]), lambda s: s.q[1] == q[1])
     state = send('joint_states', joint_state(names[2:], q[2:]), lambda s: s.q[2] == q[2])
     np.testing.assert_array_equal(state.q, q)
@@ -114,19 +128,17 @@ def dynamics(names, model_names, values):
     """Return a message of a dynamics node whose joints are in another order."""
     order = [model_names.index(name) for name in names]
     gravity, coriolis, M, C = values
-    message = DynamicsStamped(joint_names=list(names))
-    message.gravity_torques, message.coriolis_torques = gravity[order], coriolis[order]
-    message.mass_matrix = M[np.ix_(order, order)].ravel()
-    message.coriolis_matrix = C[np.ix_(order, order)].ravel()
-    return message
+    return DynamicsStamped(
+        joint_names=names, gravity_torques=gravity[order], coriolis_torques=coriolis[order],
+        mass_matrix=M[np.ix_(order, order)].ravel(),
+        coriolis_matrix=C[np.ix_(order, order)].ravel())
 
 
-def test_what_the_dynamics_node_says_is_shown_while_it_is_new(viewed, ur10):
-    model, oracle, q, _ = ur10
-    robot, send = viewed
-    names, rng = list(model.velocity_names), np.random.default_rng(1)
+def test_what_the_dynamics_node_says_is_shown_while_it_is_new(robot, send, ur10):
+    _, oracle, q, _, names = ur10
+    rng = np.random.default_rng(1)
     send('joint_states', joint_state(names, q), lambda state: np.array_equal(state.q, q))
-    said = rng.normal(size=6), rng.normal(size=6), rng.normal(size=(6, 6)), rng.normal(size=(6, 6))
+    said = [rng.normal(size=shape) for shape in (6, 6, (6, 6), (6, 6))]
     state = send(DYNAMICS, dynamics(names[::-1], names, said),
                  lambda state: state.gravity[0] == said[0][0])
     for shown, expected in zip((state.gravity, state.coriolis, state.M, state.C), said):
@@ -146,67 +158,51 @@ def test_what_the_dynamics_node_says_is_shown_while_it_is_new(viewed, ur10):
     assert np.all(np.isnan(state.external))
 
 
-def test_external_wrenches_are_those_on_the_link_of_their_frame(viewed, ur10):
-    model, _, q, _ = ur10
-    _, send = viewed
-    send('joint_states', joint_state(model.velocity_names, q), lambda state: True)
-    message = WrenchStamped()
-    message.header.frame_id = 'left/tool0'
-    for part, values in ((message.wrench.torque, (1.0, 2.0, 3.0)),
-                         (message.wrench.force, (4.0, 5.0, 6.0))):
-        part.x, part.y, part.z = values
-    state = send(WRENCH, message, lambda state: state.wrenches)
+def wrench(frame):
+    """Return moment and force on a link."""
+    return WrenchStamped(header=Header(frame_id=frame), wrench=Wrench(
+        torque=Vector3(x=1.0, y=2.0, z=3.0), force=Vector3(x=4.0, y=5.0, z=6.0)))
+
+
+def test_external_wrenches_are_those_on_the_link_of_their_frame(send, ur10):
+    send('joint_states', joint_state(ur10.names, ur10.q))
+    state = send(WRENCH, wrench('left/tool0'), lambda state: state.wrenches)
     assert list(state.wrenches) == ['tool0']
     np.testing.assert_array_equal(state.wrenches['tool0'], [1, 2, 3, 4, 5, 6])
-    message.header.frame_id = 'nowhere'
-    send(WRENCH, message, lambda state: not state.wrenches)
+    send(WRENCH, wrench('nowhere'), lambda state: not state.wrenches)
 
 
-def test_the_base_is_where_its_odometry_says(viewed, ur10):
-    model, oracle, q, _ = ur10
-    _, send = viewed
-    state = send('joint_states', joint_state(model.velocity_names, q), lambda state: True)
-    assert state.base is None
-    message = Odometry()
-    turn = Rotation.from_rotvec([0.4, -0.2, 0.7])
-    for place, names, values in ((message.pose.pose.position, 'xyz', (1.0, 2.0, 3.0)),
-                                 (message.pose.pose.orientation, 'xyzw', turn.as_quat())):
-        for name, value in zip(names, values):
-            setattr(place, name, float(value))
-    state = send(BASE, message, lambda state: state.base is not None)
+def test_the_base_is_where_its_odometry_says(send, ur10):
+    _, oracle, q, _, names = ur10
+    assert send('joint_states', joint_state(names, q)).base is None
+    turn, zero = Rotation.from_rotvec([0.4, -0.2, 0.7]), np.zeros(3)
+    state = send(BASE, odometry('base', turn.as_quat(), (1.0, 2.0, 3.0), zero, zero),
+                 lambda state: state.base is not None)
     np.testing.assert_allclose(state.base[:3, :3], turn.as_matrix(), atol=ROUNDING)
     np.testing.assert_array_equal(state.base[:3, 3], [1.0, 2.0, 3.0])
     # Gravity has turned in the axes of the root.
     assert relative_error(state.gravity, oracle.tau(q, 0 * q, 0 * q)) > 0.01
     for spoilt in (np.nan, 0.0):
-        message.pose.pose.position.x, message.pose.pose.orientation.w = 7.0, spoilt
-        for name in 'xyz':
-            setattr(message.pose.pose.orientation, name, spoilt)
         sent = []
-        state = send(BASE, message, lambda state, sent=sent: sent.append(0) or len(sent) > 5)
+        state = send(BASE, odometry('base', [spoilt] * 4, (7.0, 2.0, 3.0), zero, zero),
+                     lambda state, sent=sent: sent.append(0) or len(sent) > 5)
         assert state.base[0, 3] == 1.0
 
 
-def test_states_know_their_age_and_residuals_their_deviations(viewed, ur10):
-    model, _, q, _ = ur10
-    robot, send = viewed
-    state = send('joint_states', joint_state(model.velocity_names, q), lambda state: True)
-    assert state.deviation is None
+def test_states_know_their_age_and_residuals_their_deviations(robot, send, ur10):
+    assert send('joint_states', joint_state(ur10.names, ur10.q)).deviation is None
     before = monotonic()
     sleep(0.3)
     age = robot.newest().age
     assert 0.3 <= age <= monotonic() - before + PATIENCE
     deviation = np.arange(6.0)
-    state = send(DEVIATION, JointState(name=list(model.velocity_names)[::-1],
-                                       effort=deviation[::-1]),
+    state = send(DEVIATION, JointState(name=ur10.names[::-1], effort=deviation[::-1]),
                  lambda state: state.deviation is not None)
     np.testing.assert_array_equal(state.deviation, deviation)
 
 
-def test_states_that_were_shown_do_not_change_any_more(viewed, ur10):
-    model, _, q, v = ur10
-    _, send = viewed
-    names = model.velocity_names
+def test_states_that_were_shown_do_not_change_any_more(send, ur10):
+    _, _, q, v, names = ur10
     state = send('joint_states', joint_state(names, q, v, v), lambda s: s.q[1] == q[1])
     kept = [x.copy() for x in (state.q, state.v, state.effort, state.gravity, state.M)]
     send('joint_states', joint_state(names, 2 * q, 2 * v, 2 * v), lambda s: s.q[1] == 2 * q[1])
@@ -214,15 +210,13 @@ def test_states_that_were_shown_do_not_change_any_more(viewed, ur10):
         np.testing.assert_array_equal(x, y)
 
 
-def test_numbers_that_cannot_be_shown_are_not_known(viewed, ur10):
-    model, oracle, q, _ = ur10
-    _, send = viewed
-    names, rng = list(model.velocity_names), np.random.default_rng(2)
+def test_numbers_that_cannot_be_shown_are_not_known(send, ur10):
+    _, oracle, q, _, names = ur10
+    rng = np.random.default_rng(2)
     state = send('joint_states', joint_state(names, q, [0.0] * 6, [np.inf, -np.inf, 3.0] * 2),
                  lambda state: state.effort[2] == 3.0)
     np.testing.assert_array_equal(state.effort, [np.nan, np.nan, 3.0] * 2)
-    said = [rng.normal(size=6), rng.normal(size=6), rng.normal(size=(6, 6)),
-            rng.normal(size=(6, 6))]
+    said = [rng.normal(size=shape) for shape in (6, 6, (6, 6), (6, 6))]
     for k, spoilt in enumerate((said[2].ravel()[:-1], np.full(36, np.nan), np.full(36, np.inf),
                                 [])):
         said[0] = np.append(float(k), said[0][1:])
@@ -232,9 +226,7 @@ def test_numbers_that_cannot_be_shown_are_not_known(viewed, ur10):
         assert relative_error(state.M, oracle.M(q)) < ROUNDING
         np.testing.assert_array_equal(state.C, said[3])
         assert np.all(np.isnan(state.coriolis))
-    message = WrenchStamped()
-    message.header.frame_id = 'left/tool0'
-    message.wrench.force.x = 1.0
+    message = wrench('left/tool0')
     send(WRENCH, message, lambda state: state.wrenches)
     message.wrench.torque.y = np.inf
     send(WRENCH, message, lambda state: not state.wrenches)
@@ -271,8 +263,7 @@ def test_pages_of_other_sites_are_refused_by_the_node(viewer, host, own):
     assert not refused(here)
 
 
-def test_nobody_is_listened_to_without_a_page(viewed, peer):
-    robot, _ = viewed
+def test_nobody_is_listened_to_without_a_page(robot, peer):
     topics = ('joint_states', DYNAMICS, TORQUES, WRENCH, DEVIATION, BASE)
     assert [peer.count_subscribers(topic) for topic in topics] == [1] * 6
     robot.listen(False)

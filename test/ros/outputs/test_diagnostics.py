@@ -3,28 +3,16 @@
 """What stands on /diagnostics, for people and for programs that plot it."""
 
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
-from harness import check_values, Harness, ros, WORDS
+from harness import check_values, WORDS
 import pytest
 from rbd_msgs.srv import SetGravity, SetPayload
 from rbd_ros.ros.runtime.report import Lasting
-from robots import example_urdf, load_quietly, random_state
 
-ARM = example_urdf('ur10_robot.urdf').read_text()
-MODEL = load_quietly(example_urdf('ur10_robot.urdf'))
+pytestmark = pytest.mark.usefixtures('domain')
 
 
-@pytest.fixture
-def node():
-    """Return a node that has lived a little, and whose reports were all heard."""
-    with ros():
-        node = Harness(ARM, state_timeout=60.0, on_stale='hold')
-        yield node
-        node.close()
-
-
-def test_values_are_numbers_one_a_key_whatever_happened(node):
-    names = MODEL.velocity_names
-    q, v, _ = random_state(MODEL, 1)
+def test_values_are_numbers_one_a_key_whatever_happened(harness, state, model):
+    node, (names, q, v) = harness(state_timeout=60.0, on_stale='hold'), state
     values = node.diagnosis()[2]
     assert {values[f'age of {name}, s'] for name in names} == {'inf'}
     node.answer(names, q, v)
@@ -38,7 +26,7 @@ def test_values_are_numbers_one_a_key_whatever_happened(node):
     values = node.diagnosis()[2]
     assert [float(values[f'gravity {axis}, m/s^2']) for axis in 'xyz'] == [0.5, 0.0, -3.0]
     assert float(values['load on tool0, kg']) == 0.5
-    assert float(values['mass, kg']) == pytest.approx(MODEL.mass + 0.5, rel=1e-5)
+    assert float(values['mass, kg']) == pytest.approx(model.mass + 0.5, rel=1e-5)
     assert float(values['joint states']) == 3
     assert float(values['outputs']) == 2
     assert float(values['joint states dropped: duplicate names']) == 1

@@ -3,13 +3,11 @@
 """The messages of the node, which are written to in their serialized form."""
 
 from functools import partial
-import gc
 from pathlib import Path
-import runpy
 import sys
 
 from builtin_interfaces.msg import Time
-from harness import ros, TOPICS
+from harness import TOPICS
 import numpy as np
 import pytest
 from rbd_ros import with_gravity, Workspace
@@ -23,7 +21,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from robots import random_tree
 from rosidl_parser.definition import AbstractSequence, BasicType
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, Header, String
+from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
 import yaml
@@ -110,7 +108,7 @@ def check(message, **expected):
             np.ravel(value).tolist() if isinstance(value, (tuple, np.ndarray)) else value), name
 
 
-@pytest.mark.parametrize('count', [1, 2, 9])
+@pytest.mark.parametrize('count', [0, 1, 9])
 def test_every_message_holds_what_it_is_filled_with(count, deserialize):
     model = with_gravity(random_tree(count, count, kinds=('revolute',)), (0.0, 0.0, -9.81))
     outputs, commands = Outputs(model, 7, 'tool', 'r1/'), CommandMessages()
@@ -168,19 +166,6 @@ def test_every_message_holds_what_it_is_filled_with(count, deserialize):
             assert numbers(getattr(part, angular)) == values[key][3:].tolist()
 
 
-def test_a_robot_without_joints_has_empty_messages():
-    outputs, values = Outputs(random_tree(0, 0), 1), values_of(random_tree(0, 0), 0)
-    message = deserialize_message(
-        CommandMessages().message('~/effort_commands', (), np.zeros(0)), Float64MultiArray)
-    assert not len(message.data)
-    for topic, kind in TOPICS.items():
-        if topic == '~/effort_commands':
-            continue
-        message = deserialize_message(outputs.message(topic, Time(sec=1), 'root', values), kind)
-        if topic in VECTORS:
-            assert not len(message.effort)
-
-
 @pytest.mark.parametrize('count', [0, 1, 20])
 def test_markers_stand_where_the_links_are(count, deserialize):
     model = random_tree(count, count)
@@ -200,17 +185,10 @@ def test_markers_stand_where_the_links_are(count, deserialize):
         assert [at.x, at.y, at.z] == terms.com.tolist()
         assert np.allclose([[point.x, point.y, point.z] for point in centres.points], [
             (T @ [*link.com, 1.0])[:3] for T, link in zip(poses, model.links) if link.mass > 0.0])
-        ends = {arrow.id: np.array([[point.x, point.y, point.z] for point in arrow.points])
-                for arrow in arrows}
-        turning = [(k, joint) for k, joint in enumerate(model.joints, 1)
+        turning = [k for k, joint in enumerate(model.joints, 1)
                    if joint.name in model.velocity_names]
-        assert len(ends) == len(turning)
-        for (start, end), (k, joint), g in zip(ends.values(), turning, terms.g):
-            assert np.array_equal(start, poses[k, :3, 3])
-            # Along the axis, and the way the torque turns.
-            along = (end - start) @ poses[k, :3, :3] @ joint.axis
-            assert np.isclose(abs(along), np.linalg.norm(end - start))
-            assert along * g >= 0.0
+        starts = [[getattr(arrow.points[0], axis) for axis in 'xyz'] for arrow in arrows]
+        assert np.array_equal(np.reshape(starts, (-1, 3)), poses[turning, :3, 3])
 
 
 def ends_of(array, space):
@@ -288,23 +266,6 @@ def test_stale_bytes_are_not_taken_for_the_numbers():
         filled = template.fill(Time(sec=3), {'effort': [0.5]})
         assert deserialize_message(filled, JointState) == JointState(
             header=Header(stamp=Time(sec=3)), name=['joint'], effort=[0.5])
-
-
-def test_the_node_that_the_benchmark_compares_with_publishes_as_much():
-    copying = runpy.run_path(str(ROOT / 'benchmark/copying_node.py'))
-    arm = (ROOT / 'urdf/demo_arm.urdf').read_text(encoding='utf-8')
-    with ros():
-        node = copying['CopyingNode']()
-        node._on_description(String(data=arm))
-        assert list(node._messages) == [
-            topic for topic in TOPICS
-            if topic not in ('~/coriolis_matrix_rate', '~/torque_deviation', '~/contact',
-                             '~/commanded_efforts')
-            and not topic.startswith(('~/task_', '~/external_'))]
-        whole = deserialize_message(bytes(node._messages['~/dynamics']), TOPICS['~/dynamics'])
-        assert len(whole.mass_matrix) == 49
-        node.destroy_node()
-    gc.unfreeze()
 
 
 def test_ellipsoids_of_many_links_come_in_parts_within_their_period(monkeypatch):

@@ -10,7 +10,7 @@ from threading import current_thread, main_thread
 from time import monotonic, sleep
 
 from diagnostic_msgs.msg import DiagnosticArray
-from harness import joint_state, LATCHED, PATIENCE, ros
+from harness import joint_state, LATCHED, PATIENCE
 from hidden_modules import environment
 import numpy as np
 import pytest
@@ -32,15 +32,8 @@ ROUNDING = 1e-12
 START_UP = 60.0
 
 
-@pytest.fixture(autouse=True)
-def world():
-    """Keep the nodes of a test among themselves."""
-    with ros():
-        yield
-
-
 @pytest.mark.parametrize('compiles', [True, False])
-def test_a_node_publishes_what_pinocchio_computes(tmp_path, compiles):
+def test_a_node_publishes_what_pinocchio_computes(peer, tmp_path, compiles):
     compiler = tmp_path / 'cc'
     if compiles:
         # The last option counts: optimizing takes most of the time.
@@ -49,7 +42,6 @@ def test_a_node_publishes_what_pinocchio_computes(tmp_path, compiles):
     model = load_quietly(UR10)
     q, _, _ = random_state(model, 0)
     still = np.zeros(model.nv)
-    peer = rclpy.create_node('peer')
     states = peer.create_publisher(JointState, 'joint_states', 10)
     peer.create_publisher(String, 'robot_description', LATCHED).publish(
         String(data=UR10.read_text()))
@@ -73,7 +65,6 @@ def test_a_node_publishes_what_pinocchio_computes(tmp_path, compiles):
     finally:
         process.kill()
         process.communicate()
-        peer.destroy_node()
     assert process.returncode == 0
     values = {one.key: one.value for one in reports[-1].status[0].values}
     assert values['kernels run as'] == RUN_AS['cc' if compiles else 'python']
@@ -109,7 +100,7 @@ class Codes(machine_code.Codes):
 
 
 def test_gravity_torques_come_while_all_other_topics_wait_for_machine_code(
-        world, harness, state, monkeypatch, tmp_path):
+        domain, harness, state, monkeypatch, tmp_path):
     monkeypatch.setattr(c_compiler, 'OPTIONS', ('-O0', *c_compiler.OPTIONS[1:]))
     monkeypatch.setattr(c_compiler, 'cache_root', lambda: tmp_path)
     monkeypatch.setattr(CompileProcess, 'call', lambda self, module, name, arguments: getattr(

@@ -15,12 +15,10 @@ class Executor:
     """An executor that calls what it is handed, at once."""
 
     def create_task(self, function, *arguments):
-        """Call a function."""
         function(*arguments)
 
 
 def fail(*_):
-    """Raise an exception."""
     raise ValueError('this piece of work failed')
 
 
@@ -38,14 +36,10 @@ def work(request):
     return work
 
 
-def test_the_exception_of_a_piece_of_work_is_reported(work):
-    results = []
-    assert work(fail, results.append) == ['this piece of work failed']
-    assert results == []
-
-
-def test_the_exception_of_a_continuation_is_reported(work):
-    assert work(lambda: 7, fail) == ['this piece of work failed']
+@pytest.mark.parametrize('do, then', [(fail, print), (lambda: 7, fail)])
+def test_the_exception_of_work_or_of_its_continuation_is_reported(work, do, then, capsys):
+    assert work(do, then) == ['this piece of work failed']
+    assert not capsys.readouterr().out
 
 
 def test_a_continuation_gets_the_result(work):
