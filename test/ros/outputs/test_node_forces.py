@@ -163,6 +163,17 @@ def test_the_wrench_on_a_link_does_not_need_efforts_of_joints_beyond_it(harness)
     assert np.max(np.abs(wrench_of(node.heard['~/external_wrench'][-1]))) < SILENT
 
 
+def test_contact_is_calibrated_and_found_by_the_joints_with_efforts(harness):
+    node, motion = harness(contact_calibration_time=0.2), Motion(push_after=0.6, speed=0.0)
+    assert node.call(Trigger, 'calibrate_contact').success
+    motion.play(node, 0.0, 0.5, without=0)
+    assert not node.heard['~/contact'][-1].contact
+    motion.play(node, 0.5, 0.8, without=0)
+    message = node.heard['~/contact'][-1]
+    assert message.contact
+    assert message.thresholds[0] > 1e11
+
+
 def test_the_observer_restarts_after_a_change_of_the_robot_and_a_jump_of_time(harness):
     node, motion = harness(), Motion(speed=0.0)
     motion.play(node, 0.0, 0.3)

@@ -114,7 +114,7 @@ def test_every_service_answers_requests_that_mean_nothing(together, kind):
     both = together(kind)
     expected = {service.service_name for service in both.node.services}
     both.spin_until(lambda: expected <= {name for name, _ in both.services()},
-                        f'not all of {expected} are there')
+                    f'not all of {expected} are there')
     for name, kind in both.services():
         for count in COUNTS:
             response = both.call(name, kind, odd(kind.Request, count))
