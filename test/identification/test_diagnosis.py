@@ -28,17 +28,23 @@ PAIRS = [('payload', 'gravity_direction'), ('gain', 'torque_offset'), ('delay', 
          ('sign', 'spring'), ('common_gain', 'zero_offset'), ('friction', 'link_mass')]
 
 
-def case(kinds, number, joints=5):
-    """Return a case with planted mistakes."""
-    one = Case(ROBOTS[number % len(ROBOTS)], np.random.default_rng((number, 5)), kinds, joints)
+def planted(name, kinds, seed, joints=None):
+    """Return a case of a robot with planted mistakes."""
+    one = Case(name, np.random.default_rng(seed), kinds, joints)
     for kind in kinds:
         one.plant(kind)
     return one
 
 
+def case(kinds, number, joints=3):
+    """Return a case of some robot with planted mistakes."""
+    return planted(ROBOTS[number % len(ROBOTS)], kinds, (number, 5), joints)
+
+
+@pytest.mark.parametrize('joints', covering((3, 5), 3))
 @pytest.mark.parametrize('number, kind', [*enumerate(HYPOTHESES)])
-def test_a_planted_mistake_is_named_first_with_its_size(number, kind):
-    one = case((kind,), number)
+def test_a_planted_mistake_is_named_first_with_its_size(number, kind, joints):
+    one = case((kind,), number, joints)
     found = diagnose(one.described, one.recording()).findings
     assert found and found[0].kind == kind, found
     place, value = one.planted[kind]
@@ -52,18 +58,18 @@ def test_a_planted_mistake_is_named_first_with_its_size(number, kind):
 
 
 @pytest.mark.parametrize('number, kinds', covering(
-    enumerate(PAIRS), *((k, PAIRS[k]) for k in (1, 3, 5))))
+    enumerate(PAIRS), *((k, PAIRS[k]) for k in (3, 5))))
 def test_two_mistakes_are_both_among_the_first_three(number, kinds):
-    one = case(kinds, number)
+    one = case(kinds, number, 5)
     found = diagnose(one.described, one.recording()).findings
     assert {*kinds} <= {finding.kind for finding in found[:3]}, found
     assert found[0].explains >= found[1].explains
 
 
-@pytest.mark.parametrize('number', seeds(8, few=3))
+@pytest.mark.parametrize('number', seeds(8, few=2))
 def test_nothing_is_found_in_clean_recordings(number):
-    one = case((), number)
-    found = diagnose(one.described, [one.recording(), case((), number).recording()])
+    one = case((), number, 5)
+    found = diagnose(one.described, [one.recording(), case((), number, 5).recording()])
     assert found.findings == ()
     assert all(0.0 < share < 0.02 for share in found.residual.values())
 
@@ -93,7 +99,7 @@ def changed(kind, model, middle):
 
 @pytest.mark.parametrize('kind', ['payload', 'rotor', 'torque_offset', 'spring',
                                   'gravity_direction'])
-@pytest.mark.parametrize('name', ROBOTS[:3])
+@pytest.mark.parametrize('name', covering(ROBOTS[:3], ROBOTS[1]))
 def test_columns_are_the_torques_of_a_robot_that_is_changed(kind, name):
     model = robot(name)
     motion = motion_of(model, [prepare(model, measured.recording(model, 1, 8.0), delay=0.0)])
@@ -169,11 +175,11 @@ def test_friction_is_that_of_the_joint_whatever_the_efforts_are_multiplied_by(fa
                                            abs=3.0 * found[1].deviation)
 
 
-@pytest.mark.parametrize('name', covering(ROBOTS[:3], *ROBOTS[:2]))
+@pytest.mark.parametrize('name', covering(ROBOTS[:3], ROBOTS[0]))
 def test_efforts_of_the_other_sign_are_no_gain_where_friction_hides_some(name):
     # Of slow motions, the torques of a vertical axis are mostly friction, which is not declared;
     # offsets are more mistakes than are combined.
-    model = robot(name, 5)
+    model = robot(name, 3)
     true = measured.with_drives(model, np.random.default_rng(2))
     recording = measured.recording(true, 3, 30.0, speed=0.3)
     for sign in (-1.0, 1.0):
@@ -235,19 +241,21 @@ def test_friction_shows_the_sign_where_nothing_else_does(sign):
     assert [(x.kind, x.place) for x in found] == [('sign', 'turn')] * (sign < 0.0)
 
 
-def written(folder, one):
-    """Write a case as files, and return the arguments of the command."""
+def written(folder, kinds=(), name='double_pendulum.urdf'):
+    """Write a case as files, and return it and the arguments of the command."""
+    one = planted(name, kinds, (1, 5))
     write_recording(folder / 'run.csv', one.recording())
     save_drives(one.described, folder / 'drives.yaml')
-    return [str(example_urdf('ur5_robot.urdf')), str(folder / 'run.csv'), '--params',
-            str(folder / 'drives.yaml')]
+    return one, [str(example_urdf(name)), str(folder / 'run.csv'), '--params',
+                 str(folder / 'drives.yaml')]
 
 
-@pytest.mark.parametrize('kinds, code', [
-    ((), 0), (('payload',), 2), (('current',), 2), (('two_publishers',), 2)])
-def test_the_command_prints_stores_and_draws_what_it_finds(kinds, code, tmp_path, capsys):
-    one = case(kinds, 1, None)
-    words = written(tmp_path, one)
+# Of two joints, other mistakes look like a payload.
+@pytest.mark.parametrize('name, kinds, code', [
+    ('double_pendulum.urdf', (), 0), ('ur5_robot.urdf', ('payload',), 2),
+    ('double_pendulum.urdf', ('current',), 2), ('double_pendulum.urdf', ('two_publishers',), 2)])
+def test_the_command_prints_stores_and_draws_what_it_finds(name, kinds, code, tmp_path, capsys):
+    one, words = written(tmp_path, kinds, name)
     assert code_of('diagnose', *words, '--json', str(tmp_path / 'a.json'), '--report',
                    str(tmp_path / 'a.html')) == code
     printed = capsys.readouterr().out.splitlines()
@@ -267,11 +275,10 @@ def test_the_command_prints_stores_and_draws_what_it_finds(kinds, code, tmp_path
 
 
 def test_the_command_refuses_what_cannot_be_diagnosed(tmp_path, capsys):
-    words = written(tmp_path, case((), 1, None))
+    one, words = written(tmp_path)
     assert code_of('diagnose', words[0], str(tmp_path / 'none.csv')) == 1
     assert code_of('diagnose', *words, '--json', words[1]) == 1
     assert 'will not be replaced' in capsys.readouterr().err
     assert code_of('diagnose', *words, '--payload', 'nothing') == 1
-    one = case((), 1)
     write_recording(tmp_path / 'run.csv', replace(one.recording(), effort=None))
     assert code_of('diagnose', *words) == 1

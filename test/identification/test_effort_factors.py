@@ -18,11 +18,11 @@ ROBOTS = ('ur5_robot.urdf', 'panda.urdf', 'kinova.urdf', 'xarm7.urdf', 'double_p
           'tree 2')
 
 
-def robot(name):
-    """Return a robot without the effort limits of its URDF, which its random motions ignore."""
+def robot(name, joints=4):
+    """Return a robot of so many joints."""
     model = (random_tree(int(name[5:]), 4) if name.startswith('tree')
              else load_quietly(example_urdf(name)))
-    return rbd_ros.with_locked_joints(model, dict.fromkeys(model.velocity_names[6:], 0.0))
+    return rbd_ros.with_locked_joints(model, dict.fromkeys(model.velocity_names[joints:], 0.0))
 
 
 def motion(model, seed, **options):
@@ -40,9 +40,10 @@ def doubts(model, recording):
     return [text for kind, text in found.items() if kind != 'limits']
 
 
+@pytest.mark.parametrize('joints', covering((4, 6), 4))
 @pytest.mark.parametrize('number, name', [*enumerate(ROBOTS)])
-def test_good_efforts_are_not_doubted(number, name):
-    model = robot(name)
+def test_good_efforts_are_not_doubted(number, name, joints):
+    model = robot(name, joints)
     assert doubts(model, motion(model, number)) == []
     # Nor with a noisy sensor, slow motion, or a payload that the description lacks.
     last = model.moving_joints[-1][0].child
@@ -52,20 +53,21 @@ def test_good_efforts_are_not_doubted(number, name):
     assert doubts(model, motion(true, 0, **options)) == []
 
 
-@pytest.mark.parametrize('name, factor', covering(
-    zip(ROBOTS, (0.1, 0.4, 3.0, 20.0)), (ROBOTS[0], 0.1), (ROBOTS[1], 0.4)))
-def test_a_common_factor_is_found_even_if_masses_are_wrong(name, factor):
-    model = robot(name)
+@pytest.mark.parametrize('name, factor, joints', covering(
+    [(ROBOTS[0], 0.1, 4), (ROBOTS[1], 0.4, 4), (ROBOTS[2], 3.0, 6), (ROBOTS[3], 20.0, 6)],
+    (ROBOTS[0], 0.1, 4), (ROBOTS[1], 0.4, 4)))
+def test_a_common_factor_is_found_even_if_masses_are_wrong(name, factor, joints):
+    model = robot(name, joints)
     one = motion(model, 1)
     found = doubts(model, replace(one, effort=factor * one.effort))
     assert len(found) == 1 and ('times the torques' in found[0] or 'multiples of' in found[0])
 
 
-@pytest.mark.parametrize('name, j, size', covering(
-    [(ROBOTS[0], 1, 12.0), (ROBOTS[1], 1, 0.5), (ROBOTS[2], 3, 12.0), (ROBOTS[3], 1, 4.0)],
-    (ROBOTS[0], 1, 12.0), (ROBOTS[1], 1, 0.5)))
-def test_factors_of_single_joints_are_found(name, j, size):
-    model = robot(name)
+@pytest.mark.parametrize('name, j, size, joints', covering(
+    [(ROBOTS[0], 1, 12.0, 4), (ROBOTS[1], 1, 0.5, 4), (ROBOTS[2], 3, 12.0, 6),
+     (ROBOTS[3], 1, 4.0, 6)], (ROBOTS[0], 1, 12.0, 4), (ROBOTS[1], 1, 0.5, 4)))
+def test_factors_of_single_joints_are_found(name, j, size, joints):
+    model = robot(name, joints)
     one = measured.recording(measured.with_drives(model, np.random.default_rng(1)), 1, 12.0,
                              rate=100.0)
     factor = np.where(np.arange(model.nv) == j, size, 1.0)
@@ -80,7 +82,7 @@ def test_factors_of_single_joints_are_found(name, j, size):
     assert f'{model.velocity_names[j]}=-1' in found[0] and found[0].count('=-1') == 1
 
 
-@pytest.mark.parametrize('name', ROBOTS[1:3])
+@pytest.mark.parametrize('name', covering(ROBOTS[1:3], ROBOTS[1]))
 def test_efforts_without_gravity_are_found(name):
     model = robot(name)
     one = motion(model, 2)
