@@ -14,6 +14,7 @@ from rbd_ros import identification
 from rbd_ros.identification import Recording
 from rbd_ros.identification.reduction import samples_of
 from rbd_ros.identification.torque_uncertainty import model_torques
+from rbd_ros.identification.verdicts import position_doubts
 from rbd_ros.model import inertial_parameters, with_friction, with_inertial_parameters
 from robots import relative_error
 
@@ -122,22 +123,19 @@ def test_a_recording_of_motors_is_enough():
     use = samples.usable
     assert np.sqrt(np.mean((found - samples.tau)[use] ** 2)) < 0.02 * np.std(samples.tau)
     assert np.ptp(dry) > 0.1
-    fit = identification.fit(model, identification.partial(model, samples))
-    assert fit.relative_error < 0.02
     part = identification.partial(model, samples)
+    fit = identification.fit(model, part)
+    assert fit.relative_error < 0.02
     judged = identification.verdict(model, part, fit, samples)
     assert not any('limits' in reason for reason in judged.reasons)
     # Limits are compared with the positions of their own joint, which are not the first two.
     for k, name in enumerate(model.velocity_names):
         limits = np.tile([[-np.inf], [np.inf]], 2)
         limits[:, k] = np.mean(X[:, k]) + [5.0, 6.0]
-        limited = replace(model, lower=limits[0], upper=limits[1])
-        reasons = identification.verdict(limited, part, fit, samples).reasons
-        assert any(f'positions of {name} lie beyond' in reason for reason in reasons)
+        doubt, = position_doubts(replace(model, lower=limits[0], upper=limits[1]), [samples])
+        assert f'positions of {name} lie beyond' in doubt
         limits[:, k] = np.min(X[:, k]) - 0.01, np.max(X[:, k]) + 0.01
-        limited = replace(model, lower=limits[0], upper=limits[1])
-        reasons = identification.verdict(limited, part, fit, samples).reasons
-        assert not any('lie beyond' in reason for reason in reasons)
+        assert not position_doubts(replace(model, lower=limits[0], upper=limits[1]), [samples])
     estimated = identification.prepare(model, recording)
     assert abs(estimated.delay) < 0.02
 

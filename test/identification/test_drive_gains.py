@@ -37,14 +37,14 @@ def test_gains_are_found_with_and_without_noise(robots):
                                                 currents(loaded, 1))
     assert relative_error(found.gains / GAINS, np.ones(6)) < RECOVERED
     distances = []
-    for seed in range(10):
+    for seed in range(5):
         found = identification.identify_drive_gains(
             urdf, 'tool0', *LOAD, currents(true, seed, noise=0.02, memory=3.0),
             [currents(loaded, 100 + seed, noise=0.02, memory=3.0)])
         distances.append((found.gains - GAINS) / found.deviation)
         assert np.all(found.deviation < 0.1 * np.abs(GAINS))
-    # 95 percent are meant, of 60.
-    assert np.sum(np.abs(distances) < 2.0) >= 53
+    # 95 percent are meant, of 30.
+    assert np.sum(np.abs(distances) < 2.0) >= 27
     assert np.max(np.abs(distances)) < 5.0
 
 

@@ -20,7 +20,7 @@ from robots import example_urdf, load_quietly, random_tree, relative_error
 EXACT = 1e-9
 # Torques without noise, from a fit that takes them to have a noise of 1e-6.
 RECOVERED = 1e-5
-TREES = seeds(50)
+TREES = seeds(50, few=5)
 RIGID = {'friction': (), 'rotors': False}
 USUAL = ('viscous', 'coulomb', 'offset')
 
@@ -93,7 +93,7 @@ def test_friction_and_rotors_are_found_with_the_bodies(ur5):
     assert np.array_equal(rigid.model.friction, true.friction)
 
 
-@pytest.mark.parametrize('seed', range(10))
+@pytest.mark.parametrize('seed', seeds(10, few=4))
 def test_bodies_change_no_more_than_torques_demand(seed):
     guess = random_robot(seed)
     samples = record(changed(guess, seed), seed, 10 + 20 * len(guess.links) // guess.nv)

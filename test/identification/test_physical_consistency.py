@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least squares over robots that can exist: no better answer is near, and the border is kept."""
 
+from covering import seeds
 import numpy as np
 import pytest
 from rbd_ros.identification.physical_consistency import nearest_consistent
@@ -39,7 +40,7 @@ def gradient_of_divergence(theta, start):
 
 
 @pytest.mark.parametrize('prior', [0.0, 0.1, 1.0])
-@pytest.mark.parametrize('seed', range(10))
+@pytest.mark.parametrize('seed', seeds(10, few=4))
 def test_no_robot_that_can_exist_is_better(seed, prior):
     start, A, target, (G, h) = problem(seed)
     theta, _ = nearest_consistent(start, A, target, np.ones(len(start)), BODIES, prior=prior,

