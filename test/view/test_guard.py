@@ -3,6 +3,7 @@
 """Hostile pages and hostile clients of the viewer; the Origin and Host of browsers are forged."""
 
 from contextlib import ExitStack
+import re
 import signal
 import socket
 from time import monotonic
@@ -20,7 +21,7 @@ from rbd_ros.view.recording import recording_page
 from rbd_ros.view.sliders import Sliders
 from rbd_ros.view.state import computed_state
 from rbd_ros.view.viewer import start_server, Viewer
-from robots import load_quietly
+from robots import load_quietly, Oracle
 import viser
 from viser.infra import Message
 from websockets.exceptions import ConnectionClosed, InvalidMessage
@@ -28,6 +29,8 @@ from websockets.sync.client import connect
 
 # Limits of message size and of the number of connections.
 LARGEST, MOST = 65536, 32
+# Numbers on the page have three digits after the point.
+PRINTED = 5.001e-4
 NOT_VALUES = [float('nan'), float('inf'), float('-inf'), 1e300, -1e300, 2 ** 62, None, True, 'x',
               '1.0', b'1', [], [0.1], {}, {'value': 0.1}]
 
@@ -332,9 +335,11 @@ def test_another_robot_on_the_page_has_inputs_that_work(viewer, arm):
     assert viewer.sliders._q[1].value == -0.4
 
 
-def test_the_command_survives_a_hostile_client():
+def test_the_command_survives_a_hostile_client_and_ends_cleanly_at_ctrl_c(arm):
+    oracle, zero = Oracle(ARM, arm), np.zeros(arm.nv)
     with running('-m', 'rbd_ros.cli.main', 'view', ARM, '--port', '0') as process:
         url = process.stdout.readline().split()[-1]
+        assert 'Ctrl-C ends it' in process.stdout.readline()
         assert refused(url, origin='https://evil.example')
         assert refused(url, host='evil.example:80', origin='http://evil.example:80')
         with Page(url) as page:
@@ -348,14 +353,27 @@ def test_the_command_survives_a_hostile_client():
             page.change('Pause', False)
             page.change('Look back (s)', 0.0)
             page.change('shoulder_pan', 1.234)
-            text, end = '', monotonic() + PATIENCE
-            while '<td>1.234</td>' not in text:
-                assert monotonic() < end, text
+            # Those of the velocity have the same label, and come second.
+            speed = [message['uuid'] for message in page.replayed if 'value' in message
+                     and message['props']['label'] == 'shoulder_lift'][1]
+            page.send(type=CHANGE, uuid=speed, updates={'value': 1.0})
+            page.change('z', 50.0)
+            q = np.array([1.234, -0.4, 0.4, -0.4, 0.4, -0.4, 0.4])
+            link, still = arm.link_names[-1], oracle.tau(q, zero, zero)
+            moving = oracle.tau(q, np.eye(arm.nv)[1], zero)
+            pushed = oracle.jacobian(q, link)[3:].T @ oracle.pose(q, link)[:3, :3].T @ [0, 0, 50.0]
+            expected = np.array([q, still, moving - still, pushed, moving - pushed])
+            found, end = np.zeros_like(expected), monotonic() + PATIENCE
+            while not np.allclose(found, expected, rtol=0.0, atol=PRINTED):
+                assert monotonic() < end, found
                 text = ''.join(str(message['updates'].get('content', ''))
                                for message in page.receive() if message['type'] == CHANGE)
-            assert 'nan' not in text and '?' not in text
+                cells = re.findall(r'<td[^>]*>([^<]*)</td>', text)
+                if 'shoulder_pan' in cells:
+                    at = [cells.index(name) + 1 for name in arm.velocity_names]
+                    found = np.array([[float(cells[i + k]) for i in at] for k in range(5)])
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=PATIENCE)
         # On a busy machine it starts slowly.
-        assert not err.replace('rbd_ros view: still working\n', '')
+        assert not out and not err.replace('rbd_ros view: still working\n', '')
         assert process.returncode == 0
