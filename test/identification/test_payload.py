@@ -95,11 +95,3 @@ def test_the_example_finds_its_load():
     assert abs(load.mass - example['MASS']) < 0.01 * example['MASS']
     assert np.max(np.abs(load.com - example['COM'])) < 1e-3
     assert np.max(np.abs(load.inertia - example['INERTIA'])) < 2e-3
-
-
-def test_links_that_nothing_moves_carry_no_load():
-    model = arm()
-    some = measured.samples(model, 7, 1.0)
-    for link in ('nowhere', model.link_names[0]):
-        with pytest.raises(rbd_ros.ModelError, match=link):
-            identification.identify_payload(model, link, some.q, some.v, some.a, some.tau)

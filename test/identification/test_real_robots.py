@@ -44,14 +44,6 @@ def test_the_error_of_a_mean_allows_for_errors_that_last():
     assert abs(mean - 5.0) < 3.0 * expected
 
 
-@pytest.mark.parametrize('mean, error, zero', [
-    (0.1, 0.1, True), (-0.29, 0.1, True), (0.31, 0.1, False), (-0.31, 0.1, False),
-    (0.49, 1.0, True), (-0.51, 1.0, False)])
-def test_a_mean_is_zero_if_it_is_within_its_error_and_small(mean, error, zero):
-    # Of torques of 10 N m, 5 % are 0.5 N m.
-    assert TRUST['Residual'](*np.array([[mean], [error], [1.0], [10.0]])).is_zero == [zero]
-
-
 @needs_data
 def test_ur10_is_known_on_the_half_that_was_held_out():
     free, consistent = TRUST['evaluate'](*TRUST['ur10'](DATA), 0.5)

@@ -81,7 +81,7 @@ def test_fixed_and_mimicking_joints_have_no_arcs():
 # -- Ellipsoids. ----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('share', [BOX, ELLIPSOID])
-@pytest.mark.parametrize('seed', seeds(30))
+@pytest.mark.parametrize('seed', seeds(30, few=3))
 def test_inertia_solids_have_the_inertia(share, seed):
     a, b, c = sides = np.array([0.2, 0.5, 0.9])
     # A box: m / 12 (b^2 + c^2); an ellipsoid of these diameters: m / 20 (b^2 + c^2).
@@ -144,13 +144,12 @@ def test_state_of_sliders_matches_pinocchio():
     assert relative_error(state.M, oracle.M(q)) < ROUNDING
 
 
-def test_table_names_joints_and_marks_efforts_near_their_limits():
+def test_the_table_has_the_torques_of_each_joint_and_its_limit():
     model = load_quietly(example_urdf('ur10_robot.urdf'))
     q, v, _ = random_state(model, 5)
     state = computed_state(model, q, v, {})
     near = 0.95 * model.effort_limit
-    text = torque_table(model, type(state)(**{**vars(state), 'effort': near}), 'measured')
-    assert text.count('class="near"') == model.nv
+    text = torque_table(model, replace(state, effort=near), 'measured')
     for k, name in enumerate(model.velocity_names):
         row = text[text.index(f'>{name}</td>'):]
         cells = row[:row.index('</tr>')].split('<td')[1:]
@@ -158,8 +157,6 @@ def test_table_names_joints_and_marks_efforts_near_their_limits():
         np.testing.assert_allclose(cells, [
             q[k], state.gravity[k], state.coriolis[k], 0.0, near[k], model.effort_limit[k]],
             atol=PRINTED)
-    text = torque_table(model, type(state)(**{**vars(state), 'effort': 0.5 * near}), 'measured')
-    assert 'class="near"' not in text
 
 
 def test_numbers_have_no_minus_zero():
@@ -214,7 +211,7 @@ def test_the_plot_has_room_for_limits_that_an_effort_comes_near(share, shown):
 
 
 def test_limits_are_marked_for_torques_of_both_signs_on_pages_of_recordings(monkeypatch):
-    model, marked = load_quietly(example_urdf('ur10_robot.urdf')), []
+    model, marked = replace(two_joints(), effort_limit=np.array([20.0, 30.0])), []
     monkeypatch.setattr(plot_axes.Axes, 'axhline', lambda self, y, **_: marked.append(y))
     time, zero = np.array([0.0, 0.1]), np.zeros((2, model.nv))
     for sign in (1.0, -1.0):
