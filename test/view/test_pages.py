@@ -78,7 +78,6 @@ def test_a_slider_changes_the_torques_that_are_shown(arm):
         assert list(before) == list(model.velocity_names)
         np.testing.assert_allclose(column(model, before, 1), oracle.tau(q, zero, zero),
                                    atol=PRINTED)
-        wait_for(lambda: rows(page, BLUE), 'a curve')
         q[COLUMN] = drag_slider(page, JOINT, 25)
         assert abs(q[COLUMN]) > 0.3
         expected = oracle.tau(q, zero, zero)
@@ -88,6 +87,9 @@ def test_a_slider_changes_the_torques_that_are_shown(arm):
         np.testing.assert_allclose(column(model, after, 0), q, atol=PRINTED)
         for k in (1, 4):
             np.testing.assert_allclose(column(model, after, k), expected, atol=PRINTED)
+        labelled(page, 'Plot').click()
+        click(page, f"//*[@role='option'][.='{JOINT}']")
+        wait_for(lambda: rows(page, BLUE), 'the curve of the joint')
         assert not complaints(page)
 
 
