@@ -9,7 +9,7 @@ import pytest
 import rbd_ros
 from rbd_ros import identification
 from rbd_ros.identification.parameters import LoadParameters, robot_parameters, States
-from rbd_ros.model import with_friction, with_springs
+from rbd_ros.model import with_friction
 from rbd_ros.model.changes.drives import with_armature
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.positions.configurations import random_configuration
@@ -85,19 +85,6 @@ def test_known_and_regressor_times_a_load_are_the_torques_with_it(name, link):
     some = states(model, rng, 10)
     got = parameters.known(some) + parameters.regressor(some) @ [mass, *mass * com, *entries]
     assert relative_error(got, torques(rbd_ros.with_payload(model, link, *LOAD), some)) < EXACT
-
-
-def test_springs_are_known_torques():
-    rng = np.random.default_rng(1)
-    model = load_quietly(example_urdf('ur5_robot.urdf'))
-    stiffness, reference = rng.uniform(5.0, 50.0, 6), rng.normal(size=6)
-    sprung = with_springs(model, stiffness=stiffness, spring_reference=reference)
-    some = states(model, rng, 10)
-    for make in (lambda one: robot_parameters(one, ('viscous',), True),
-                 lambda one: LoadParameters(one, 'tool0')):
-        more = make(sprung).known(some) - make(model).known(some)
-        assert relative_error(more, stiffness * (some.q - reference)) < EXACT
-        assert np.array_equal(make(sprung).regressor(some), make(model).regressor(some))
 
 
 def check_base_parameters(model, base, seed, friction=(), rotors=False):

@@ -79,13 +79,6 @@ def test_a_load_on_a_robot_that_stands_still_shows_its_mass_and_its_centre():
     rbd_ros.with_payload(model, 'tool0', *load[:3])
 
 
-def test_where_there_is_no_load_none_is_found():
-    model = arm()
-    some = measured.samples(model, 6, 4.0)
-    load = identification.identify_payload(model, 'tool0', some.q, some.v, some.a, some.tau)
-    assert load.mass < RECOVERED
-
-
 def test_the_example_finds_its_load():
     example = runpy.run_path(str(EXAMPLE))
     load = example['main']()
