@@ -254,7 +254,7 @@ def test_fault_44_under_four_times_the_load_the_newest_state_is_answered(harness
     q, v, _ = random_state(model, 1)
 
     def flood():
-        for _ in range(500):
+        for _ in range(800):
             sent.append(at())
             node.send(names, q, v, stamp=sent[-1])
             sleep(0.005)
