@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from optional import Optional
 import pytest
-from rbd_ros.kernels.jit import compiled
+from rbd_ros.kernels.jit import compile_process, compiled
 from rbd_ros.kernels.jit.compile_process import CompileProcess, NICENESS
 from rbd_ros.kernels.jit.kernel_cache import Directory
 from small_kernels import fold_vector
@@ -219,6 +219,16 @@ def test_the_other_process_ends_with_this_one(how):
     getattr(parent, how)()
     parent.communicate()
     until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+@pytest.mark.parametrize('patience', [PATIENCE, 0.0], ids=['by itself', 'killed'])
+def test_an_ended_process_leaves_no_files(process, tmp_path, monkeypatch, patience):
+    monkeypatch.setattr(compile_process, 'PATIENCE', patience)
+    monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
+    assert process.call('os', 'getpid', ()) not in (None, os.getpid())
+    assert len(list(tmp_path.glob('rbd_ros.*'))) == 1
+    process.end()
+    assert not list(tmp_path.glob('rbd_ros.*'))
 
 
 def test_the_process_imports_modules_from_the_path_of_this_one(process, tmp_path, monkeypatch):

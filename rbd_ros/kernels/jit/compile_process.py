@@ -43,6 +43,7 @@ class CompileProcess:
     def __init__(self, may_wait: Callable[[], bool]) -> None:
         self.may_wait = may_wait
         self._process: subprocess.Popen[bytes] | None = None
+        self._folder = ''       # for temporary files of the process
         self._works, self._closed, self._lock = True, False, RLock()
         self._requested: set[Any] = set()
 
@@ -76,8 +77,10 @@ class CompileProcess:
         if self._process is None:
             # The process must import the modules that this one has found.
             path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
+            self._folder = tempfile.mkdtemp(prefix='rbd_ros.')
             self._process = subprocess.Popen(
-                [sys.executable, '-m', __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                [sys.executable, '-m', __name__, self._folder],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 start_new_session=True,     # Ctrl-C is for this process only
                 env={**os.environ, 'PYTHONPATH': path, 'PYTHONSAFEPATH': '1',
                      VARIABLE: 'numba' if COMPILES else 'python'})
@@ -109,6 +112,7 @@ class CompileProcess:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.communicate()
+                    shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def compiled_kernel(module: str, name: str, types: tuple[Any, ...]) -> bytes | None:
@@ -137,8 +141,8 @@ def main() -> None:
         Path('/proc/self/autogroup').write_text(str(NICENESS))
     # The parent writes the cache.
     compiled.disable_disk_cache()
-    # Of the compiler, too; removed below, however early that is.
-    os.environ['TMPDIR'] = tempfile.tempdir = tempfile.mkdtemp(prefix='rbd_ros.')
+    # Of the compiler, too; removed below, however early that is, or by the parent.
+    os.environ['TMPDIR'] = tempfile.tempdir = sys.argv[1]
     replies = os.fdopen(os.dup(1), 'wb')
     os.dup2(2, 1)
     requests: SimpleQueue[Request] = SimpleQueue()
