@@ -16,7 +16,8 @@ import rbd_ros
 from rbd_ros import batch, with_armature
 from rbd_ros.errors import RecordingError, StateError
 from rbd_ros.identification import diagnose, prepare, write_recording
-from rbd_ros.identification.diagnosis.hypotheses import FACTORS, HYPOTHESES, leaves
+from rbd_ros.identification.diagnosis.hypotheses import (
+    Change, FACTORS, HYPOTHESES, leaves, words)
 from rbd_ros.identification.diagnosis.motion import motion_of
 from rbd_ros.model import save_drives, with_friction, with_springs
 from rbd_ros.model.changes.inertial import body_names, inertial_parameters
@@ -241,6 +242,13 @@ def test_friction_shows_the_sign_where_nothing_else_does(sign):
     assert [(x.kind, x.place) for x in found] == [('sign', 'turn')] * (sign < 0.0)
 
 
+@pytest.mark.filterwarnings('error')
+def test_a_payload_without_a_mass_has_no_centre():
+    nothing = Change('tool', ('elbow',), np.zeros((1, 1, 4)))
+    found = words(nothing, np.zeros(4), robot('ur5_robot.urdf'), HYPOTHESES['payload'])
+    assert found['centre'] == 'nan, nan, nan'
+
+
 def written(folder, kinds=(), name='double_pendulum.urdf'):
     """Write a case as files, and return it and the arguments of the command."""
     one = planted(name, kinds, (1, 5))
@@ -255,8 +263,8 @@ def written(folder, kinds=(), name='double_pendulum.urdf'):
     ('double_pendulum.urdf', (), 0), ('ur5_robot.urdf', ('payload',), 2),
     ('double_pendulum.urdf', ('current',), 2), ('double_pendulum.urdf', ('two_publishers',), 2)])
 def test_the_command_prints_stores_and_draws_what_it_finds(name, kinds, code, tmp_path, capsys):
-    one, words = written(tmp_path, kinds, name)
-    assert code_of('diagnose', *words, '--json', str(tmp_path / 'a.json'), '--report',
+    one, arguments = written(tmp_path, kinds, name)
+    assert code_of('diagnose', *arguments, '--json', str(tmp_path / 'a.json'), '--report',
                    str(tmp_path / 'a.html')) == code
     printed = capsys.readouterr().out.splitlines()
     result = json.loads((tmp_path / 'a.json').read_text())
@@ -275,10 +283,10 @@ def test_the_command_prints_stores_and_draws_what_it_finds(name, kinds, code, tm
 
 
 def test_the_command_refuses_what_cannot_be_diagnosed(tmp_path, capsys):
-    one, words = written(tmp_path)
-    assert code_of('diagnose', words[0], str(tmp_path / 'none.csv')) == 1
-    assert code_of('diagnose', *words, '--json', words[1]) == 1
+    one, arguments = written(tmp_path)
+    assert code_of('diagnose', arguments[0], str(tmp_path / 'none.csv')) == 1
+    assert code_of('diagnose', *arguments, '--json', arguments[1]) == 1
     assert 'will not be replaced' in capsys.readouterr().err
-    assert code_of('diagnose', *words, '--payload', 'nothing') == 1
+    assert code_of('diagnose', *arguments, '--payload', 'nothing') == 1
     write_recording(tmp_path / 'run.csv', replace(one.recording(), effort=None))
-    assert code_of('diagnose', *words) == 1
+    assert code_of('diagnose', *arguments) == 1

@@ -173,6 +173,8 @@ def _can_be_payload(sizes: np.ndarray, model: Model) -> bool:
                 and np.linalg.norm(sizes[1:4]) < MAX_REACH * body_size(model) * mass)
 
 
+# Words that the text does not use may divide by zero.
+@np.errstate(divide='ignore', invalid='ignore')
 def words(change: Change, sizes: np.ndarray, model: Model, one: Hypothesis) -> dict[str, str]:
     """Return what the texts of a hypothesis may contain; each uses what its sizes mean."""
     sizes = sizes if change.fixed is None else np.full(1, change.fixed)
