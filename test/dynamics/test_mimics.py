@@ -64,6 +64,15 @@ def arguments_of(method, link, **vectors):
 
 
 # Kernels for mimics and balls take a minute to compile; test_interpreted.py runs their source.
+@pytest.mark.parametrize('seed', range(3))
+def test_all_joints_move_as_the_map_says(seed):
+    model, (q, v, _), _, (Q, V, _), _ = mimics_and_tree(seed)
+    fold, some = model.coordinates, [0, len(V) - 1]
+    assert_all_equal((fold.position(q), fold.velocity(v)), (Q, V))
+    assert_all_equal((fold.part(some, some).position(q), fold.part(some, some).velocity(v)),
+                     (Q[some], V[some]))
+
+
 @pytest.mark.parametrize('seed', [
     pytest.param(0, id='screws'), pytest.param(1, id='spherical', marks=pytest.mark.long),
     pytest.param(2, id='floating', marks=pytest.mark.long)])
