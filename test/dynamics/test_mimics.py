@@ -64,7 +64,7 @@ def arguments_of(method, link, **vectors):
 
 
 # Kernels for mimics and balls take a minute to compile; test_interpreted.py runs their source.
-@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('seed', SEEDS)
 def test_all_joints_move_as_the_map_says(seed):
     model, (q, v, _), _, (Q, V, _), _ = mimics_and_tree(seed)
     fold, some = model.coordinates, [0, len(V) - 1]
