@@ -283,7 +283,7 @@ def test_the_directory_follows_every_file_of_the_kernels(tmp_path, monkeypatch):
 
 SCRIPT = """
 import os, sys
-import lxml.etree, numba, numpy as np, queue, scipy.linalg, shlex, urdf_parser_py.urdf
+import graphlib, lxml.etree, numba, numpy as np, queue, scipy.linalg, shlex, urdf_parser_py.urdf
 # The interpreter itself may lie where another user cannot read it: what it needs is loaded before.
 numba.njit(lambda x: x[0] + 1.0)(np.ones(1))
 os.setuid({user})
