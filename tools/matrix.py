@@ -31,7 +31,6 @@ TESTS = ('test', '--ignore=test/ros', '--ignore=test/docs', '--ignore=test/view'
          '--ignore=test/cli/test_doctor.py')
 # Tests most likely to be broken by other packages: kernels, and calls of LAPACK
 QUICK = ('test/dynamics/test_identities.py', 'test/dynamics/test_closed_forms.py',
-         'test/identification/test_payload.py',
          'test/identification/test_physical_consistency.py', 'test/kernels/test_lanes.py',
          'test/kernels/test_sines.py')
 # What is there without numba, besides ROS; and what tests need.
