@@ -221,12 +221,15 @@ def test_the_other_process_ends_with_this_one(how):
     until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
 
 
-@pytest.mark.parametrize('patience', [PATIENCE, 0.0], ids=['by itself', 'killed'])
-def test_an_ended_process_leaves_no_files(process, tmp_path, monkeypatch, patience):
+@pytest.mark.parametrize('patience, crashes', [(PATIENCE, False), (0.0, False), (PATIENCE, True)],
+                         ids=['by itself', 'too slow', 'crashed'])
+def test_an_ended_process_leaves_no_files(process, tmp_path, monkeypatch, patience, crashes):
     monkeypatch.setattr(compile_process, 'PATIENCE', patience)
     monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
     assert process.call('os', 'getpid', ()) not in (None, os.getpid())
     assert len(list(tmp_path.glob('rbd_ros.*'))) == 1
+    if crashes:
+        process._process.kill()
     process.end()
     assert not list(tmp_path.glob('rbd_ros.*'))
 

@@ -112,7 +112,8 @@ class CompileProcess:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.communicate()
-                    shutil.rmtree(self._folder, ignore_errors=True)
+            # If it did not, or could not, remove it itself.
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def compiled_kernel(module: str, name: str, types: tuple[Any, ...]) -> bytes | None:
