@@ -6,10 +6,10 @@ Forward and hybrid dynamics of robots whose joints share coordinates, and deriva
     M a + b = tau,    b = tau(q, v, a_given)
 
 Bodies of which one carries the other add to the entry of M for the coordinates that move these
-two. M = L^T L is factored along an elimination tree, in which a
-velocity is carried by the last one before it with which it shares an entry of M or of L:
-Featherstone (2008), section 6.5, for a tree that need not be that of the joints. It has the form
-of a table of bodies, `table`, see `rbd_ros.workspace.memory.scratch.elimination_table`.
+two. M = L^T D L is factored along an elimination tree, in which a velocity is carried by the last
+one before it with which it shares an entry of M or of L: Featherstone (2008), section 6.5, for a
+tree that need not be that of the joints. It has the form of a table of bodies, `table`, see
+`rbd_ros.workspace.memory.scratch.elimination_table`.
 
 Helpers take the buffers as `equations`: table, M (lower triangle), b, and L as
 `mass_matrix_factor` has it.
@@ -119,8 +119,7 @@ def complete(equations, a, tau):
         if some_given and is_given(table, i):
             set_entry(tau, i, entry(b, i))
         else:
-            inverse = element(L, i, i)
-            if not exceeds(1.0 / (inverse * inverse), SINGULAR * element(M, i, i)):
+            if not exceeds(1.0 / element(L, i, i), SINGULAR * element(M, i, i)):
                 return i + 1
             set_entry(a, i, entry(tau, i) - entry(b, i))
     solve_vector(table, L, a, some_given)

@@ -1,10 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-M = L^T L, and M X = B with many columns: Featherstone (2008), section 6.5.
+M = L^T D L, and M X = B with many columns: Featherstone (2008), section 6.5.
 
-L has entries only where one joint carries the other. Velocities whose acceleration is given
-(PRESCRIBED of the robot) are left out of M; their rows of X do not change.
+L has other entries only where one joint carries the other; in place of the ones on its diagonal,
+1 / D is stored. Velocities whose acceleration is given (PRESCRIBED of the robot) are left out of
+M; their rows of X do not change.
 
 For one state, lanes (`rbd_ros.kernels.lanes.lanes`) hold several columns: L and X are matrices,
 and L_lanes and X_lanes, shape (nv, ..., WIDTH), the same memory. For several states, both are the
@@ -13,8 +14,8 @@ same arrays of lanes of states, and columns are computed one by one.
 """
 
 from rbd_ros.kernels.jit.compiled import helper
-from rbd_ros.kernels.lanes.lanes import (element, entry, set_element, set_entry, square_root,
-                                         vectorized, WIDTH, zeros_for_lanes)
+from rbd_ros.kernels.lanes.lanes import (
+    element, entry, set_element, set_entry, vectorized, WIDTH, zeros_for_lanes)
 from rbd_ros.kernels.tree.layout import (
     columns_of, constant, count, load_integer, number, parent, PRESCRIBED, SCRATCH, slot,
     store_integer)
@@ -80,20 +81,20 @@ def lanes_up_to(robot, j):
 
 @helper
 def factorize(robot, L, L_lanes, some_given):
-    """Replace the lower triangle of M by that of L, with reciprocals on the diagonal."""
+    """Replace the lower triangle of M by that of L, and its diagonal by 1 / D."""
     for k in range(len(L) - 1, -1, -1):
         if some_given and is_given(robot, k):
             continue
-        inverse = 1.0 / square_root(element(L, k, k))
-        for c in range(lanes_up_to(robot, k)):
-            set_element(L_lanes, k, c, inverse * element(L_lanes, k, c))
+        inverse = 1.0 / element(L, k, k)
         i = carrier(robot, k)
         while i >= 0:
-            factor = element(L, k, i)
+            factor = inverse * element(L, k, i)
             for c in range(lanes_up_to(robot, i)):
                 set_element(L_lanes, i, c,
                             element(L_lanes, i, c) - factor * element(L_lanes, k, c))
             i = carrier(robot, i)
+        for c in range(lanes_up_to(robot, k)):
+            set_element(L_lanes, k, c, inverse * element(L_lanes, k, c))
         set_element(L, k, k, inverse)
 
 
@@ -108,25 +109,30 @@ def lanes_of_a_pass(robot, X):
 @helper
 def solve_row(robot, L, X, i, path, length, upper, begin, end):
     """
-    Subtract multiples of the rows in ``path`` from row i of X, and divide by L_ii.
+    Subtract multiples of the rows in ``path`` from row i of X.
 
-    Only lanes ``begin`` ... ``end`` - 1 of the rows change.
+    Only lanes ``begin`` ... ``end`` - 1 of the rows change. The factors are in column i of L if
+    ``upper``, else in row i, and row i is first divided by D_ii.
 
     """
-    # The factors are in column i of L if ``upper``, else in row i.
     inverse = element(L, i, i)
     if vectorized(robot):
         for c in range(begin, end):
             x = element(X, i, c)
+            if not upper:
+                x = inverse * x
             for e in range(length):
                 k = path[e]
                 factor = element(L, k, i) if upper else element(L, i, k)
                 x = x - factor * element(X, k, c)
-            set_element(X, i, c, inverse * x)
+            set_element(X, i, c, x)
         return
     for c in range(begin, end, TOGETHER):
         x0, x1, x2 = element(X, i, c), element(X, i, c + 1), element(X, i, c + 2)
         x3, x4 = element(X, i, c + 3), element(X, i, c + 4)
+        if not upper:
+            x0, x1, x2, x3, x4 = (inverse * x0, inverse * x1, inverse * x2, inverse * x3,
+                                  inverse * x4)
         for e in range(length):
             k = path[e]
             factor = element(L, k, i) if upper else element(L, i, k)
@@ -135,11 +141,11 @@ def solve_row(robot, L, X, i, path, length, upper, begin, end):
             x2 = x2 - factor * element(X, k, c + 2)
             x3 = x3 - factor * element(X, k, c + 3)
             x4 = x4 - factor * element(X, k, c + 4)
-        set_element(X, i, c, inverse * x0)
-        set_element(X, i, c + 1, inverse * x1)
-        set_element(X, i, c + 2, inverse * x2)
-        set_element(X, i, c + 3, inverse * x3)
-        set_element(X, i, c + 4, inverse * x4)
+        set_element(X, i, c, x0)
+        set_element(X, i, c + 1, x1)
+        set_element(X, i, c + 2, x2)
+        set_element(X, i, c + 3, x3)
+        set_element(X, i, c + 4, x4)
 
 
 @helper
@@ -158,7 +164,7 @@ def solve_from_leaves(robot, L, X, some_given, path):
 
 @helper
 def solve_from_root(robot, L, X, some_given, path):
-    """Solve L X = B in place, as `solve_from_leaves`."""
+    """Solve D L X = B in place, as `solve_from_leaves`."""
     step = lanes_of_a_pass(robot, X)
     for begin in range(0, X.shape[1], step):
         for i in range(len(L)):
@@ -174,21 +180,19 @@ def solve_from_root(robot, L, X, some_given, path):
 
 @helper
 def solve_vector(robot, L, x, some_given):
-    """Solve L^T L x = b in place for a vector."""
+    """Solve L^T D L x = b in place for a vector."""
     for i in range(len(L) - 1, -1, -1):
         if some_given and is_given(robot, i):
             continue
-        y = element(L, i, i) * entry(x, i)
-        set_entry(x, i, y)
-        k = carrier(robot, i)
+        y, k = entry(x, i), carrier(robot, i)
         while k >= 0:
             set_entry(x, k, entry(x, k) - element(L, i, k) * y)
             k = carrier(robot, k)
     for i in range(len(L)):
         if some_given and is_given(robot, i):
             continue
-        y, k = entry(x, i), carrier(robot, i)
+        y, k = element(L, i, i) * entry(x, i), carrier(robot, i)
         while k >= 0:
             y = y - element(L, i, k) * entry(x, k)
             k = carrier(robot, k)
-        set_entry(x, i, element(L, i, i) * y)
+        set_entry(x, i, y)

@@ -57,12 +57,12 @@ def terms(w: WorkspaceBase) -> tuple[np.ndarray, DynamicsTerms]:
 
 
 def factor(w: WorkspaceBase) -> Arrays:
-    """Return an `elimination_table`, and a buffer for L twice, M = L^T L."""
+    """Return an `elimination_table`, and a buffer for L twice, M = L^T D L."""
     return w._kept(elimination_table)[0], *lanes_of_columns(w._nv, w._nv)
 
 
 def equations_of_motion(w: WorkspaceBase) -> Arrays:
-    """Return an `elimination_table`, and buffers for M, b, and L twice, M = L^T L."""
+    """Return an `elimination_table`, and buffers for M, b, and L twice, M = L^T D L."""
     table, *L = w._kept(factor)
     return table, np.zeros((w._nv, w._nv)), np.zeros(w._nv), *L
 
