@@ -280,10 +280,14 @@ def test_wrong_states_among_many_get_the_errors_of_the_library(quick_load):
         code.inverse_dynamics(*one[:2])
 
 
-def test_joints_without_inertia_are_named(quick_load):
+# A pivot that is zero at once, and one that becomes zero.
+@pytest.mark.filterwarnings('error::RuntimeWarning')
+@pytest.mark.parametrize('arm, hand', [(1.0, 'revolute'), (0.0, 'prismatic')])
+def test_joints_without_inertia_are_named(arm, hand, quick_load):
     light = rbd_ros.ModelBuilder('light').link('base')
-    for name, parent, kind in (('arm', 'base', 'prismatic'), ('hand', 'arm', 'revolute')):
-        light.link(name, 1.0, inertia=np.zeros((3, 3)))
+    for name, parent, kind, mass in (('arm', 'base', 'prismatic', arm),
+                                     ('hand', 'arm', hand, 1.0)):
+        light.link(name, mass, inertia=np.zeros((3, 3)))
         light.joint(name, kind, parent, name, axis=(0.0, 0.6, 0.8))
     model, state = light.build(), (np.zeros(2), np.zeros(2), np.ones(2))
     code = quick_load(model, ['forward_dynamics'])

@@ -64,6 +64,18 @@ def test_traced_functions_equal_the_library(name):
             assert relative_error(x, y) < (SOLVED if solved else TOLERANCE), (function, array)
 
 
+def test_forward_dynamics_of_deep_trees_take_operations_in_proportion_to_the_joints():
+    counts = []
+    for joints in 40, 80:
+        model = random_tree(1, joints, ('revolute',))
+        graph, states = trace(model, 'forward_dynamics'), random_states(model, STATES)
+        found = evaluate(graph, *(states[x.name] for x in graph.inputs))
+        expected = library_results(model, graph, states)
+        assert relative_error(found[0], expected[0]) < SOLVED
+        counts.append(len(graph.operations))
+    assert counts[1] < 2.2 * counts[0]
+
+
 def test_traced_graphs_have_nothing_left_to_fold():
     model = ROBOTS['ur5']
     for function in ('inverse_dynamics', 'forward_dynamics', 'all_terms'):

@@ -35,8 +35,7 @@ def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
     """
     whole |= not {'pi', 'positions'}.isdisjoint(parameters)
     kind = type(workspace_of(model))
-    different = (SymbolicLoops if model.loops is not None else
-                 Symbolic if model.coordinates.is_identity else SymbolicCoupled)
+    different = Symbolic if model.loops is None else SymbolicLoops
     made = type(kind.__name__, (different, interpreted_class(*kind.__mro__)),
                 {'parameters': parameters, 'whole': whole, 'damps': damps, 'failures': []})
     return made(model)
@@ -113,8 +112,8 @@ class Symbolic:
         return [np.copy(x) for x in vectors.values()]
 
 
-class SymbolicCoupled(Symbolic):
-    """Solves M a + b = tau with those M and b that take the fewest operations."""
+class SymbolicLoops(Symbolic):
+    """The map of velocities of closed loops, and its rate; nothing is damped."""
 
     def forward_dynamics(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
         nothing = np.zeros(len(v), bool)
@@ -128,10 +127,6 @@ class SymbolicCoupled(Symbolic):
                 q, v, a), *L, a, tau, given, *found):
             self._fail()
         return found
-
-
-class SymbolicLoops(SymbolicCoupled):
-    """The map of velocities of closed loops, and its rate; nothing is damped."""
 
     def _loop_arrays(self, model: Model) -> arrays.Parts:
         assert model.loops is not None
