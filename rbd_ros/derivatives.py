@@ -22,7 +22,7 @@ from rbd_ros.workspace.memory.maps import matrix
 from rbd_ros.workspace.memory.results import (
     ACCELERATIONS, by_state, cut_derivatives, Derivatives, M, TORQUES)
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
-from rbd_ros.workspace.quantity import plain, quantity
+from rbd_ros.workspace.quantity import of_joints, plain, quantity
 
 
 SHAPE = shape(-1, -3)   # of the derivatives side by side
@@ -32,7 +32,7 @@ DERIVATIVES = lanes_of(SHAPE)
 class DerivativeMethods(RobotArrays):
     """Derivatives of inverse, forward and hybrid dynamics."""
 
-    @quantity(matrix, matrix, matrix,
+    @quantity(matrix, matrix, matrix, in_root=of_joints,
               states=States(batch_dynamics.inverse_derivatives_states, SHAPE,
                             [DERIVATIVES], cut_derivatives, Derivatives._make,
                             closed=Closed('closed_inverse_derivatives_states',
@@ -56,7 +56,7 @@ class DerivativeMethods(RobotArrays):
         return derivatives
 
     @quantity(
-        states=States(
+        in_root=of_joints, states=States(
             batch_dynamics.forward_derivatives_states, SHAPE,
             [lane_of('A'), DERIVATIVES, lanes_of(shape(-1, -1)), scratch.path, DERIVATIVES],
             cut_derivatives, Derivatives._make, closed=Closed(
@@ -82,7 +82,7 @@ class DerivativeMethods(RobotArrays):
             self._explain_forward(q, v, tau)
         return derivatives
 
-    @quantity(part=0, results={
+    @quantity(part=0, in_root=of_joints, results={
         **by_state('unknown torques and accelerations'),
         'by_input': 'of unknown torques and accelerations, with respect to those given'
     }, returns="""\

@@ -40,7 +40,7 @@ from rbd_ros.workspace.memory.results import (
     is_body_form, M, term_layout, TORQUES)
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction
-from rbd_ros.workspace.quantity import plain, quantity
+from rbd_ros.workspace.quantity import of_joints, plain, quantity
 
 
 def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:
@@ -51,6 +51,10 @@ def _term(part: int, **options: Any) -> States:
     """Return the kernel of one of the `DynamicsTerms`: that of all."""
     return replace(TERMS, cut=lambda rows: cut_terms(rows)[part:part + 1], result=itemgetter(0),
                    **options)
+
+
+def _turned_terms(found: DynamicsTerms, R: np.ndarray, r: np.ndarray) -> DynamicsTerms:
+    return found._replace(com=R @ found.com + r, com_jacobian=R @ found.com_jacobian)
 
 
 # -- Kernels for many states. -------------------------------------------------------------------
@@ -135,7 +139,7 @@ class DynamicsMethods(RobotArrays):
             self._explain(q=q)
         return self._tau
 
-    @quantity(kept=True, results={'a': ACCELERATIONS}, states=FORWARD,
+    @quantity(kept=True, results={'a': ACCELERATIONS}, states=FORWARD, in_root=of_joints,
               derivatives='forward_dynamics_derivatives')
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
@@ -156,7 +160,8 @@ class DynamicsMethods(RobotArrays):
             self._explain_forward(q, v, tau)
         return self._a
 
-    @quantity(results={'all_a': ACCELERATIONS, 'all_tau': TORQUES}, states=HYBRID)
+    @quantity(results={'all_a': ACCELERATIONS, 'all_tau': TORQUES}, states=HYBRID,
+              in_root=of_joints)
     def hybrid_dynamics(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -181,7 +186,8 @@ class DynamicsMethods(RobotArrays):
             self._explain_accelerations(q, v, a, tau, prescribed)
         return found
 
-    @quantity(matrix, results=M, states=_term(0, zeros=['V']), derivatives=of_mass_matrix)
+    @quantity(matrix, results=M, states=_term(0, zeros=['V']), derivatives=of_mass_matrix,
+              in_root=of_joints)
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """
         Return the joint-space mass matrix M(q), symmetric positive definite.
@@ -205,7 +211,7 @@ class DynamicsMethods(RobotArrays):
         if factorization is not CHRISTOFFEL and is_body_form(factorization):
             composite_bodies.use_body_factorization(self.robot, rows)
 
-    @quantity(kept=True, results=C, states=_term(1))
+    @quantity(kept=True, results=C, states=_term(1), in_root=of_joints)
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
                         factorization: Factorization = 'christoffel') -> np.ndarray:
         """
@@ -222,7 +228,7 @@ class DynamicsMethods(RobotArrays):
         self._write_terms(q, v, factorization, rows)
         return terms.C
 
-    @quantity(states=TERMS, results={
+    @quantity(states=TERMS, in_root=_turned_terms, results={
         **M, **C, 'g': f'gravity: {TORQUES}', 'coriolis_torques': f'C v: {TORQUES}',
         **COM_JACOBIAN, **COM})
     def all_terms(self, q: ArrayLike, v: ArrayLike,

@@ -25,7 +25,7 @@ from rbd_ros.workspace.memory.maps import (
     by_coordinates, coriolis, matrix, matrix_rates, parameters_of_terms, rates_by_coordinates)
 from rbd_ros.workspace.memory.results import (
     Factorization, is_body_form, MatricesDot, ParameterDerivatives)
-from rbd_ros.workspace.quantity import plain, quantity
+from rbd_ros.workspace.quantity import of_joints, plain, quantity
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
            'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',
@@ -35,7 +35,7 @@ __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
 class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMethods):
     """Derivatives of the matrices M, C and g."""
 
-    @quantity(by_coordinates(matrix, 'mass_matrix'))
+    @quantity(by_coordinates(matrix, 'mass_matrix'), in_root=of_joints)
     def mass_matrix_derivatives(self, q: ArrayLike) -> np.ndarray:
         """
         Return the derivatives of the mass matrix with respect to the coordinates.
@@ -55,7 +55,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
 
     @quantity(rates_by_coordinates(coriolis, lambda tree, given, found: (
         tree.mass_matrix(given['q']), tree.coriolis_matrix(**given),
-        tree.mass_matrix_derivatives(given['q']))), results={
+        tree.mass_matrix_derivatives(given['q']))), in_root=of_joints, results={
             'by_q': 'of C, with respect to q; the last index', 'by_v': 'of C, with respect to v'})
     def coriolis_matrix_derivatives(
             self, q: ArrayLike, v: ArrayLike, *,
@@ -78,7 +78,7 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
             self._explain(q=q, v=v)
         return by_q.transpose(1, 2, 0), by_v.transpose(1, 2, 0)
 
-    @quantity()
+    @quantity(in_root=of_joints)
     def gravity_torques_derivatives(self, q: ArrayLike) -> np.ndarray:
         """
         Return the derivatives of the gravity torques with respect to the coordinates.
@@ -94,7 +94,8 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         # Where nothing moves, all torques are those of gravity.
         return self.inverse_dynamics_derivatives(q, self._zeros, self._zeros).by_position
 
-    @quantity(matrix_rates, results={'M_dot': 'dM/dt', 'C_dot': 'dC/dt', 'g_dot': 'dg/dt'})
+    @quantity(matrix_rates, in_root=of_joints,
+              results={'M_dot': 'dM/dt', 'C_dot': 'dC/dt', 'g_dot': 'dg/dt'})
     def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      factorization: Factorization = 'christoffel') -> MatricesDot:
         """
@@ -112,7 +113,8 @@ class MatrixDerivativeMethods(DynamicsMethods, DerivativeMethods, RegressorMetho
         C = rates[:n]
         return MatricesDot(C + C.T, rates[n:2 * n], rates[2 * n])
 
-    @quantity(parameters_of_terms, results={name: f'{name} {PARAMETERS}' for name in 'MCg'})
+    @quantity(parameters_of_terms, in_root=of_joints,
+              results={name: f'{name} {PARAMETERS}' for name in 'MCg'})
     def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, *,
                               factorization: Factorization = 'christoffel'
                               ) -> ParameterDerivatives:

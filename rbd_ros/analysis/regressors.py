@@ -30,7 +30,7 @@ from rbd_ros.workspace.memory.lanes import lanes_of, States
 from rbd_ros.workspace.memory.maps import rows, same
 from rbd_ros.workspace.memory.results import Factorization, is_body_form
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
-from rbd_ros.workspace.quantity import plain, quantity
+from rbd_ros.workspace.quantity import of_joints, plain, quantity
 from rbd_ros.workspace.workspace import workspace_of
 
 PARAMETERS = ('per inertial parameter: m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz of each moving '
@@ -53,7 +53,7 @@ class RegressorMethods(RobotArrays):
     @quantity(rows, states=States(
         batch_dynamics.torque_regressor_states, shape_of_regressor,
         [lambda w: w._kept(scratch.body_table), lanes_of(shape_of_regressor)]),
-        results={'Y': f'torques {PARAMETERS}'})
+        results={'Y': f'torques {PARAMETERS}'}, in_root=of_joints)
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
         Return Y(q, v, a) with Y pi = tau - (armature) a.
@@ -73,7 +73,7 @@ class RegressorMethods(RobotArrays):
             self._explain(q=q, v=v, a=a)
         return Y
 
-    @quantity(rows)
+    @quantity(rows, in_root=of_joints)
     def slotine_li_regressor(self, q: ArrayLike, v: ArrayLike, v_r: ArrayLike, a_r: ArrayLike, *,
                              factorization: Factorization = 'christoffel') -> np.ndarray:
         """
@@ -94,7 +94,7 @@ class RegressorMethods(RobotArrays):
             self._explain(q=q, v=v, v_r=v_r, a_r=a_r)
         return Y
 
-    @quantity(rows)
+    @quantity(rows, in_root=of_joints)
     def momentum_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """
         Return Y with Y pi = M v - (armature) v, the generalized momentum.

@@ -145,7 +145,11 @@ def _graph(model: Model, declared: Quantity, parameters: Sequence[str],
     symbols = [tape.inputs(k, array.shape) for k, array in enumerate((*inputs, *further))]
     workspace = symbolic_workspace(model, dict(zip(parameters, symbols[len(inputs):])),
                                    'factorization' in options, damps)
-    found = results_of(declared, workspace, **dict(zip(names, symbols)), **options)
+    given = dict(zip(names, symbols))
+    place = workspace.stand_on_first_body(given['q']) if declared.in_root else None
+    found = results_of(declared, workspace, **given, **options)
+    if declared.in_root and place:
+        found = declared.in_root(found, *place)
     values: tuple[Any, ...] = tuple(_arrays(found) if states is None else _blocks(
         model, states, found))
     labels = declared.results or {f'part_{k}': declared.name for k in range(len(values))}

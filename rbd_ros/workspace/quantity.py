@@ -52,6 +52,9 @@ class Facts(NamedTuple):
     # `rbd_ros.workspace.derivative_rules`. None: they differentiate the operations.
     derivatives: Rule | str | None = None
     untraced: str = ''              # why it cannot run on symbols, if it cannot
+    # Results in the frame of the root, given those in a frame at (R, r) in it; see `of_joints`.
+    # None: they cannot be found in another frame.
+    in_root: Callable[[Any, Any, Any], Any] | None = None
     by_link: bool = False           # whether rows belong to links; those three take one link
     in_code: str = ''               # name in generated code; default: the same
     function: Any = None            # of a robot, if there is one
@@ -87,6 +90,11 @@ class Quantity(Facts):
 
 
 QUANTITIES: dict[str, Quantity] = {}    # by name; those of imported modules
+
+
+def of_joints(found: Any, R: Any, r: Any) -> Any:
+    """Return results that belong to joints: the same in all frames."""
+    return found
 
 
 def quantity(*maps: Map | MotionMap, returns: str | None = None,

@@ -12,6 +12,7 @@ import pytest
 import rbd_ros
 from rbd_ros.codegen import FUNCTIONS, trace
 from rbd_ros.codegen.graph import Tape
+from rbd_ros.model.constraints import rebuild
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
 
 STATES = 4
@@ -64,6 +65,22 @@ def test_traced_functions_equal_the_library(name):
             assert relative_error(x, y) < (SOLVED if solved else TOLERANCE), (function, array)
 
 
+# Code takes the frame of the body that stands on the ground for the root's.
+@pytest.mark.parametrize('kind', ('prismatic', 'helical', 'universal', 'spherical', 'free'))
+def test_any_joint_may_stand_on_the_ground(kind):
+    tree = random_tree(6, 3, ('revolute',))
+    first, *others = tree.joints
+    root = rbd_ros.Joint(first.name, kind, first.parent, first.child, first.placement,
+                         axis=first.axis, second_axis=first.axis[::-1], pitch=0.2)
+    model = rebuild(tree, joints=[root, *others])
+    states = random_states(model, STATES)
+    for function in 'all_terms', 'forward_dynamics_derivatives', 'torque_regressor':
+        graph = trace(model, function)
+        found = evaluate(graph, *(states[x.name] for x in graph.inputs))
+        for x, y in zip(found, library_results(model, graph, states)):
+            assert relative_error(x, y) < SOLVED
+
+
 def test_forward_dynamics_of_deep_trees_take_operations_in_proportion_to_the_joints():
     counts = []
     for joints in 40, 80:
@@ -95,8 +112,8 @@ def test_traced_graphs_have_nothing_left_to_fold():
             assert kind != 'mul' or all(c > 0.0 and c != 1.0 for c in constants)
         assert used == set(range(len(operations)))
         kinds = Counter(kind for kind, _ in operations)
-        # The first joint turns about the vertical, so that its angle has no effect on torques.
-        assert kinds['cos'] == kinds['sin'] == (5 if function == 'inverse_dynamics' else 6)
+        # The first joint turns about the vertical, so that its angle affects the CoM alone.
+        assert kinds['cos'] == kinds['sin'] == (6 if function == 'all_terms' else 5)
 
 
 def test_constant_and_trivial_operations_fold():

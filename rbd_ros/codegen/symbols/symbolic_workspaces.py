@@ -13,7 +13,10 @@ from rbd_ros.codegen.symbols.interpretation import (
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.coupled_dynamics import solve_equations
 from rbd_ros.kernels.loops import arrays
-from rbd_ros.kernels.tree.layout import INERTIA, LANES, ROTATION, torques, work_offset, WRENCH
+from rbd_ros.kernels.tree.joints import joint_pose
+from rbd_ros.kernels.tree.layout import (
+    GRAVITY, INERTIA, LANES, PARENT, POSITION, ROTATION, torques, work_offset, WRENCH)
+from rbd_ros.kernels.tree.traversal import evaluate_screw
 from rbd_ros.model.body_table import pack, without_rods
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory import scratch
@@ -87,6 +90,42 @@ class Symbolic:
         workspace: Any = self
         self.robot = add_payload(workspace.model, self.robot[0], workspace._places, link,
                                  payload), self.robot[1]
+
+    def stand_on_first_body(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """
+        Take the frame of the body that stands on the ground for the root's, if there is only one.
+
+        Dynamics depend on where this body is only by gravity in its frame. Replace its position
+        in q by zero, and return its pose (R, r).
+
+        """
+        workspace: Any = self
+        model = workspace.model
+        if (model.loops is not None or not model.coordinates.is_identity
+                or sum(model.tree.robot[1:, PARENT] == 0.0) != 1):
+            return None
+        robot = self.robot
+        interpreted(evaluate_screw)(robot, workspace._traits, 1, q)
+        R, r = interpreted(joint_pose)(robot, workspace._traits, 1, q)
+        R, r, (ground, body) = np.array(R, object).T, np.array(r, object), workspace._places[:2]
+        self.robot = constants, _ = robot[0].astype(object), robot[1]
+
+        def put(place: int, first: int, found: np.ndarray) -> None:
+            constants[place + LANES * np.arange(first, first + len(found))] = found
+
+        def ground_constants(first: int, length: int) -> np.ndarray:
+            return constants[ground + LANES * np.arange(first, first + length)]
+        *h, mass = ground_constants(INERTIA + 6, 4)
+        put(ground, GRAVITY, ground_constants(GRAVITY, 3) @ R)
+        put(ground, INERTIA + 6, np.array([x - mass * y for x, y in zip(h, r)], object) @ R)
+        put(body, ROTATION, np.eye(3).ravel())
+        put(body, POSITION, np.zeros(3))
+        joint, i, _ = model.moving_joints[0]
+        if joint.nq == joint.nv:
+            q[0] = 0.0
+        else:
+            q[i] = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)[:joint.nq]
+        return R, r
 
     def _fail(self, *arguments: Any, **vectors: Any) -> None:
         self.failures.append(-1.0)
