@@ -4,6 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -195,54 +196,34 @@ def _path(bodies: np.ndarray, body: int) -> set[int]:
 
 def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Loops:
     """Return the table in which only some velocities, numbers in ascending order, are free."""
-    bodies, slots = tree.robot[:, PARENT].astype(int), pack(tree.robot)[1].tolist()
-    # Loops that have velocities in common are one block: its constraints, bodies and velocities.
-    blocks: list[tuple[set[int], ...]] = []
-    of_constraint = []
-    for k, row in enumerate(loops.table):
-        a, b = (_path(bodies, slots.index(row[end])) for end in (arrays.BODY_A, arrays.BODY_B))
-        velocities = {int(tree.robot[body, VELOCITY]) for body in a ^ b}
-        of_constraint.append(velocities)
-        common = [block for block in blocks if block[2] & velocities]
-        blocks = [block for block in blocks if block not in common]
-        blocks.append(_union([({k}, a ^ b, velocities), *common]))
-    # So are those whose equations are not one after the other.
-    blocks.sort(key=lambda block: min(block[0]))
-    for k in range(len(blocks) - 1, 0, -1):
-        if min(blocks[k][0]) < max(blocks[k - 1][0]):
-            blocks[k - 1:k + 1] = [_union(blocks[k - 1:k + 1])]
-    return _in_blocks(loops, bodies, blocks, of_constraint, int(tree.robot[0, VELOCITY]),
-                      [*independent])
-
-
-def _union(blocks: Sequence[tuple[set[int], ...]]) -> tuple[set[int], ...]:
-    return tuple(set().union(*parts) for parts in zip(*blocks))
-
-
-def _in_blocks(loops: Loops, bodies: np.ndarray, blocks: Sequence[tuple[set[int], ...]],
-               of_constraint: Sequence[set[int]], nv: int, independent: list[int]) -> Loops:
-    """Return the table with its velocities in blocks: constraints, bodies and velocities."""
-    table = loops.table.copy()
-    rows: list[tuple[int, ...]] = []
-    order: list[int] = []
+    parents, slots = tree.robot[:, PARENT].astype(int), pack(tree.robot)[1].tolist()
+    # Of each constraint: the bodies that move in its loop, and their velocities.
+    inside = [_path(parents, slots.index(row[arrays.BODY_A]))
+              ^ _path(parents, slots.index(row[arrays.BODY_B])) for row in loops.table]
+    velocities = [{int(tree.robot[body, VELOCITY]) for body in bodies} for bodies in inside]
+    # A block ends where the constraints before and after it have no velocity in common.
+    ends = [k for k in range(1, len(inside) + 1)
+            if set().union(*velocities[:k]).isdisjoint(chain(*velocities[k:]))]
+    rows = [rows for _, rows in equation_rows(loops.constraints)]
+    table, order = loops.table.copy(), list[int]()
+    blocks: list[tuple[int, ...]] = []
     involved: list[tuple[int, int]] = []
     members: list[tuple[int, int, int]] = []
-    for number, (own, inside, velocities) in enumerate(blocks):
-        table[[*own], arrays.BLOCK_OF] = number
-        first, last = table[min(own)], table[max(own)]
-        end = last[arrays.FIRST] + loops.constraints[max(own)].equations
+    for number, (first, end) in enumerate(zip([0, *ends], ends)):
+        table[first:end, arrays.BLOCK_OF] = number
+        own = {k: c for c in range(first, end) for k in velocities[c]}
         # Columns that end first come first, which fill fewer others when they are eliminated.
-        dependent = sorted(velocities.difference(independent), key=lambda k: (
-            max(c for c in own if k in of_constraint[c]), k))
-        free = [(i, k) for i, k in enumerate(independent) if k in velocities]
-        rows.append((int(first[arrays.FIRST]), int(end), len(order),
-                     len(order) + len(dependent), len(involved), len(involved) + len(free)))
+        dependent = sorted({*own}.difference(independent), key=lambda k: (own[k], k))
+        free = [(i, k) for i, k in enumerate(independent) if k in own]
+        blocks.append((rows[first].start, rows[end - 1].stop, len(order),
+                       len(order) + len(dependent), len(involved), len(involved) + len(free)))
         order += dependent
         involved += free
-        members += [(number, body, int(bodies[body] in inside)) for body in sorted(inside)]
+        bodies = set().union(*inside[first:end])
+        members += [(number, body, int(parents[body] in bodies)) for body in sorted(bodies)]
     # No equation determines the rest, which the kernels report as singular.
-    rest = sorted({*range(nv)}.difference(order, independent))
+    rest = sorted({*range(int(tree.robot[0, VELOCITY]))}.difference(order, independent))
     if rest:
-        rows.append((0, 0, len(order), len(order) + len(rest), len(involved), len(involved)))
+        blocks.append((0, 0, len(order), len(order) + len(rest), len(involved), len(involved)))
     return replace(loops, table=table, order=np.array([*order, *rest, *independent], int),
-                   nv=len(independent), numbers=(rows, involved, members))
+                   nv=len(independent), numbers=(blocks, involved, members))
