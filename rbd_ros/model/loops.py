@@ -122,13 +122,19 @@ class Loops:
 
     def array(self, damped: bool) -> np.ndarray:
         """Return a new array for the kernels, see `rbd_ros.kernels.loops.arrays`."""
-        # If damped, a block has the equations that damp its dependent velocities, too.
         damped = damped and self.condition_limit < inf
         m, n, nv = self.rows if damped else self.equations, len(self.order), self.nv
         d, (blocks, involved, members) = n - nv, self.numbers
         table = self.table
         if damped:
-            table, blocks = self._with_damping()
+            # The equations of a block are followed by those that damp its dependent velocities.
+            table = table.copy()
+            table[:, arrays.LIMIT] = self.condition_limit
+            table[:, arrays.FIRST] += [blocks[int(k)][arrays.DEPENDENT]
+                                       for k in table[:, arrays.BLOCK_OF]]
+            blocks = [(first + start, end + stop, start, stop, *others) if end > first
+                      else (first, end, start, stop, *others)
+                      for first, end, start, stop, *others in blocks]
         ends = 1 + np.cumsum((
             1, len(blocks), len(involved), len(members), len(self.table),
             m + arrays.EXTRA_ROWS, arrays.G + nv, m, d, d, d,
@@ -141,20 +147,6 @@ class Loops:
         parts.table[:, :arrays.ROW_LENGTH] = table
         parts.vectors[arrays.G + np.arange(nv), self.order[d:]] = 1.0
         return loops
-
-    def _with_damping(self) -> tuple[np.ndarray, Sequence[Sequence[int]]]:
-        """Return table and blocks in which equations are followed by those that damp."""
-        table, blocks, added = self.table.copy(), [], 0
-        table[:, arrays.LIMIT] = self.condition_limit
-        for number, (first, end, *others) in enumerate(self.numbers[0]):
-            own, dependent = table[:, arrays.BLOCK_OF] == number, others[1] - others[0]
-            if end > first:
-                table[own, arrays.FIRST] += added
-                blocks.append((first + added, end + added + dependent, *others))
-                added += dependent
-            else:
-                blocks.append((first, end, *others))
-        return table, blocks
 
 
 def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree: Tree) -> Loops:
