@@ -12,7 +12,6 @@ from rbd_ros._internal.text import amount, listed
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.loops.arrays import SINGULAR
 from rbd_ros.model.arguments import check_model, number
-from rbd_ros.model.coordinates import ClosedCoordinates
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.loops import (
@@ -206,8 +205,9 @@ def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
     notes = (*(note for note in tree.warnings if not note.endswith(NO_EFFORT)),
              *without_effort([joint for joint, _, _ in moving]))
     return replace(tree, warnings=notes, velocity_names=tuple(tree.velocity_names[k] for k in own),
-                   moving_joints=moving, coordinates=ClosedCoordinates.of(tree.coordinates),
-                   loops=loops, _unconstrained=tree, **per_velocity)
+                   moving_joints=moving, loops=loops, coordinates=replace(
+                       tree.coordinates, is_identity=False, is_constant=False),
+                   _unconstrained=tree, **per_velocity)
 
 
 def rebuild(model: Model, *, links: Sequence[Link] | None = None,
