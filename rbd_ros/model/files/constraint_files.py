@@ -13,7 +13,7 @@ from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import ModelError, named
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.constraints import with_constraints
-from rbd_ros.model.files.uncertainty_files import yaml_names, yaml_numbers
+from rbd_ros.model.files.drive_files import yaml_names, yaml_numbers
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_from_rpy
