@@ -302,7 +302,7 @@ def pinocchio_tree(tree):
 
 
 def _joint_models(joint):
-    axis = joint.axis
+    axis, turns = joint.axis, [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRX()]
     if joint.kind == 'planar':
         x = [1.0, 0.0, 0.0] - axis * axis[0]
         x = x if np.linalg.norm(x) >= 0.5 else [0.0, 0.0, 1.0] - axis * axis[2]
@@ -319,6 +319,9 @@ def _joint_models(joint):
                                   pin.JointModelRevoluteUnaligned(joint.second_axis)],
             'cylindrical': lambda: [pin.JointModelRevoluteUnaligned(axis),
                                     pin.JointModelPrismaticUnaligned(axis)],
+            'euler_zyx': lambda: turns,
+            'free_euler_zyx': lambda: [pin.JointModelPX(), pin.JointModelPY(), pin.JointModelPZ(),
+                                       *turns],
             'spherical': lambda: [pin.JointModelSpherical()],
             'free': lambda: [pin.JointModelFreeFlyer()]}[joint.kind]()
 
