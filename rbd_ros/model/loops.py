@@ -8,6 +8,7 @@ from itertools import chain
 from math import inf
 
 import numpy as np
+from rbd_ros._internal.arrays import ByValue
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.loops import arrays
@@ -23,7 +24,7 @@ ROTATION_TOLERANCE = 1e-6    # of R^T R - 1 for the rotation of a placement
 
 
 @dataclass(frozen=True, eq=False)
-class Constraint:
+class Constraint(ByValue):
     """
     A joint that closes a loop: it holds a frame of one link at a frame of another.
 

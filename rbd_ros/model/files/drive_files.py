@@ -30,22 +30,6 @@ from rbd_ros.model.joints import DRIVE, KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.uncertainty import Uncertainty
 
-# Meaning and unit of each drive coefficient.
-MEANINGS = {
-    'damping': ('Viscous friction', 'N m s/rad or N s/m'),
-    'damping_asymmetry': ('Added to drives.damping in the positive direction, subtracted in the '
-                          'negative one', 'N m s/rad or N s/m'),
-    'friction': ('Coulomb friction', 'N m or N'),
-    'friction_asymmetry': ('Added to drives.friction in the positive direction, subtracted in the '
-                           'negative one', 'N m or N'),
-    'stribeck_friction': ('Additional Coulomb friction near rest', 'N m or N'),
-    'stribeck_velocity': ('Speed at which 1/e of drives.stribeck_friction is left',
-                          'rad/s or m/s'),
-    'effort_offset': ('Effort of the drive at zero torque', 'N m or N'),
-    'stiffness': ('Stiffness of springs', 'N m/rad or N/m'),
-    'spring_reference': ('Coordinate at which a spring exerts no torque', 'rad or m'),
-    'armature': ('Rotor inertia, reflected to the joint side (times the squared gear ratio)',
-                 'kg m^2 or kg')}
 # Meaning of each part of an uncertainty.
 UNCERTAINTY = {
     'joints': 'All joints of the robot that was identified, in its order.',
@@ -91,7 +75,7 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
     lines = [f"# The drives of '{name}': parameters of the dynamics node of rbd_ros.", '/**:',
              '  ros__parameters:', '    drives:',
              '      joints: ' + json.dumps([*_coordinates(model)], ensure_ascii=False)]
-    for label, meaning in MEANINGS.items():
+    for label, meaning in DRIVE.items():
         numbers = [yaml_number(x) for joint in model.joints for x in getattr(joint, label)]
         lines += ['      # ' + ', '.join(meaning), f'      {label}: [' + ', '.join(numbers) + ']']
     if model.uncertainty is not None:

@@ -19,8 +19,8 @@ from rbd_ros.model import load_constraints, with_free_joints
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import load_text
 from rbd_ros.model.files.drive_files import (
-    MEANINGS, UNCERTAINTY, with_named_drives, with_named_uncertainty)
-from rbd_ros.model.joints import Joint, KINDS
+    UNCERTAINTY, with_named_drives, with_named_uncertainty)
+from rbd_ros.model.joints import DRIVE, Joint, KINDS
 from rbd_ros.model.plausibility import NO_EFFORT
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.parameters.parameters import BadParameter
@@ -35,7 +35,7 @@ _DRIVE_SETTINGS = Group({
                              'may be among them.', entry=str, of_robot=True),
     **{f'drives.{label}': Setting((), f'{meaning}.', unit, per='drives.joints', single=False,
                                   of_robot=True)
-       for label, (meaning, unit) in MEANINGS.items()}}, _without_prefix)
+       for label, (meaning, unit) in DRIVE.items()}}, _without_prefix)
 _UNCERTAINTY_SETTINGS = Group({
     f'uncertainty.{label}': Setting(
         (), f'{meaning} Written by rbd_ros identify.', of_robot=True,
