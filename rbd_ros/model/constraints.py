@@ -199,8 +199,6 @@ def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
                    for joint, q, v in tree.moving_joints if {*range(v.start, v.stop)} <= {*own})
     per_velocity = {one.name: getattr(tree, one.name)[own] for one in fields(tree)
                     if one.name != 'gravity' and isinstance(getattr(tree, one.name), np.ndarray)}
-    for array in per_velocity.values():
-        array.flags.writeable = False
     # Passive joints of a loop have no motors on purpose.
     notes = (*(note for note in tree.warnings if not note.endswith(NO_EFFORT)),
              *without_effort([joint for joint, _, _ in moving]))

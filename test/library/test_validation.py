@@ -268,6 +268,8 @@ def test_fault_61_texts_of_others_are_printed_on_one_line_and_not_at_length():
     (lambda: rbd_ros.coriolis_matrix(MODEL, X, X, factorization=None), 'factorization must be'),
     (lambda: batch.inverse_dynamics(MODEL, STATES, STATES, STATES, threads='two'), 'threads must'),
     (lambda: batch.inverse_dynamics(MODEL, STATES, STATES, STATES, threads=0), 'threads must be'),
+    (lambda: batch.hybrid_dynamics(MODEL, STATES, STATES, STATES, STATES, np.ones((1, N), bool)),
+     'prescribed must be 3 truth values, .* or 3 rows of them, got'),
     (lambda: textbook.stacked_inverse_dynamics(MODEL, X, X, X, external_wrenches='tool'),
      'external_wrenches must be a dict'),
     (lambda: analysis.inverse_dynamics_derivative(MODEL, X, X, X, None), 'variation must be a'),
