@@ -9,7 +9,7 @@ identification, too, whose torques are further off.
 
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 import json
 from os import PathLike
@@ -73,15 +73,27 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
     check_model(model)
     name = printable(model.name, 100)
     lines = [f"# The drives of '{name}': parameters of the dynamics node of rbd_ros.", '/**:',
-             '  ros__parameters:', '    drives:',
-             '      joints: ' + json.dumps([*_coordinates(model)], ensure_ascii=False)]
+             '  ros__parameters:', '    drives:', _line('joints', _coordinates(model))]
     for label, meaning in DRIVE.items():
-        numbers = [yaml_number(x) for joint in model.joints for x in getattr(joint, label)]
-        lines += ['      # ' + ', '.join(meaning), f'      {label}: [' + ', '.join(numbers) + ']']
-    if model.uncertainty is not None:
-        lines += ['    uncertainty:', *(f'      {line}' for line in _uncertainty_lines(model))]
+        lines += ['      # ' + ', '.join(meaning), _line(label, [
+            x for joint in model.joints for x in getattr(joint, label)])]
+    if (uncertainty := model.uncertainty) is not None:
+        upper = uncertainty.factor[np.triu_indices(len(uncertainty.factor))]
+        values = {**vars(uncertainty), 'factor': upper, 'inertial': _inertial_parameters(model)}
+        lines.append('    uncertainty:')
+        for label, meaning in UNCERTAINTY.items():
+            lines += [f'      # {meaning}', _line(label, [
+                x if isinstance(x, str) else float(f'{x:.{_DIGITS}g}')
+                for x in np.ravel(values[label]).tolist()])]
     with whole_files(path) as (draft,):
         draft.write_text('\n'.join([*lines, '']), encoding='utf-8')
+
+
+def _line(label: str, values: Iterable[str | float]) -> str:
+    """Return a parameter, a list of names or numbers, as YAML."""
+    return f'      {label}: [' + ', '.join(
+        json.dumps(x, ensure_ascii=False) if isinstance(x, str) else yaml_number(x)
+        for x in values) + ']'
 
 
 def _coordinates(model: Model) -> dict[str, tuple[str, int]]:
@@ -173,21 +185,6 @@ def with_named_drives(model: Model, joints: Sequence[str],
             joint, k = known[name]
             change[joint][k] = x
     return with_drives(model, changes) if changes else model
-
-
-def _uncertainty_lines(model: Model) -> list[str]:
-    """Return the uncertainty of a robot as lines of YAML."""
-    uncertainty = model.uncertainty
-    assert uncertainty is not None
-    upper = uncertainty.factor[np.triu_indices(len(uncertainty.factor))]
-    values = {**vars(uncertainty), 'factor': upper, 'inertial': _inertial_parameters(model)}
-    lines = []
-    for label, meaning in UNCERTAINTY.items():
-        numbers = (yaml_number(float(f'{x:.{_DIGITS}g}')) for x in np.ravel(values[label]))
-        text = (json.dumps(values[label], ensure_ascii=False) if label in ('joints', 'parameters')
-                else '[' + ', '.join(numbers) + ']')
-        lines += [f'# {meaning}', f'{label}: {text}']
-    return lines
 
 
 def with_named_uncertainty(model: Model, given: Mapping[str, Any]) -> Model:
