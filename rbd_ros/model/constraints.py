@@ -237,6 +237,8 @@ def rebuild(model: Model, *, links: Sequence[Link] | None = None,
 
 def attach(model: Model, uncertainty: Uncertainty | None) -> Model:
     """Return the robot with the uncertainty of its torques, if that belongs to such a robot."""
-    fits = uncertainty is not None and uncertainty.fits(
-        model.velocity_names, {joint.child for joint in model.joints if joint.nv})
-    return replace(model, uncertainty=uncertainty) if fits else model
+    bodies = {joint.child for joint in model.joints if joint.nv}
+    if uncertainty is None or uncertainty.joints != model.velocity_names or not bodies.issuperset(
+            name.rpartition('/')[0] for name in uncertainty.parameters if '/' in name):
+        return model
+    return replace(model, uncertainty=uncertainty)

@@ -103,7 +103,7 @@ def check_links(links: Sequence[Link]) -> list[str]:
             raise ModelError(f'{where}: its mass is negative: {link.mass} kg')
     sizes = np.max(np.abs(inertias), axis=(1, 2))
     skewed = np.max(np.abs(inertias - inertias.transpose(0, 2, 1)), axis=(1, 2))
-    for k in np.flatnonzero(skewed > ASYMMETRY_TOLERANCE * sizes):
+    for k in np.flatnonzero(skewed > ASYMMETRY_TOLERANCE * sizes).tolist():
         raise ModelError(f"link '{links[k].name}': its inertia is not symmetric: {inertias[k]}")
     moments = np.linalg.eigvalsh(inertias)
     small, middle, large = moments.T
@@ -113,7 +113,7 @@ def check_links(links: Sequence[Link]) -> list[str]:
         f'inertia has a negative principal moment, {small[k]:.3g} kg m^2; no body has that'
         if negative[k] else f'principal moments {small[k]:.3g}, {middle[k]:.3g}, {large[k]:.3g} '
         'kg m^2 break the triangle inequality; no body has those')
-        for k in np.flatnonzero(negative | too_large)]
+        for k in np.flatnonzero(negative | too_large).tolist()]
 
 
 def check_joint(joint: Joint) -> tuple[Joint, list[str]]:

@@ -118,7 +118,7 @@ def _newton(tree: Model, loops: Loops, start: np.ndarray,
     """Return the closed configuration near the one that is ``total`` from the start, or None."""
     own = set(loops.own.tolist())
     quaternions = [(i, k, own.intersection(range(tree.nv)[k]))
-                   for joint, i, k in quaternion_joints(tree)]
+                   for _, i, k in quaternion_joints(tree)]
     turning = [(i, k) for i, k, some in quaternions if not some]
     partly = [k for _, k, some in quaternions if 0 < len(some) < k.stop - k.start]
     by_least_squares = bool(partly) or not own
