@@ -32,12 +32,12 @@ _CHILDREN = {'parent': ('link',), 'parent_origin': _ORIGIN, 'parent_axis': ('xyz
 _X = (1.0, 0.0, 0.0)
 
 
-def constraints_of(root: etree._Element) -> list[dict[str, Any]]:
-    """Return the arguments of `Constraint` for each <constraint> of a document."""
+def constraints_of(root: etree._Element) -> list[Constraint]:
+    """Return the constraints of a document, which `with_constraints` checks."""
     return [_constraint(element) for element in root.iterchildren('constraint')]
 
 
-def _constraint(element: etree._Element) -> dict[str, Any]:
+def _constraint(element: etree._Element) -> Constraint:
     name = element.get('name')
     if not name:
         raise UrdfError(f'the <constraint> on line {element.sourceline} has no name')
@@ -56,10 +56,8 @@ def _constraint(element: etree._Element) -> dict[str, Any]:
         for T, axis in zip(placements, axes.values()):
             T[:3, :3] = T[:3, :3] @ _turn_z_to(np.array(axis))
     length = found.required_child('length').number('value') if kind == 'distance' else None
-    return {'name': found.text('name'), 'kind': TYPES[kind],
-            'link_a': found.required_child('parent').text('link'),
-            'link_b': found.required_child('child').text('link'),
-            'placement_a': placements[0], 'placement_b': placements[1], 'length': length}
+    links = (found.required_child(end).text('link') for end in axes)
+    return Constraint(found.text('name'), TYPES[kind], *links, *placements, length)
 
 
 def _check_contents(element: etree._Element, where: str, kind: str) -> None:
