@@ -56,8 +56,9 @@ def _constraint(element: etree._Element) -> Constraint:
         for T, axis in zip(placements, axes.values()):
             T[:3, :3] = T[:3, :3] @ _turn_z_to(np.array(axis))
     length = found.required_child('length').number('value') if kind == 'distance' else None
-    links = (found.required_child(end).text('link') for end in axes)
-    return Constraint(found.text('name'), TYPES[kind], *links, *placements, length)
+    parent, child = (found.required_child(end).text('link') for end in axes)
+    return Constraint(found.text('name'), TYPES[kind], parent, child, placements[0],
+                      placements[1], length)
 
 
 def _check_contents(element: etree._Element, where: str, kind: str) -> None:

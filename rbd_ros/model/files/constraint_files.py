@@ -86,7 +86,8 @@ def _constraint(where: str, entry: Any) -> Constraint:
             raise ModelError(f'{where}: {key} must be a name{got}')
     xyz_a, rpy_a, xyz_b, rpy_b = (_numbers(f'{where}: {key}', entry.get(key, [0.0] * 3), 3)
                                   for key in _VECTORS)
-    return Constraint(*(entry[key] for key in _NAMES), pose(rotation_from_rpy(rpy_a), xyz_a),
+    name, kind, link_a, link_b = (entry[key] for key in _NAMES)
+    return Constraint(name, kind, link_a, link_b, pose(rotation_from_rpy(rpy_a), xyz_a),
                       pose(rotation_from_rpy(rpy_b), xyz_b),
                       _number(f'{where}: length', entry.get('length')))
 
