@@ -53,9 +53,9 @@ class Robot:
                     self.joints.append((T[:3, 3], joint.effort[0] > 0.0, joint.name))
             self.links[joint.child].append(T[:3, 3])
         for one in constraints_of(parse(decode(text))):
-            place = (poses[one['link_a']] @ one['placement_a'])[:3, 3]
+            place = (poses[one.link_a] @ one.placement_a)[:3, 3]
             self.cuts.append(place)
-            for link in (one['link_a'], one['link_b']):
+            for link in (one.link_a, one.link_b):
                 self.links[link].append(place)
         self.masses = {link.name: link.mass for link in self.model.links}
 

@@ -27,7 +27,7 @@ from rbd_ros.kernels.jit.numba_backend import COMPILES, WAY
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.kernels.states import closed_loops
 from rbd_ros.kernels.states.batch_dynamics import DONE
-from rbd_ros.model.arguments import masks, rows, Wrenches
+from rbd_ros.model.arguments import mask, rows, Wrenches
 from rbd_ros.model.body_table import inertial_constants
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.machine_methods import runner_of_states, WRENCHES
@@ -270,15 +270,15 @@ def solve_prescribed(
     task = task.of_robot(model)
     problem = problem_of(model, task, values, external_wrenches)
     count = len(problem.states[0])
-    prescribed = masks(model, 'prescribed', prescribed, count)
+    prescribed = mask(model, 'prescribed', prescribed, count)
     if prescribed.ndim == 1:
         return problem.with_mask(prescribed).solve(out, threads, progress)
     arrays, _ = results_of(model, task.outputs, problem.named_states(), count, out)
     done = 0
     different, kind = np.unique(prescribed, axis=0, return_inverse=True)
-    for k, mask in enumerate(different):
+    for k, one in enumerate(different):
         numbers = np.flatnonzero(kind.reshape(-1) == k)
-        part = problem.with_mask(mask)._replace(
+        part = problem.with_mask(one)._replace(
             states=[x[numbers] for x in problem.states], numbers=numbers,
             wrenches=problem.wrenches.take(numbers))
         shifted = None if progress is None else partial(_shifted, progress, done, count)

@@ -36,8 +36,9 @@ from rbd_ros.model.changes.inertial import body_names, parameters_of_inertia
 from rbd_ros.model.changes.modifications import with_payload
 from rbd_ros.model.constraints import attach
 from rbd_ros.model.files.any_format import is_mjcf_file
-from rbd_ros.model.files.drive_files import MEANINGS, save_drives
+from rbd_ros.model.files.drive_files import save_drives
 from rbd_ros.model.files.urdf_writer import save_urdf
+from rbd_ros.model.joints import DRIVE
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.recordings.samples import Samples
@@ -286,7 +287,7 @@ def _units(model: Model, found: Identification) -> list[str]:
     for name in found.names[10 * bodies:]:
         velocity, _, coefficient = name.rpartition('.')
         turns = model.angular[model.velocity_names.index(velocity)]
-        units.append(MEANINGS[coefficient][1].split(' or ')[0 if turns else 1])
+        units.append(DRIVE[coefficient][1].split(' or ')[0 if turns else 1])
     return units
 
 

@@ -169,33 +169,20 @@ def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
     return finite_vector(model, label, value)
 
 
-def mask(model: Model, label: str, value: object) -> np.ndarray:
-    """Return one bool per velocity."""
+def mask(model: Model, label: str, value: object, states: int | None = None) -> np.ndarray:
+    """Return one bool per velocity, or, of several states, also a row of them for each."""
     check_model(model)
     try:
         array = np.asarray(value)
-        is_mask = not np.ma.is_masked(value) and (array.dtype == bool or (
+        is_mask = not np.ma.is_masked(value) and (array.dtype == bool or array.size == 0 or (
             array.dtype.kind in 'iu' and np.all((array == 0) | (array == 1))))
     except Exception:
         is_mask = False
-    if not is_mask or array.shape != (model.nv,):
+    if not is_mask or array.shape not in ((model.nv,), (states, model.nv)):
+        also = f', or {states} rows of them' if states is not None else ''
         raise StateError(f'{label} must be {model.nv} truth values, one for each velocity of '
-                         f"robot '{model.name}', got {shown(value)}")
+                         f"robot '{model.name}'{also}, got {shown(value)}")
     return array.astype(bool)
-
-
-def masks(model: Model, label: str, value: object, count: int) -> np.ndarray:
-    """Return a `mask` for all states or one per state."""
-    try:
-        array = np.asarray(value)
-    except Exception:
-        array = np.zeros(())            # rejected by `mask`
-    if array.ndim != 2 or np.ma.is_masked(value):
-        return mask(model, label, value)
-    if array.shape != (count, model.nv):
-        raise StateError(f'{label} has the shape {array.shape}; it must be ({model.nv},) or '
-                         f'({count}, {model.nv})')
-    return np.array([mask(model, label, one) for one in array], bool).reshape(array.shape)
 
 
 def wrenches(model: Model, values: object,

@@ -111,7 +111,7 @@ def with_shared_coordinates(tree: Tree, to_tree: Coordinates) -> Tree:
     # Multipliers scale the columns of S, offsets turn and slide the bodies' frames at q = 0.
     robot = tree.robot.copy()
     bodies, q = robot[1:], tree.robot[1:, columns.Q].astype(int)
-    multiplier, offset = to_tree.columns[:, 1], to_tree.offset[q]
+    multiplier, offset = to_tree.ratio, to_tree.offset[q]
     turn = (bodies[:, columns.TURN] * offset)[:, None]
     x, y, z = (bodies[:, k:k + 3].copy() for k in columns.ROTATION + np.arange(0, 9, 3))
     bodies[:, columns.ROTATION:columns.ROTATION + 6] = np.hstack((
@@ -120,7 +120,7 @@ def with_shared_coordinates(tree: Tree, to_tree: Coordinates) -> Tree:
         bodies[:, columns.SLIDE] * offset)[:, None] * z
     for column, power in ((columns.TURN, 1), (columns.SLIDE, 1), (columns.ARMATURE, 2)):
         bodies[:, column] *= multiplier ** power
-    bodies[:, columns.Q], bodies[:, columns.VELOCITY] = to_tree.source[q], to_tree.columns[:, 0]
+    bodies[:, columns.Q], bodies[:, columns.VELOCITY] = to_tree.source[q], to_tree.column
     robot[0, columns.Q], robot[0, columns.VELOCITY] = to_tree.nq, to_tree.nv
     robot.flags.writeable = False
     return replace(tree, robot=robot, traits=columns.SHARING_JOINTS

@@ -12,7 +12,6 @@ from rbd_ros._internal.text import amount, listed
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.loops.arrays import SINGULAR
 from rbd_ros.model.arguments import check_model, number
-from rbd_ros.model.coordinates import ClosedCoordinates
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.loops import (
@@ -200,14 +199,13 @@ def _constrained(tree: Model, loops: Loops, own: list[int]) -> Model:
                    for joint, q, v in tree.moving_joints if {*range(v.start, v.stop)} <= {*own})
     per_velocity = {one.name: getattr(tree, one.name)[own] for one in fields(tree)
                     if one.name != 'gravity' and isinstance(getattr(tree, one.name), np.ndarray)}
-    for array in per_velocity.values():
-        array.flags.writeable = False
     # Passive joints of a loop have no motors on purpose.
     notes = (*(note for note in tree.warnings if not note.endswith(NO_EFFORT)),
              *without_effort([joint for joint, _, _ in moving]))
     return replace(tree, warnings=notes, velocity_names=tuple(tree.velocity_names[k] for k in own),
-                   moving_joints=moving, coordinates=ClosedCoordinates.of(tree.coordinates),
-                   loops=loops, _unconstrained=tree, **per_velocity)
+                   moving_joints=moving, loops=loops, coordinates=replace(
+                       tree.coordinates, is_identity=False, is_constant=False),
+                   _unconstrained=tree, **per_velocity)
 
 
 def rebuild(model: Model, *, links: Sequence[Link] | None = None,
@@ -239,6 +237,8 @@ def rebuild(model: Model, *, links: Sequence[Link] | None = None,
 
 def attach(model: Model, uncertainty: Uncertainty | None) -> Model:
     """Return the robot with the uncertainty of its torques, if that belongs to such a robot."""
-    fits = uncertainty is not None and uncertainty.fits(
-        model.velocity_names, {joint.child for joint in model.joints if joint.nv})
-    return replace(model, uncertainty=uncertainty) if fits else model
+    bodies = {joint.child for joint in model.joints if joint.nv}
+    if uncertainty is None or uncertainty.joints != model.velocity_names or not bodies.issuperset(
+            name.rpartition('/')[0] for name in uncertainty.parameters if '/' in name):
+        return model
+    return replace(model, uncertainty=uncertainty)

@@ -3,7 +3,7 @@
 """Coordinates of a robot: how they map to those of its tree, in which each joint has its own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -21,19 +21,19 @@ class Coordinates:
     source: np.ndarray  # Entry k of the tree's q is multiplier[k] * q[source[k]] + offset[k].
     multiplier: np.ndarray
     offset: np.ndarray
-    columns: np.ndarray  # The only nonzero of each row of G: its column and its value.
+    column: np.ndarray  # The only nonzero of each row of G: its column and its value.
+    ratio: np.ndarray
     nq: int
     nv: int
     is_identity: bool
-
-    def __getstate__(self) -> dict[str, object]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+    is_constant: bool = True    # Otherwise G depends on q, and this is the map without the loops.
 
     @cached_property
     def G(self) -> np.ndarray:
         """Return G, shape (tree velocities, nv)."""
-        G = np.zeros((len(self.columns), self.nv))
-        G[np.arange(len(G)), self._column] = self.columns[:, 1]
+        self._require_constant()
+        G = np.zeros((len(self.column), self.nv))
+        G[np.arange(len(G)), self.column] = self.ratio
         G.flags.writeable = False
         return G
 
@@ -43,34 +43,18 @@ class Coordinates:
 
     def velocity(self, v: np.ndarray) -> np.ndarray:
         """Return G v, shape (..., tree velocities), for v of shape (..., nv)."""
-        return self.columns[:, 1] * np.take(v, self._column, -1)
-
-    @cached_property
-    def _column(self) -> np.ndarray:
-        return self.columns[:, 0].astype(int)
+        self._require_constant()
+        return self.ratio * np.take(v, self.column, -1)
 
     def part(self, positions: Sequence[int], velocities: Sequence[int]) -> 'Coordinates':
         """Return the map to these positions and velocities of the tree alone."""
         return Coordinates(self.source[positions], self.multiplier[positions],
-                           self.offset[positions], self.columns[velocities], self.nq, self.nv,
-                           False)
+                           self.offset[positions], self.column[velocities],
+                           self.ratio[velocities], self.nq, self.nv, False)
 
-
-class ClosedCoordinates(Coordinates):
-    """The coordinates of a robot with closed loops, whose G depends on q."""
-
-    @classmethod
-    def of(cls, open_tree: Coordinates) -> 'ClosedCoordinates':
-        return cls(**{one.name: getattr(open_tree, one.name) for one in fields(open_tree)}
-                   | {'is_identity': False})
-
-    @cached_property
-    def G(self) -> np.ndarray:
-        raise StateError('G of a robot with closed loops depends on q: use its workspace')
-
-    def velocity(self, v: np.ndarray) -> np.ndarray:
-        raise StateError('velocities of all joints of closed loops depend on q: use the '
-                         'workspace of the robot')
+    def _require_constant(self) -> None:
+        if not self.is_constant:
+            raise StateError('G of a robot with closed loops depends on q: use its workspace')
 
 
 def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
@@ -80,7 +64,8 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
     source: list[int] = []
     multiplier: list[float] = []
     offset: list[float] = []
-    columns: list[tuple[int, float]] = []
+    column: list[int] = []
+    ratio: list[float] = []
     for joint in joints:
         if joint.nv:
             leader, m, shift = mimics.get(joint.name, (joint.name, 1.0, 0.0))
@@ -88,10 +73,11 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
             source += range(q, q + joint.nq)
             multiplier += [m] * joint.nq
             offset += [shift] * joint.nq
-            columns += [(k, m) for k in range(v, v + joint.nv)]
+            column += range(v, v + joint.nv)
+            ratio += [m] * joint.nv
     nq, nv = (moving[-1][1].stop, moving[-1][2].stop) if moving else (0, 0)
     return Coordinates(np.array(source, int), np.array(multiplier), np.array(offset),
-                       np.array(columns, float).reshape(-1, 2), nq, nv, not mimics)
+                       np.array(column, int), np.array(ratio), nq, nv, not mimics)
 
 
 def map_drives(joints: tuple[Joint, ...], coordinates: Coordinates) -> dict[str, np.ndarray]:

@@ -82,53 +82,38 @@ def inertia_matrix(where: str, value: object) -> np.ndarray:
 
 
 def check_links(links: Sequence[Link]) -> list[str]:
-    """Return a sentence for each link whose inertia no body can have; raise as `check_link`."""
+    """Return a sentence for each link whose inertia no body can have; raise for other errors."""
+    shapes = {'mass': (), 'com': (3,), 'inertia': (3, 3)}
     try:
-        masses = np.array([link.mass for link in links], float)
-        coms = np.array([link.com for link in links], float).reshape(-1, 3)
-        inertias = np.array([link.inertia for link in links], float).reshape(-1, 3, 3)
-        with np.errstate(over='ignore', invalid='ignore'):
-            asymmetry = np.max(np.abs(inertias - inertias.transpose(0, 2, 1)), axis=(1, 2))
-            size = np.max(np.abs(inertias), axis=(1, 2))
-            negative, not_triangle = _impossible(np.linalg.eigvalsh(inertias))
-            fine = ((masses >= 0.0) & (masses <= LARGEST) & np.all(np.abs(coms) <= LARGEST, axis=1)
-                    & (size <= LARGEST) & (asymmetry <= ASYMMETRY_TOLERANCE * size)
-                    & ~negative & ~not_triangle)
-        doubtful = [links[k] for k in np.flatnonzero(~fine).tolist()]
-    except (TypeError, ValueError, np.linalg.LinAlgError):
-        doubtful = links
-    return [note for note in map(check_link, doubtful) if note]
-
-
-def check_link(link: Link) -> str | None:
-    """Return a sentence if no body can have the link's inertia, else None; or raise ModelError."""
-    where = f"link '{link.name}'"
-    for label, value, shape in (('mass', link.mass, ()), ('centre of mass', link.com, (3,)),
-                                ('inertia', link.inertia, (3, 3))):
-        value = numbers(where, label, value, shape)
-        if np.max(np.abs(value)) > LARGEST:
-            raise ModelError(f'{where}: its {label} is beyond {LARGEST:.0e}: {value}')
-    if link.mass < 0.0:
-        raise ModelError(f'{where}: its mass is negative: {link.mass} kg')
-    inertia = np.asarray(link.inertia)
-    if np.max(np.abs(inertia - inertia.T)) > ASYMMETRY_TOLERANCE * np.max(np.abs(inertia)):
-        raise ModelError(f'{where}: its inertia is not symmetric: {inertia}')
-    small, middle, large = moments = np.linalg.eigvalsh(inertia)
-    negative, not_triangle = _impossible(moments)
-    if negative:
-        return (f'{where}: its inertia has a negative principal moment, {small:.3g} kg m^2; no '
-                'body has that')
-    if not_triangle:
-        return (f'{where}: its principal moments {small:.3g}, {middle:.3g}, {large:.3g} kg m^2 '
-                'break the triangle inequality; no body has those')
-    return None
-
-
-def _impossible(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether moments (..., 3) are negative, or violate the triangle inequality."""
-    small, middle, large = np.moveaxis(moments, -1, 0)
-    return (small < -INERTIA_TOLERANCE * np.abs(large) - ZERO_INERTIA_TOLERANCE,
-            small + middle < large * (1.0 - INERTIA_TOLERANCE) - ZERO_INERTIA_TOLERANCE)
+        masses, coms, inertias = (
+            np.array([getattr(link, label) for link in links], float).reshape(-1, *shape)
+            for label, shape in shapes.items())
+        fine = bool(np.all(masses >= 0.0)) and all(
+            np.all(np.abs(values) <= LARGEST) for values in (masses, coms, inertias))
+    except (TypeError, ValueError):
+        fine = False
+    for link in () if fine else links:
+        where = f"link '{link.name}'"
+        for label, shape in shapes.items():
+            what = 'centre of mass' if label == 'com' else label
+            value = numbers(where, what, getattr(link, label), shape)
+            if np.max(np.abs(value)) > LARGEST:
+                raise ModelError(f'{where}: its {what} is beyond {LARGEST:.0e}: {value}')
+        if link.mass < 0.0:
+            raise ModelError(f'{where}: its mass is negative: {link.mass} kg')
+    sizes = np.max(np.abs(inertias), axis=(1, 2))
+    skewed = np.max(np.abs(inertias - inertias.transpose(0, 2, 1)), axis=(1, 2))
+    for k in np.flatnonzero(skewed > ASYMMETRY_TOLERANCE * sizes).tolist():
+        raise ModelError(f"link '{links[k].name}': its inertia is not symmetric: {inertias[k]}")
+    moments = np.linalg.eigvalsh(inertias)
+    small, middle, large = moments.T
+    negative = small < -INERTIA_TOLERANCE * np.abs(large) - ZERO_INERTIA_TOLERANCE
+    too_large = small + middle < large * (1.0 - INERTIA_TOLERANCE) - ZERO_INERTIA_TOLERANCE
+    return [f"link '{links[k].name}': its " + (
+        f'inertia has a negative principal moment, {small[k]:.3g} kg m^2; no body has that'
+        if negative[k] else f'principal moments {small[k]:.3g}, {middle[k]:.3g}, {large[k]:.3g} '
+        'kg m^2 break the triangle inequality; no body has those')
+        for k in np.flatnonzero(negative | too_large).tolist()]
 
 
 def check_joint(joint: Joint) -> tuple[Joint, list[str]]:

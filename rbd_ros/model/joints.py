@@ -23,9 +23,22 @@ from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose
 
 X, Y, Z = np.eye(3)
 
-# Drive coefficients: attributes of joints and of robots.
-DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stribeck_friction',
-         'stribeck_velocity', 'effort_offset', 'stiffness', 'spring_reference', 'armature')
+# Drive coefficients, attributes of joints and of robots: the meaning and unit of each.
+DRIVE = {
+    'damping': ('Viscous friction', 'N m s/rad or N s/m'),
+    'damping_asymmetry': ('Added to drives.damping in the positive direction, subtracted in the '
+                          'negative one', 'N m s/rad or N s/m'),
+    'friction': ('Coulomb friction', 'N m or N'),
+    'friction_asymmetry': ('Added to drives.friction in the positive direction, subtracted in the '
+                           'negative one', 'N m or N'),
+    'stribeck_friction': ('Additional Coulomb friction near rest', 'N m or N'),
+    'stribeck_velocity': ('Speed at which 1/e of drives.stribeck_friction is left',
+                          'rad/s or m/s'),
+    'effort_offset': ('Effort of the drive at zero torque', 'N m or N'),
+    'stiffness': ('Stiffness of springs', 'N m/rad or N/m'),
+    'spring_reference': ('Coordinate at which a spring exerts no torque', 'rad or m'),
+    'armature': ('Rotor inertia, reflected to the joint side (times the squared gear ratio)',
+                 'kg m^2 or kg')}
 
 # Limits that URDF has since version 1.2: attributes of joints.
 NEW_LIMITS = ('acceleration', 'deceleration', 'jerk')

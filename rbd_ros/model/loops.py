@@ -4,9 +4,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 
 import numpy as np
+from rbd_ros._internal.arrays import ByValue
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.loops import arrays
@@ -22,7 +24,7 @@ ROTATION_TOLERANCE = 1e-6    # of R^T R - 1 for the rotation of a placement
 
 
 @dataclass(frozen=True, eq=False)
-class Constraint:
+class Constraint(ByValue):
     """
     A joint that closes a loop: it holds a frame of one link at a frame of another.
 
@@ -121,13 +123,19 @@ class Loops:
 
     def array(self, damped: bool) -> np.ndarray:
         """Return a new array for the kernels, see `rbd_ros.kernels.loops.arrays`."""
-        # If damped, a block has the equations that damp its dependent velocities, too.
         damped = damped and self.condition_limit < inf
         m, n, nv = self.rows if damped else self.equations, len(self.order), self.nv
         d, (blocks, involved, members) = n - nv, self.numbers
         table = self.table
         if damped:
-            table, blocks = self._with_damping()
+            # The equations of a block are followed by those that damp its dependent velocities.
+            table = table.copy()
+            table[:, arrays.LIMIT] = self.condition_limit
+            table[:, arrays.FIRST] += [blocks[int(k)][arrays.DEPENDENT]
+                                       for k in table[:, arrays.BLOCK_OF]]
+            blocks = [(first + start, end + stop, start, stop, *others) if end > first
+                      else (first, end, start, stop, *others)
+                      for first, end, start, stop, *others in blocks]
         ends = 1 + np.cumsum((
             1, len(blocks), len(involved), len(members), len(self.table),
             m + arrays.EXTRA_ROWS, arrays.G + nv, m, d, d, d,
@@ -140,20 +148,6 @@ class Loops:
         parts.table[:, :arrays.ROW_LENGTH] = table
         parts.vectors[arrays.G + np.arange(nv), self.order[d:]] = 1.0
         return loops
-
-    def _with_damping(self) -> tuple[np.ndarray, Sequence[Sequence[int]]]:
-        """Return table and blocks in which equations are followed by those that damp."""
-        table, blocks, added = self.table.copy(), [], 0
-        table[:, arrays.LIMIT] = self.condition_limit
-        for number, (first, end, *others) in enumerate(self.numbers[0]):
-            own, dependent = table[:, arrays.BLOCK_OF] == number, others[1] - others[0]
-            if end > first:
-                table[own, arrays.FIRST] += added
-                blocks.append((first + added, end + added + dependent, *others))
-                added += dependent
-            else:
-                blocks.append((first, end, *others))
-        return table, blocks
 
 
 def make_loops(constraints: Sequence[Constraint], links: Mapping[str, int], tree: Tree) -> Loops:
@@ -195,54 +189,34 @@ def _path(bodies: np.ndarray, body: int) -> set[int]:
 
 def with_independent(loops: Loops, tree: Tree, independent: Sequence[int]) -> Loops:
     """Return the table in which only some velocities, numbers in ascending order, are free."""
-    bodies, slots = tree.robot[:, PARENT].astype(int), pack(tree.robot)[1].tolist()
-    # Loops that have velocities in common are one block: its constraints, bodies and velocities.
-    blocks: list[tuple[set[int], ...]] = []
-    of_constraint = []
-    for k, row in enumerate(loops.table):
-        a, b = (_path(bodies, slots.index(row[end])) for end in (arrays.BODY_A, arrays.BODY_B))
-        velocities = {int(tree.robot[body, VELOCITY]) for body in a ^ b}
-        of_constraint.append(velocities)
-        common = [block for block in blocks if block[2] & velocities]
-        blocks = [block for block in blocks if block not in common]
-        blocks.append(_union([({k}, a ^ b, velocities), *common]))
-    # So are those whose equations are not one after the other.
-    blocks.sort(key=lambda block: min(block[0]))
-    for k in range(len(blocks) - 1, 0, -1):
-        if min(blocks[k][0]) < max(blocks[k - 1][0]):
-            blocks[k - 1:k + 1] = [_union(blocks[k - 1:k + 1])]
-    return _in_blocks(loops, bodies, blocks, of_constraint, int(tree.robot[0, VELOCITY]),
-                      [*independent])
-
-
-def _union(blocks: Sequence[tuple[set[int], ...]]) -> tuple[set[int], ...]:
-    return tuple(set().union(*parts) for parts in zip(*blocks))
-
-
-def _in_blocks(loops: Loops, bodies: np.ndarray, blocks: Sequence[tuple[set[int], ...]],
-               of_constraint: Sequence[set[int]], nv: int, independent: list[int]) -> Loops:
-    """Return the table with its velocities in blocks: constraints, bodies and velocities."""
-    table = loops.table.copy()
-    rows: list[tuple[int, ...]] = []
-    order: list[int] = []
+    parents, slots = tree.robot[:, PARENT].astype(int), pack(tree.robot)[1].tolist()
+    # Of each constraint: the bodies that move in its loop, and their velocities.
+    inside = [_path(parents, slots.index(row[arrays.BODY_A]))
+              ^ _path(parents, slots.index(row[arrays.BODY_B])) for row in loops.table]
+    velocities = [{int(tree.robot[body, VELOCITY]) for body in bodies} for bodies in inside]
+    # A block ends where the constraints before and after it have no velocity in common.
+    ends = [k for k in range(1, len(inside) + 1)
+            if set().union(*velocities[:k]).isdisjoint(chain(*velocities[k:]))]
+    rows = [rows for _, rows in equation_rows(loops.constraints)]
+    table, order = loops.table.copy(), list[int]()
+    blocks: list[tuple[int, ...]] = []
     involved: list[tuple[int, int]] = []
     members: list[tuple[int, int, int]] = []
-    for number, (own, inside, velocities) in enumerate(blocks):
-        table[[*own], arrays.BLOCK_OF] = number
-        first, last = table[min(own)], table[max(own)]
-        end = last[arrays.FIRST] + loops.constraints[max(own)].equations
+    for number, (first, end) in enumerate(zip([0, *ends], ends)):
+        table[first:end, arrays.BLOCK_OF] = number
+        own = {k: c for c in range(first, end) for k in velocities[c]}
         # Columns that end first come first, which fill fewer others when they are eliminated.
-        dependent = sorted(velocities.difference(independent), key=lambda k: (
-            max(c for c in own if k in of_constraint[c]), k))
-        free = [(i, k) for i, k in enumerate(independent) if k in velocities]
-        rows.append((int(first[arrays.FIRST]), int(end), len(order),
-                     len(order) + len(dependent), len(involved), len(involved) + len(free)))
+        dependent = sorted({*own}.difference(independent), key=lambda k: (own[k], k))
+        free = [(i, k) for i, k in enumerate(independent) if k in own]
+        blocks.append((rows[first].start, rows[end - 1].stop, len(order),
+                       len(order) + len(dependent), len(involved), len(involved) + len(free)))
         order += dependent
         involved += free
-        members += [(number, body, int(bodies[body] in inside)) for body in sorted(inside)]
+        bodies = set().union(*inside[first:end])
+        members += [(number, body, int(parents[body] in bodies)) for body in sorted(bodies)]
     # No equation determines the rest, which the kernels report as singular.
-    rest = sorted({*range(nv)}.difference(order, independent))
+    rest = sorted({*range(int(tree.robot[0, VELOCITY]))}.difference(order, independent))
     if rest:
-        rows.append((0, 0, len(order), len(order) + len(rest), len(involved), len(involved)))
+        blocks.append((0, 0, len(order), len(order) + len(rest), len(involved), len(involved)))
     return replace(loops, table=table, order=np.array([*order, *rest, *independent], int),
-                   nv=len(independent), numbers=(rows, involved, members))
+                   nv=len(independent), numbers=(blocks, involved, members))

@@ -30,7 +30,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 class PerThreadWorkspaces(local):
-    """Per-thread workspace cache of a model; dropped on copy and pickle."""
+    """Per-thread workspace cache of a model; not copied with it, nor pickled."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return type(self), ()
@@ -119,8 +119,12 @@ class Model:
     # Empty until `spanning_tree` is first called.
     _spanning_tree: list[Model] = field(default_factory=list, init=False, repr=False)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), '_workspaces': PerThreadWorkspaces(), '_spanning_tree': []}
+    def __post_init__(self) -> None:
+        # vars() would make every later attribute access slower in Python 3.11.
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
     @property
     def spanning_tree(self) -> Model:
@@ -293,7 +297,7 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
         for label in ('velocity', 'effort', *NEW_LIMITS)}
     if not coordinates.is_identity:
         tree = with_shared_coordinates(tree, coordinates)
-    model = Model(
+    return Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
         position_names=position_names, velocity_names=velocity_names,
         lower=per_velocity('lower'), upper=per_velocity('upper'),
@@ -301,12 +305,6 @@ def build_tree(name: str, links: Sequence[Link], joints: Sequence[Joint], gravit
         angular=np.array([x for _, kind in kinds for x in kind.angular], bool),
         mass=sum(link.mass for link in links), moving_joints=tuple(moving), tree=tree,
         coordinates=coordinates, _link_index={link.name: k for k, link in enumerate(links)})
-    # vars() would make every later attribute access slower in Python 3.11.
-    for one in fields(model):
-        value = getattr(model, one.name)
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-    return model
 
 
 def _fix_mimics_of_fixed(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]]

@@ -99,9 +99,8 @@ def _on_inertias(names: np.ndarray, masses: np.ndarray, inertias: np.ndarray) ->
     # A flat body has no volume: take that of the ball around it.
     dense = masses > MAX_DENSITY * 4.0 / 3.0 * np.pi * longest ** 3
     thin = ~long & (masses < MIN_DENSITY * volume)
-    return [*_note('link', names[long], f'inertia of a body of more than {MAX_LENGTH:g} m; is the '
-                   'unit kg m^2?'),
-            *_note('link', names[dense], 'inertia of a body that would be impossibly dense; is '
-                   'the unit kg m^2?'),
-            *_note('link', names[thin], 'inertia of a body that would be lighter than air; is the '
-                   'unit kg m^2?')]
+    return [note for which, what in (
+        (long, f'a body of more than {MAX_LENGTH:g} m'),
+        (dense, 'a body that would be impossibly dense'),
+        (thin, 'a body that would be lighter than air'))
+        for note in _note('link', names[which], f'inertia of {what}; is the unit kg m^2?')]

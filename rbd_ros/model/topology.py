@@ -44,9 +44,6 @@ def order_tree(links: Sequence[Link],
         leading_to[joint.child] = joint
         leaving[joint.parent].append(joint)
     roots = [link.name for link in links if link.name not in leading_to]
-    if links and not roots:
-        raise ModelError('there is no root link: every link has a parent; a cycle goes through '
-                         + _cycle(links[0].name, leading_to))
     if len(roots) > 1:
         raise ModelError(f'there are {len(roots)} root links, ' + ', '.join(map(repr, roots[:10]))
                          + '; join them by fixed joints or remove those that are not used')
@@ -57,8 +54,8 @@ def order_tree(links: Sequence[Link],
     if len(ordered) < len(joints):
         reached = {joint.child for joint in ordered}
         lost = next(joint.child for joint in joints if joint.child not in reached)
-        raise ModelError('links form a cycle that the root does not reach: '
-                         + _cycle(lost, leading_to))
+        where = 'that the root does not reach' if roots else 'and none of them is a root'
+        raise ModelError(f'links form a cycle {where}: ' + _cycle(lost, leading_to))
     return (tuple(by_name[name] for name in roots + [joint.child for joint in ordered]),
             tuple(ordered))
 

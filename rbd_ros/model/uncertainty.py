@@ -54,8 +54,3 @@ class Uncertainty:
         noise = np.sqrt(below + at % 1.0 * (above - below))
         return np.stack([np.interp(np.abs(v[..., k]), *row)
                          for k, row in enumerate(zip(self.speed, noise))], axis=-1)
-
-    def fits(self, velocity_names: tuple[str, ...], bodies: set[str]) -> bool:
-        """Return whether it belongs to a robot with these velocities and moving bodies."""
-        return self.joints == velocity_names and bodies >= {
-            link for link, mark, _ in (name.rpartition('/') for name in self.parameters) if mark}

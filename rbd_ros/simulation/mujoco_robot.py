@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros._internal.mujoco_package import import_mujoco
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, RbdError, StateError, UrdfError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, refuse_loops, whole_number
-from rbd_ros.model.files.mjcf import element_names, is_mjcf, load_mjcf
+from rbd_ros.model.files.mjcf import element_names, import_mujoco, is_mjcf, load_mjcf
 from rbd_ros.model.files.urdf_writer import (
     append, document, set_child, with_angles, write_joint)
 from rbd_ros.model.files.xml_elements import decode, parse

@@ -416,10 +416,11 @@ def test_the_page_about_closed_loops_describes_one_loop_in_all_formats(tmp_path)
     (of_yaml,), independent, _ = read_constraints(tmp_path / 'loops.yaml')
     assert independent == list(names['four_bar'].independent_joints)
     for found in (of_urdf, of_yaml):
-        assert (found['name'], found['kind']) == (built.name, built.kind)
+        assert (found.name, found.kind) == (built.name, built.kind)
         for label in ('placement_a', 'placement_b'):
             # The turn about the z axis does not matter.
-            assert np.allclose(found[label][:, 2:], getattr(built, label)[:, 2:], atol=1e-15)
+            a, b = (getattr(one, label)[:, 2:] for one in (found, built))
+            assert np.allclose(a, b, atol=1e-15)
 
 
 def test_every_page_is_in_the_table_of_contents():

@@ -277,10 +277,11 @@ def test_the_unit_of_mass_changes_no_motion(name):
         assert relative_error(of_unit, expected) < ROUNDING
 
 
-def two_four_bars(order):
-    """Return two four-bars on one base; constraints in the given order close each twice."""
-    builder = rbd_ros.ModelBuilder('two').link('base')
-    for side in 'ab':
+def four_bars(order):
+    """Return four-bars on one base, which constraints close in the given order."""
+    builder = rbd_ros.ModelBuilder('bars').link('base')
+    sides = sorted({name[0] for name in order.split()})
+    for side in sides:
         for link, mass in (('crank', 0.3), ('coupler', 0.75), ('rocker', 0.6)):
             builder.link(f'{side}_{link}', mass=mass, com=(0.1, 0.0, 0.1),
                          inertia=(8e-3, 8e-3, 7e-3))
@@ -296,14 +297,18 @@ def two_four_bars(order):
             builder.constraint(name, 'point', *links, xyz_a=(0.5, 0.0, 0.0), xyz_b=(0.0, 0.0, 0.4))
         else:
             builder.constraint(name, 'distance', *links, xyz_b=(0.0, 0.0, 0.4), length=0.5)
-    return builder.build(independent=['a_crank', 'b_crank'])
+    return builder.build(independent=[f'{side}_{link}' for side in sides for link in (
+        ('crank',) if f'{side}_pin' in order else ('crank', 'coupler'))])
 
 
-def test_constraints_of_separate_loops_may_be_in_any_order():
-    sorted_, mixed = (two_four_bars('a_pin a_rod b_pin b_rod'),
-                      two_four_bars('b_rod a_pin b_pin a_rod'))
-    q = rbd_ros.integrate(mixed, rbd_ros.neutral(mixed), [0.4, -0.7], 1.0)
-    v, a = np.random.default_rng(0).normal(size=(2, 2))
+@pytest.mark.parametrize(('order', 'mixed'), [
+    ('a_pin a_rod b_pin b_rod', 'b_rod a_pin b_pin a_rod'),
+    ('a_pin a_rod b_rod c_rod', 'a_rod b_rod c_rod a_pin')])
+def test_constraints_of_separate_loops_may_be_in_any_order(order, mixed):
+    sorted_, mixed = four_bars(order), four_bars(mixed)
+    step = [0.4, -0.3, 0.2, 0.1, -0.2][:mixed.nv]
+    q = rbd_ros.integrate(mixed, rbd_ros.neutral(mixed), step, 1.0)
+    v, a = np.random.default_rng(0).normal(size=(2, mixed.nv))
     for name in ('inverse_dynamics', 'forward_dynamics'):
         found, expected = (getattr(rbd_ros, name)(robot, q, v, a) for robot in (mixed, sorted_))
         assert relative_error(found, expected) < ROUNDING

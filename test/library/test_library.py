@@ -179,7 +179,8 @@ def test_torques_are_no_view_of_the_whole_robot(tree):
 
 
 def test_models_cannot_be_changed(tree):
-    for array in (tree.tree.robot, tree.gravity, tree.lower, tree.tree.link_pose):
+    for array in (tree.tree.robot, tree.gravity, tree.lower, tree.tree.link_pose,
+                  tree.links[1].inertia, tree.links[1].com, tree.joints[1].placement):
         with pytest.raises(ValueError, match='read-only'):
             array[0] = 0.0
     with pytest.raises(AttributeError):

@@ -82,126 +82,57 @@ NO_NUMBERS = {
     'complex': X + 1j, 'complex list': [1j] * N, 'tracer': Tracer(), 'type tracer': TypeTracer(),
     'function': abs, 'truth values': np.full(N, True), 'generator': (x for x in range(N))}
 
-# Every public function of numbers: good arguments by name, and the names of those to spoil. The
-# robot itself is the first.
+# Good arguments by name, and those of functions that have others or options.
+GOOD = {**dict.fromkeys(('q', 'v', 'a', 'tau', 'v_r', 'a_r', 'q_0', 'q_1', 'tau_ext'), X),
+        **dict.fromkeys(('Q', 'V', 'A', 'Tau', 'X', 'Q_0', 'Q_1'), STATES),
+        'link': LINK, 'prescribed': X > 0.2, 'contacts': CONTACTS, 'dt': 0.1, 'pi': PI}
+ALL_STATES = dict.fromkeys(('q', 'v', 'a', 'tau'), STATES)
+MORE = {
+    'friction_torques': {'smooth': 0.1}, 'friction_regressor': {'a': X, 'smooth': 0.1},
+    'constrained_inverse_dynamics': {
+        'actuated': X > 0.0, 'wrench_weights': np.ones((1, 6)), 'torque_weights': X},
+    'check_contacts': {'wrenches': np.ones((1, 6))},
+    'random_configuration': {'rng': np.random.default_rng(0)},
+    'with_friction': {'damping': X, 'friction': X},
+    'with_springs': {'stiffness': X, 'spring_reference': X}, 'with_armature': {'armature': X},
+    'with_drive_parameters': {'parameters': np.repeat(X, 3)},
+    'with_gravity': {'gravity': np.ones(3)},
+    'with_payload': {'mass': 1.0, 'com': np.ones(3), 'inertia': np.ones(3)},
+    'identify': ALL_STATES, 'identify_payload': ALL_STATES,
+    'simulate': {'q0': X, 'v0': X, 'torque': X, 't': np.array([0.0, 0.1])},
+    'trajectory_efforts': {'time': np.arange(float(len(STATES))), 'q': STATES, 'v': STATES,
+                           'a': STATES},
+    'effective_mass': {'direction': np.ones(3)},
+    'speed_limit': {'body_region': 'chest', 'direction': np.ones(3)},
+    'retime': {'waypoints': np.array([X, 2.0 * X, X]), 'velocity_limit': X,
+               'acceleration_limit': X, 'effort_share': 0.5},
+    'torque_deviation': {'smooth': 0.1}, 'friction_compensation': {'dead_band': 0.1},
+    'normal_equations': {'weights': STATES ** 2}, 'regressor_factor': {'weights': X ** 2}}
+# Functions of a robot alone, or of other things than numbers; they have tests of their own.
+OTHERS = {'base_parameters', 'constraint_forces', 'diagnose', 'drive_parameter_names',
+          'drive_parameters', 'estimate_delay', 'excitation_limits', 'excite', 'fit',
+          'fit_payload', 'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
+          'identify_drive_gains', 'inertial_parameter_names', 'inertial_parameters',
+          'inverse_dynamics_derivative', 'load_constraints', 'load_drives', 'neutral', 'partial',
+          'payload_partial', 'prepare', 'save_drives', 'save_urdf', 'subtree', 'verdict',
+          'with_constraints', 'with_contact_calibration', 'with_floating_base',
+          'with_free_joints', 'with_locked_joints', 'without_payload'}
+
+
+def functions_of_robots():
+    """Yield the public functions whose first argument is a robot, each once."""
+    packages = (rbd_ros, rbd_ros.model, analysis, control, identification, textbook, batch)
+    found = (getattr(package, name) for package in packages for name in package.__all__)
+    for function in dict.fromkeys(one for one in found if isfunction(one)):
+        if next(iter(signature(function).parameters), '') == 'model':
+            yield function
+
+
+# Every public function of a robot and numbers, with good arguments by name.
 FUNCTIONS = [
-    (rbd_ros.inverse_dynamics, {'q': X, 'v': X, 'a': X}),
-    (rbd_ros.bias_torques, {'q': X, 'v': X}),
-    (rbd_ros.gravity_torques, {'q': X}),
-    (rbd_ros.forward_dynamics, {'q': X, 'v': X, 'tau': X}),
-    (rbd_ros.hybrid_dynamics, {'q': X, 'v': X, 'a': X, 'tau': X, 'prescribed': X > 0.2}),
-    (rbd_ros.mass_matrix, {'q': X}),
-    (rbd_ros.coriolis_matrix, {'q': X, 'v': X}),
-    (rbd_ros.all_terms, {'q': X, 'v': X}),
-    (rbd_ros.friction_torques, {'v': X, 'smooth': 0.1}),
-    (rbd_ros.spring_torques, {'q': X}),
-    (rbd_ros.forward_kinematics, {'q': X}),
-    (rbd_ros.body_jacobian, {'q': X, 'link': LINK}),
-    (rbd_ros.world_jacobian, {'q': X, 'link': LINK}),
-    (rbd_ros.center_of_mass, {'q': X}),
-    (rbd_ros.com_jacobian, {'q': X}),
-    (rbd_ros.jacobian_dot, {'q': X, 'v': X, 'link': LINK}),
-    (analysis.jacobian_ddot, {'q': X, 'v': X, 'a': X, 'link': LINK}),
-    (analysis.jacobian_derivatives, {'q': X, 'link': LINK}),
-    (analysis.jacobian_dot_derivatives, {'q': X, 'v': X, 'link': LINK}),
-    (analysis.world_jacobian_dot, {'q': X, 'v': X, 'link': LINK}),
-    (analysis.jacobian_dot_v, {'q': X, 'v': X, 'link': LINK}),
-    (analysis.world_jacobian_dot_v, {'q': X, 'v': X, 'link': LINK}),
-    (analysis.link_com_world_jacobian, {'q': X, 'link': LINK}),
-    (analysis.link_com_jacobian, {'q': X, 'link': LINK}),
-    (analysis.analytic_jacobian, {'q': X, 'link': LINK}),
-    (analysis.com_jacobian_dot, {'q': X, 'v': X}),
-    (analysis.centroidal_momentum_matrix, {'q': X}),
-    (analysis.centroidal_momentum_matrix_dot, {'q': X, 'v': X}),
-    (rbd_ros.inverse_dynamics_derivatives, {'q': X, 'v': X, 'a': X}),
-    (rbd_ros.forward_dynamics_derivatives, {'q': X, 'v': X, 'tau': X}),
-    (rbd_ros.hybrid_dynamics_derivatives,
-     {'q': X, 'v': X, 'a': X, 'tau': X, 'prescribed': X > 0.2}),
-    (analysis.mass_matrix_derivatives, {'q': X}),
-    (analysis.coriolis_matrix_derivatives, {'q': X, 'v': X}),
-    (analysis.gravity_torques_derivatives, {'q': X}),
-    (analysis.matrices_dot, {'q': X, 'v': X, 'a': X}),
-    (analysis.parameter_derivatives, {'q': X, 'v': X}),
-    (analysis.acceleration_parameter_derivatives, {'q': X, 'v': X, 'tau': X}),
-    (analysis.friction_regressor, {'v': X, 'a': X, 'smooth': 0.1}),
-    (rbd_ros.torque_regressor, {'q': X, 'v': X, 'a': X}),
-    (analysis.slotine_li_regressor, {'q': X, 'v': X, 'v_r': X, 'a_r': X}),
-    (analysis.momentum_regressor, {'q': X, 'v': X}),
-    (analysis.energy_regressor, {'q': X, 'v': X}),
-    (rbd_ros.task_space_dynamics, {'q': X, 'v': X, 'link': LINK}),
-    (analysis.constrained_dynamics, {'q': X, 'v': X, 'tau': X, 'contacts': CONTACTS}),
-    (analysis.constrained_inverse_dynamics,
-     {'q': X, 'v': X, 'a': X, 'contacts': CONTACTS, 'actuated': X > 0.0,
-      'wrench_weights': np.ones((1, 6)), 'torque_weights': X}),
-    (analysis.check_contacts, {'q': X, 'contacts': CONTACTS, 'wrenches': np.ones((1, 6))}),
-    (analysis.kinetic_energy, {'q': X, 'v': X}),
-    (analysis.potential_energy, {'q': X}),
-    (analysis.energy, {'q': X, 'v': X}),
-    (textbook.christoffel_symbols, {'q': X}),
-    (textbook.christoffel_coriolis_matrix, {'q': X, 'v': X}),
-    (textbook.com_frame_mass_matrix, {'q': X}),
-    (textbook.com_frame_gravity_torques, {'q': X}),
-    (textbook.stacked_terms, {'q': X, 'v': X}),
-    (textbook.stacked_matrices, {'q': X}),
-    (textbook.stacked_inverse_dynamics, {'q': X, 'v': X, 'a': X}),
-    (rbd_ros.integrate, {'q': X, 'v': X, 'dt': 0.1}),
-    (rbd_ros.difference, {'q_0': X, 'q_1': X}),
-    (rbd_ros.model.normalize, {'q': X}),
-    (rbd_ros.random_configuration, {'rng': np.random.default_rng(0)}),
-    (rbd_ros.model.inconsistent_bodies, {'pi': PI}),
-    (rbd_ros.model.with_inertial_parameters, {'pi': PI}),
-    (rbd_ros.model.with_friction, {'damping': X, 'friction': X}),
-    (rbd_ros.model.with_springs, {'stiffness': X, 'spring_reference': X}),
-    (rbd_ros.with_armature, {'armature': X}),
-    (rbd_ros.model.with_drive_parameters, {'parameters': np.repeat(X, 3)}),
-    (rbd_ros.with_gravity, {'gravity': np.ones(3)}),
-    (rbd_ros.with_payload, {'link': LINK, 'mass': 1.0, 'com': np.ones(3), 'inertia': np.ones(3)}),
-    (rbd_ros.identify, {'q': STATES, 'v': STATES, 'a': STATES, 'tau': STATES}),
-    (identification.identify_payload,
-     {'link': LINK, 'q': STATES, 'v': STATES, 'a': STATES, 'tau': STATES}),
-    (rbd_ros.simulate, {'q0': X, 'v0': X, 'torque': X, 't': np.array([0.0, 0.1])}),
-    (analysis.trajectory_efforts, {'time': np.arange(float(len(STATES))), 'q': STATES,
-                                   'v': STATES, 'a': STATES}),
-    (analysis.effective_mass, {'q': X, 'link': LINK, 'direction': np.ones(3)}),
-    (analysis.speed_limit, {'q': X, 'v': X, 'link': LINK, 'body_region': 'chest',
-                            'direction': np.ones(3)}),
-    (analysis.retime, {'waypoints': np.array([X, 2.0 * X, X]), 'velocity_limit': X,
-                       'acceleration_limit': X, 'effort_share': 0.5}),
-    (analysis.torque_deviation, {'q': X, 'v': X, 'a': X, 'smooth': 0.1}),
-    (control.friction_compensation, {'v': X, 'dead_band': 0.1}),
-    (control.external_wrench, {'q': X, 'tau_ext': X, 'link': LINK}),
-    (analysis.explicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
-    (analysis.semi_implicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
-    (analysis.runge_kutta_4, {'q': X, 'v': X, 'dt': 0.1}),
-    (batch.inverse_dynamics, {'Q': STATES, 'V': STATES, 'A': STATES}),
-    (batch.forward_dynamics, {'Q': STATES, 'V': STATES, 'Tau': STATES}),
-    (batch.hybrid_dynamics, {'Q': STATES, 'V': STATES, 'A': STATES, 'Tau': STATES,
-                             'prescribed': X > 0.2}),
-    (batch.all_terms, {'Q': STATES, 'V': STATES}),
-    (batch.inverse_dynamics_derivatives, {'Q': STATES, 'V': STATES, 'A': STATES}),
-    (batch.forward_dynamics_derivatives, {'Q': STATES, 'V': STATES, 'Tau': STATES}),
-    (batch.torque_regressor, {'Q': STATES, 'V': STATES, 'A': STATES}),
-    (batch.torque_regressor_product, {'Q': STATES, 'V': STATES, 'A': STATES, 'pi': PI}),
-    (batch.torque_regressor_transposed_product, {'Q': STATES, 'V': STATES, 'A': STATES,
-                                                 'X': STATES}),
-    (batch.normal_equations, {'Q': STATES, 'V': STATES, 'A': STATES, 'Tau': STATES,
-                              'weights': STATES ** 2}),
-    (batch.regressor_factor, {'Q': STATES, 'V': STATES, 'A': STATES, 'Tau': STATES,
-                              'weights': X ** 2}),
-    (batch.gravity_torques, {'Q': STATES}),
-    (batch.forward_kinematics, {'Q': STATES}),
-    (batch.body_jacobian, {'Q': STATES, 'link': LINK}),
-    (batch.world_jacobian, {'Q': STATES, 'link': LINK}),
-    (batch.jacobian_dot, {'Q': STATES, 'V': STATES, 'link': LINK}),
-    (batch.world_jacobian_dot, {'Q': STATES, 'V': STATES, 'link': LINK}),
-    (batch.center_of_mass, {'Q': STATES}),
-    (batch.com_jacobian, {'Q': STATES}),
-    (batch.com_jacobian_dot, {'Q': STATES, 'V': STATES}),
-    (batch.centroidal_momentum_matrix, {'Q': STATES}),
-    (batch.centroidal_momentum_matrix_dot, {'Q': STATES, 'V': STATES}),
-    (batch.integrate, {'Q': STATES, 'V': STATES, 'dt': 0.1}),
-    (batch.difference, {'Q_0': STATES, 'Q_1': STATES}),
-]
+    (function, {label: GOOD[label] for label, one in signature(function).parameters.items()
+                if one.default is one.empty and label in GOOD} | MORE.get(function.__name__, {}))
+    for function in functions_of_robots() if function.__name__ not in OTHERS]
 # Where None stands for a default, and a function or a mask for what it is.
 ALLOWED = {('with_payload', 'inertia', 'None'), ('with_friction', 'damping', 'None'),
            ('with_friction', 'friction', 'None'), ('with_springs', 'stiffness', 'None'),
@@ -275,23 +206,8 @@ def test_fault_64_what_is_no_robot_is_refused(function, arguments):
             call(function, arguments, bad)
 
 
-def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
-    listed_here = {function.__name__ for function, _ in FUNCTIONS}
-    # Those of a robot alone, or of other things than numbers; they have tests of their own.
-    others = {'base_parameters', 'constraint_forces', 'diagnose', 'drive_parameter_names',
-              'drive_parameters', 'estimate_delay', 'excitation_limits', 'excite', 'fit',
-              'fit_payload', 'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
-              'identify_drive_gains', 'inertial_parameter_names', 'inertial_parameters',
-              'inverse_dynamics_derivative', 'load_constraints', 'load_drives',
-              'neutral', 'partial', 'payload_partial', 'prepare', 'save_drives',
-              'save_urdf', 'subtree', 'verdict', 'with_constraints',
-              'with_contact_calibration', 'with_floating_base', 'with_free_joints',
-              'with_locked_joints', 'without_payload'}
-    packages = (rbd_ros, rbd_ros.model, analysis, control, identification, textbook)
-    public = {name for package in packages for name in package.__all__
-              if isfunction(getattr(package, name))
-              and next(iter(signature(getattr(package, name)).parameters)) == 'model'}
-    assert public - listed_here == others
+def test_functions_that_have_tests_of_their_own_are_there():
+    assert {function.__name__ for function in functions_of_robots()} > OTHERS | {*MORE}
 
 
 WRENCHED = [(rbd_ros.inverse_dynamics, 3), (rbd_ros.bias_torques, 2),
@@ -352,6 +268,8 @@ def test_fault_61_texts_of_others_are_printed_on_one_line_and_not_at_length():
     (lambda: rbd_ros.coriolis_matrix(MODEL, X, X, factorization=None), 'factorization must be'),
     (lambda: batch.inverse_dynamics(MODEL, STATES, STATES, STATES, threads='two'), 'threads must'),
     (lambda: batch.inverse_dynamics(MODEL, STATES, STATES, STATES, threads=0), 'threads must be'),
+    (lambda: batch.hybrid_dynamics(MODEL, STATES, STATES, STATES, STATES, np.ones((1, N), bool)),
+     'prescribed must be 3 truth values, .* or 3 rows of them, got'),
     (lambda: textbook.stacked_inverse_dynamics(MODEL, X, X, X, external_wrenches='tool'),
      'external_wrenches must be a dict'),
     (lambda: analysis.inverse_dynamics_derivative(MODEL, X, X, X, None), 'variation must be a'),

@@ -12,11 +12,12 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import rule, RuleBasedStateMachine
+from memory import memory_left
 import numpy as np
 import pytest
 from rbd_ros import ModelError, StateError, Workspace
-from rbd_ros.analysis import Variation
-from robots import example_urdf, load_quietly, random_tree
+from rbd_ros.analysis import Contact, Variation
+from robots import example_urdf, load_quietly, random_state, random_tree
 
 ALL_KINDS = ('revolute', 'prismatic', 'continuous', 'fixed', 'universal', 'spherical', 'free',
              'planar', 'helical', 'cylindrical', 'euler_zyx')
@@ -46,6 +47,8 @@ DIRECTIONAL = {'inverse_dynamics_derivative': 'qva', 'forward_dynamics_derivativ
                'hybrid_dynamics_derivative': 'qvaa'}
 FACTORED = ('all_terms', 'coriolis_matrix', 'slotine_li_regressor', 'coriolis_matrix_derivatives',
             'matrices_dot', 'parameter_derivatives')
+# Bytes: less than the smallest object for every hundredth call.
+LEFT = 512
 # What configuration_terms does not write.
 LEFT_ALONE = {'configuration_terms': (1, 3)}
 
@@ -167,3 +170,44 @@ class WorkspaceMachine(RuleBasedStateMachine):
 TestWorkspaceMachine = WorkspaceMachine.TestCase
 TestWorkspaceMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None,
                                          suppress_health_check=list(HealthCheck))
+
+
+# -- Memory. --------------------------------------------------------------------------------------
+def calls():
+    """Return calls of all methods, by name."""
+    model = ROBOTS[0]
+    workspace, (q, v, a) = Workspace(model), random_state(model, 3)
+    given, mask = {'q': q, 'v': v, 'a': a}, np.arange(model.nv) % 2 == 0
+    variation, link = Variation(v, a, v, a), model.moving_joints[-1][0].child
+
+    def call(name, letters, *rest, **options):
+        arguments = [given[letter] for letter in letters]
+        return lambda: getattr(workspace, name)(*arguments, *rest, **options)
+
+    found = {name: call(name, letters) for name, letters in METHODS.items()}
+    found |= {name: call(name, letters, link) for name, letters in LINK_METHODS.items()}
+    found |= {name: call(name, 'qvav', mask)
+              for name in ('hybrid_dynamics', 'hybrid_dynamics_derivatives')}
+    found |= {name: call(name, letters, *[mask] * name.startswith('hybrid'), variation)
+              for name, letters in DIRECTIONAL.items()}
+    motion = np.concatenate((q, v, a))
+    found['inverse_dynamics_packed'] = lambda: workspace.inverse_dynamics_packed(motion)
+    contacts = [Contact(link, 'surface')]
+    found |= {name: call(name, 'qva', contacts)
+              for name in ('constrained_dynamics', 'constrained_inverse_dynamics')}
+    found['pushed'] = call('inverse_dynamics', 'qva', external_wrenches={link: np.ones(6)})
+    return found
+
+
+CALLS = calls()
+
+
+@pytest.mark.parametrize('name', [
+    pytest.param(name, marks=[pytest.mark.long] if k % 6 else []) for k, name in enumerate(CALLS)])
+def test_calls_of_a_workspace_leave_nothing_behind(name):
+    assert memory_left(CALLS[name]) < LEFT
+
+
+def test_what_is_left_behind_is_found():
+    kept = []
+    assert memory_left(lambda: kept.append(0.5 * len(kept))) > 10 * LEFT

@@ -171,6 +171,24 @@ def test_closing_converges_quadratically(name, monkeypatch):
     assert np.mean(closed) > 0.8
 
 
+@pytest.mark.parametrize('name', ['slider_crank', 'delta'])
+def test_loops_are_closed_near_any_guess(name):
+    model, oracle, *_ = closed_robot(name)
+    for seed in range(60):
+        guess = rbd_ros.random_configuration(oracle.tree, seed)
+        q = closure.close_nearby(oracle.tree, model.loops, guess)
+        assert oracle.gap(q) < CLOSED and np.max(np.abs(q - guess)) < np.pi
+
+
+def test_loops_that_cannot_be_closed_are_given_up_before_the_last_step(monkeypatch):
+    steps, step = [], closure.moved
+    monkeypatch.setattr(closure, 'moved', lambda *given: steps.append(given) or step(*given))
+    monkeypatch.setattr('rbd_ros.model.constraints.TRIES', 0)
+    with pytest.raises(ModelError, match='cannot be closed'):
+        with_constraints(planar_tree(), [pin('distance', length=99.0)])
+    assert 10 < len(steps) < closure.ITERATIONS // 2
+
+
 @pytest.mark.parametrize('name', list(MOTORS))
 def test_random_configurations_are_within_limits(name):
     model, rng = closed_robot(name).model, np.random.default_rng(0)

@@ -222,20 +222,6 @@ def test_a_subtree_is_the_part_that_a_link_carries():
         rbd_ros.subtree(follower, 'b')
 
 
-CHAIN = robot(*(link(x) for x in 'abcde'), joint('i', 'a', 'b', inside=mimic('j', '2', '0.5')),
-              joint('j', 'b', 'c', inside=mimic('k', '-3', '1')), joint('k', 'c', 'd'),
-              joint('l', 'd', 'e', inside='<axis xyz="0 1 0"/>'))
-
-
-def test_damping_and_friction_of_mimicking_joints_load_their_leader():
-    text = CHAIN.replace('<axis xyz="0 0 1"/>',
-                         '<axis xyz="0 0 1"/><dynamics damping="0.1" friction="0.2"/>')
-    model = load_urdf_string(text)
-    # i = -6 k + ..., j = -3 k + ...: powers 36, 9 and 1 times that of k; l has none.
-    assert np.allclose(model.damping, [0.1 * (36 + 9 + 1), 0.0])
-    assert np.allclose(model.friction, [0.2 * (6 + 3 + 1), 0.0])
-
-
 FULL = [[0.01, 0.001, 0.002], [0.001, 0.02, 0.003], [0.002, 0.003, 0.025]]
 
 
@@ -253,13 +239,6 @@ def test_numbers_of_a_load_are_not_repeated_to_fill_up(arm, inertia):
         rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, inertia=inertia)
     with pytest.raises(rbd_ros.ModelError, match='3 finite numbers'):
         rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, com=0.1)
-
-
-def test_rotors_at_a_fixed_joint_or_an_unknown_one_are_refused(arm):
-    fixed = next(joint.name for joint in arm.joints if not joint.nv)
-    for name, message in ((fixed, f"joint '{fixed}' is fixed"), ('knee', "no joint 'knee'")):
-        with pytest.raises(rbd_ros.ModelError, match=message):
-            rbd_ros.with_armature(arm, {name: 0.1})
 
 
 def follower(kind='revolute', multiplier=-2.0, offset=0.3):
@@ -296,13 +275,6 @@ def test_a_joint_that_copies_a_fixed_one_stays_at_its_offset():
     assert angle_of(model, []) == pytest.approx(0.3)
     with pytest.raises(rbd_ros.ModelError, match='which is fixed'):
         follower('fixed').build(strict=True)
-
-
-def test_armature_is_added_to_the_named_joints(arm):
-    geared = rbd_ros.with_armature(arm, {'elbow_joint': 0.7})
-    q, _, _ = random_state(arm, 0)
-    difference = rbd_ros.mass_matrix(geared, q) - rbd_ros.mass_matrix(arm, q)
-    assert np.allclose(difference, np.diag([0.0, 0.0, 0.7, 0.0, 0.0, 0.0]))
 
 
 def test_changes_leave_the_robot_that_they_started_from(panda):

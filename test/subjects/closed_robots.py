@@ -10,7 +10,7 @@ from loop_robots import loop_robot, MOTORS, moved_motors
 from loops_oracle import independent_joints, LoopOracle, random_constraints
 import numpy as np
 import rbd_ros
-from rbd_ros.model import Constraint, with_constraints, with_friction, with_springs
+from rbd_ros.model import with_constraints, with_friction, with_springs
 from robots import random_tree, with_mimics
 
 SCREWS = ('revolute', 'prismatic', 'continuous', 'universal', 'planar', 'helical', 'cylindrical')
@@ -55,9 +55,7 @@ def closed_robot(name):
     else:
         oracle, q, constraints = _random(*RANDOM[name])
     model = with_constraints(
-        oracle.tree, [Constraint(one.name, one.kind, one.link_a, one.link_b, one.placement_a,
-                                 one.placement_b, one.length) for one in constraints],
-        [oracle.tree.velocity_names[k] for k in oracle.independent])
+        oracle.tree, constraints, [oracle.tree.velocity_names[k] for k in oracle.independent])
     return Closed(model, oracle, q, *rng.normal(size=(3, model.nv)))
 
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
+from rbd_ros.model import Constraint
 from rbd_ros.model.se3 import inverse, pose, rotation, rotation_vector, skew
 
 # Rows of the relative twist (angular first) that a constraint of each kind makes zero.
@@ -24,12 +25,11 @@ TO_OURS = np.r_[3:6, 0:3]       # Pinocchio's twists are linear first.
 
 
 class LoopOracle:
-    """A tree (`Model` without constraints) and constraints: objects or dicts with their fields."""
+    """A tree (`Model` without constraints) and constraints: objects with their fields."""
 
     def __init__(self, tree, constraints, independent=()):
         self.tree = tree
-        self.constraints = [SimpleNamespace(**one) if isinstance(one, dict) else one
-                            for one in constraints]
+        self.constraints = list(constraints)
         self.pin, self.links, self._columns = pinocchio_tree(tree)
         self.data = self.pin.createData()
         self.P, self._sources = self._map()
@@ -302,7 +302,7 @@ def pinocchio_tree(tree):
 
 
 def _joint_models(joint):
-    axis = joint.axis
+    axis, turns = joint.axis, [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRX()]
     if joint.kind == 'planar':
         x = [1.0, 0.0, 0.0] - axis * axis[0]
         x = x if np.linalg.norm(x) >= 0.5 else [0.0, 0.0, 1.0] - axis * axis[2]
@@ -319,6 +319,9 @@ def _joint_models(joint):
                                   pin.JointModelRevoluteUnaligned(joint.second_axis)],
             'cylindrical': lambda: [pin.JointModelRevoluteUnaligned(axis),
                                     pin.JointModelPrismaticUnaligned(axis)],
+            'euler_zyx': lambda: turns,
+            'free_euler_zyx': lambda: [pin.JointModelPX(), pin.JointModelPY(), pin.JointModelPZ(),
+                                       *turns],
             'spherical': lambda: [pin.JointModelSpherical()],
             'free': lambda: [pin.JointModelFreeFlyer()]}[joint.kind]()
 
@@ -353,7 +356,7 @@ def pinocchio_forward_dynamics(oracle, q, v, tau, mu=1e-12, iterations=100):
 
 
 def random_constraints(tree, kinds, seed, link_pairs):
-    """Return a random q of a tree, and constraints, as dicts, that are closed there."""
+    """Return a random q of a tree, and constraints that are closed there."""
     rng = np.random.default_rng(seed)
     oracle = LoopOracle(tree, [])
     q = oracle.integrate(_zero(tree), rng.uniform(-1.0, 1.0, tree.nv))
@@ -367,8 +370,7 @@ def random_constraints(tree, kinds, seed, link_pairs):
         motion = pin.exp6(motion).homogeneous       # of frame b in frame a
         b = inverse(poses[link_b]) @ poses[link_a] @ a @ motion
         length = np.linalg.norm(motion[:3, 3]) if kind == 'distance' else None
-        result.append({'name': f'loop{k}', 'kind': kind, 'link_a': link_a, 'link_b': link_b,
-                       'placement_a': a, 'placement_b': b, 'length': length})
+        result.append(Constraint(f'loop{k}', kind, link_a, link_b, a, b, length))
     return q, result
 
 

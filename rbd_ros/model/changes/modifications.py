@@ -13,7 +13,7 @@ from rbd_ros._internal.text import did_you_mean, listed
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.constraints import rebuild
-from rbd_ros.model.description import check_link, inertia_matrix, LARGEST, Link, numbers
+from rbd_ros.model.description import check_links, inertia_matrix, LARGEST, Link, numbers
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import fix, Model
 from rbd_ros.model.positions.configurations import neutral
@@ -66,8 +66,8 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
                    numbers(where, 'centre of mass', com, (3,)),
                    inertia_matrix(where, np.zeros(3) if inertia is None else inertia),
                    is_load=True)
-    if impossible := check_link(payload):
-        raise ModelError(impossible)
+    if impossible := check_links([payload]):
+        raise ModelError(impossible[0])
     if not payload.mass > 0.0:
         raise ModelError(f'{where} has no mass: to remove a load, use without_payload')
     return rebuild(model, links=(*model.links, payload),

@@ -11,16 +11,15 @@ the child both are equal. doc/closed_loops.md has examples.
 """
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 from lxml import etree
 import numpy as np
 from rbd_ros.errors import UrdfError
-from rbd_ros.model.files.urdf_document import rotation as origin_rotation
+from rbd_ros.model.files.urdf_document import placement
 from rbd_ros.model.files.xml_elements import Element
 from rbd_ros.model.loops import Constraint
-from rbd_ros.model.se3 import pose, rotation, rotation_from_rpy, rpy_from_rotation
+from rbd_ros.model.se3 import rotation, rpy_from_rotation
 
 # Types in URDF, and the kinds of `Constraint`.
 TYPES = {'spherical': 'point', 'revolute': 'revolute', 'link': 'weld', 'distance': 'distance'}
@@ -30,15 +29,15 @@ _ORIGIN = ('xyz', 'rpy', 'quat_xyzw')
 _CHILDREN = {'parent': ('link',), 'parent_origin': _ORIGIN, 'parent_axis': ('xyz',),
              'child': ('link',), 'child_origin': _ORIGIN, 'child_axis': ('xyz',),
              'length': ('value',)}
-_ZERO, _X = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
+_X = (1.0, 0.0, 0.0)
 
 
-def constraints_of(root: etree._Element) -> list[dict[str, Any]]:
-    """Return the arguments of `Constraint` for each <constraint> of a document."""
+def constraints_of(root: etree._Element) -> list[Constraint]:
+    """Return the constraints of a document, which `with_constraints` checks."""
     return [_constraint(element) for element in root.iterchildren('constraint')]
 
 
-def _constraint(element: etree._Element) -> dict[str, Any]:
+def _constraint(element: etree._Element) -> Constraint:
     name = element.get('name')
     if not name:
         raise UrdfError(f'the <constraint> on line {element.sourceline} has no name')
@@ -52,13 +51,14 @@ def _constraint(element: etree._Element) -> dict[str, Any]:
     _check_contents(element, found.where, TYPES[kind])
     axis = _axis(found, 'parent_axis', _X)
     axes = {'parent': axis, 'child': _axis(found, 'child_axis', axis)}
-    placements = [_placement(found, end, axes[end] if kind == 'revolute' else None)
-                  for end in ('parent', 'child')]
+    placements = [placement(found, [], f'{end}_origin') for end in axes]
+    if kind == 'revolute':      # The z axes of the frames are those of the joint.
+        for T, axis in zip(placements, axes.values()):
+            T[:3, :3] = T[:3, :3] @ _turn_z_to(np.array(axis))
     length = found.required_child('length').number('value') if kind == 'distance' else None
-    return {'name': found.text('name'), 'kind': TYPES[kind],
-            'link_a': found.required_child('parent').text('link'),
-            'link_b': found.required_child('child').text('link'),
-            'placement_a': placements[0], 'placement_b': placements[1], 'length': length}
+    parent, child = (found.required_child(end).text('link') for end in axes)
+    return Constraint(found.text('name'), TYPES[kind], parent, child, placements[0],
+                      placements[1], length)
 
 
 def _check_contents(element: etree._Element, where: str, kind: str) -> None:
@@ -78,32 +78,10 @@ def _check_contents(element: etree._Element, where: str, kind: str) -> None:
 
 def _axis(constraint: Element, tag: str, default: tuple[float, ...]) -> tuple[float, ...]:
     element = constraint.child(tag)
-    axis = default if element is None else _finite(element, tag, 'xyz', default)
+    axis = default if element is None else element.finite('xyz', default)
     if not any(axis):
         raise UrdfError(f'{constraint.where}: its <{tag}> is zero: give it a direction')
     return axis
-
-
-def _placement(constraint: Element, end: str, axis: tuple[float, ...] | None) -> np.ndarray:
-    """Return the pose of the frame at one end, with its z axis along an axis if there is one."""
-    tag = f'{end}_origin'
-    origin = constraint.child(tag)
-    T = np.eye(4)
-    if origin is not None:
-        R = (origin_rotation(origin, []) if origin.has('quat_xyzw')
-             else rotation_from_rpy(_finite(origin, tag, 'rpy', _ZERO)))
-        T = pose(R, _finite(origin, tag, 'xyz', _ZERO))
-    if axis is not None:
-        T[:3, :3] = T[:3, :3] @ _turn_z_to(np.array(axis))
-    return T
-
-
-def _finite(element: Element, tag: str, name: str,
-            default: tuple[float, ...]) -> tuple[float, ...]:
-    numbers = element.vector(name, default)
-    if not all(map(isfinite, numbers)):
-        raise UrdfError(f'{element.where}: the {name} of its <{tag}> is not finite: {numbers}')
-    return numbers
 
 
 def _turn_z_to(axis: np.ndarray) -> np.ndarray:

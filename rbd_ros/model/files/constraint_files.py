@@ -13,7 +13,7 @@ from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import ModelError, named
 from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.constraints import with_constraints
-from rbd_ros.model.files.uncertainty_files import yaml_names, yaml_numbers
+from rbd_ros.model.files.drive_files import yaml_names, yaml_numbers
 from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_from_rpy
@@ -21,7 +21,7 @@ from rbd_ros.model.se3 import pose, rotation_from_rpy
 _TOP = ('constraints', 'independent', 'condition_limit')
 _NAMES = ('name', 'kind', 'link_a', 'link_b')
 _VECTORS = ('xyz_a', 'rpy_a', 'xyz_b', 'rpy_b')
-Contents = tuple[list[dict[str, Any]] | None, list[str] | None, float | None]
+Contents = tuple[list[Constraint] | None, list[str] | None, float | None]
 
 
 def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
@@ -46,13 +46,12 @@ def load_constraints(model: Model, path: str | PathLike[str]) -> Model:
     with named(path):
         if found is None and not model.constraints:
             raise ModelError(f"it has no constraints, nor has robot '{model.name}'")
-        return with_constraints(model, model.constraints if found is None else
-                                [Constraint(**one) for one in found], independent,
+        return with_constraints(model, model.constraints if found is None else found, independent,
                                 condition_limit=limit)
 
 
 def read_constraints(path: str | PathLike[str]) -> Contents:
-    """Return arguments of `Constraint` for each one of a file, and those of `with_constraints`."""
+    """Return the constraints of a file, and other arguments of `with_constraints`."""
     # None stands for what the file does not have.
     document = read_yaml(path, ModelError)
     entries, independent, limit = (document.get(key) if isinstance(document, dict) else None
@@ -75,7 +74,7 @@ def _check_keys(where: str, entries: Mapping[Any, Any], known: tuple[str, ...]) 
             raise ModelError(f'{where} has {shown(key)}, which is not known{hint}')
 
 
-def _constraint(where: str, entry: Any) -> dict[str, Any]:
+def _constraint(where: str, entry: Any) -> Constraint:
     if not isinstance(entry, dict):
         raise ModelError(f'{where} must have name, kind, link_a and link_b, got {shown(entry)}')
     if isinstance(entry.get('name'), str):
@@ -87,10 +86,10 @@ def _constraint(where: str, entry: Any) -> dict[str, Any]:
             raise ModelError(f'{where}: {key} must be a name{got}')
     xyz_a, rpy_a, xyz_b, rpy_b = (_numbers(f'{where}: {key}', entry.get(key, [0.0] * 3), 3)
                                   for key in _VECTORS)
-    return {**{key: entry[key] for key in _NAMES},
-            'placement_a': pose(rotation_from_rpy(rpy_a), xyz_a),
-            'placement_b': pose(rotation_from_rpy(rpy_b), xyz_b),
-            'length': _number(f'{where}: length', entry.get('length'))}
+    name, kind, link_a, link_b = (entry[key] for key in _NAMES)
+    return Constraint(name, kind, link_a, link_b, pose(rotation_from_rpy(rpy_a), xyz_a),
+                      pose(rotation_from_rpy(rpy_b), xyz_b),
+                      _number(f'{where}: length', entry.get('length')))
 
 
 def _number(label: str, value: Any) -> float | None:

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equalities of MuJoCo: couplings of joints, and constraints that close loops."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from rbd_ros._internal.lazy_exports import LazyModule
 from rbd_ros.errors import StateError
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import Mimic, quaternion_matrix
@@ -16,12 +17,13 @@ from rbd_ros.model.positions.closure import gap_in_words
 from rbd_ros.model.positions.configurations import normalize, on_closure
 from rbd_ros.model.se3 import pose
 
+mujoco: Any = LazyModule('mujoco')
+
 # Raises ModelError, or notes that an element (first) of an ignorable kind (second) is left out.
 Refuse: TypeAlias = Callable[[str, str], None]
 
 
-def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
-                    equalities: Sequence[str], refuse: Refuse
+def read_equalities(m: Any, names: Mapping[str, Sequence[str]], refuse: Refuse
                     ) -> tuple[dict[int, Mimic | float], list[Constraint]]:
     """Return the couplings of a compiled model by the joint that follows, and the loops."""
     # A float is the position of a joint that an equality fixes. Equalities that are not linear,
@@ -29,9 +31,10 @@ def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
     found: dict[int, Mimic | float] = {}
     loops: list[Constraint] = []
     leader_of: dict[int, int] = {}
+    bodies, joints = names['body'], names['joint']
     for k in np.flatnonzero(m.eq_active0).tolist():
-        name = f"equality '{equalities[k]}'"
-        if loop := read_loop(m, k, bodies, equalities[k]):
+        name = f"equality '{names['equality'][k]}'"
+        if loop := read_loop(m, k, bodies, names['equality'][k]):
             mocap = [one for one in (loop.link_a, loop.link_b)
                      if m.body_mocapid[m.body_rootid[bodies.index(one)]] >= 0]
             if mocap:
@@ -72,7 +75,7 @@ def read_equalities(m: Any, bodies: Sequence[str], joints: Sequence[str],
 
 def read_loop(m: Any, k: int, bodies: Sequence[str], name: str) -> Constraint | None:
     """Return the loop that equality k closes, None if it is neither ``connect`` nor ``weld``."""
-    from mujoco import mjtEq, mjtObj
+    mjtEq, mjtObj = mujoco.mjtEq, mujoco.mjtObj
     kind = mjtEq(m.eq_type[k])
     if kind not in (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD):
         return None
@@ -105,16 +108,15 @@ def _leads_to(leader_of: dict[int, int], joint: int, wanted: int) -> bool:
 def _linear(m: Any, k: int, name: str,
             refuse: Refuse) -> tuple[dict[int, float], float] | None:
     """Return coefficients c by joint, and constant d, of equality k: sum c q = d; or refuse it."""
-    from mujoco import mjtEq, mjtWrap
     kind, first, second = m.eq_type[k], int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
-    if kind == mjtEq.mjEQ_JOINT:
+    if kind == mujoco.mjtEq.mjEQ_JOINT:
         sides = [({j: 1.0}, float(m.qpos0[m.jnt_qposadr[j]])) for j in (first, second) if j >= 0]
-    elif kind == mjtEq.mjEQ_TENDON:
+    elif kind == mujoco.mjtEq.mjEQ_TENDON:
         sides = []
         for tendon in (first, second):
             if tendon >= 0:
                 own = slice(m.tendon_adr[tendon], m.tendon_adr[tendon] + m.tendon_num[tendon])
-                if np.any(m.wrap_type[own] != mjtWrap.mjWRAP_JOINT):
+                if np.any(m.wrap_type[own] != mujoco.mjtWrap.mjWRAP_JOINT):
                     refuse(name, 'equality')
                     return None
                 sides.append((dict(zip(m.wrap_objid[own].tolist(), m.wrap_prm[own].tolist())),

@@ -16,11 +16,11 @@ from dataclasses import replace
 from math import inf
 from os import PathLike
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros._internal.mujoco_package import import_mujoco
+from rbd_ros._internal.lazy_exports import LazyModule
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.constraints import with_constraints
@@ -50,15 +50,29 @@ DISABLED = {
                    'tendon_limited')}
 
 
-class Names(NamedTuple):
-    """The names of the elements of a compiled model; nameless ones have a number."""
+# The attribute of compiled models with the number of elements of each kind that has a name here.
+COUNTS = {'body': 'nbody', 'joint': 'njnt', 'actuator': 'nu', 'tendon': 'ntendon',
+          'equality': 'neq', 'key': 'nkey'}
+# MuJoCo's default log file, which it creates in the current directory.
+DEFAULT_LOG = 'MUJOCO_LOG.TXT'
 
-    body: list[str]
-    joint: list[str]
-    actuator: list[str]
-    tendon: list[str]
-    equality: list[str]
-    key: list[str]
+# An optional package, which `import_mujoco` requires.
+mujoco: Any = LazyModule('mujoco')
+
+
+def import_mujoco(purpose: str) -> Any:
+    """Return the module; if it is missing, raise ModelError with the package to install."""
+    try:
+        import mujoco
+    except ImportError:
+        raise ModelError(f'{purpose} needs the package mujoco-core, version 4.0.1 or newer: pip '
+                         "install 'rbd_ros[mujoco]', on Python 3.11 or newer") from None
+    # MuJoCo's warnings become exceptions here. A log file that the user has named is kept.
+    log = mujoco.MjLogConfig.get()
+    if log.logfile == DEFAULT_LOG:
+        log.logto_file = False
+        log.set()
+    return mujoco
 
 
 def load_mjcf(source: str | PathLike[str], *, gravity: npt.ArrayLike | None = None,
@@ -123,7 +137,7 @@ def is_mjcf(text: str | bytes) -> bool:
 
 def compile_mjcf(source: str | bytes | PathLike[str]) -> Any:
     """Return MuJoCo's model of a file or text; raise ModelError if MuJoCo refuses it."""
-    mujoco = import_mujoco('reading MJCF')
+    import_mujoco('reading MJCF')
     given = is_text(source)
     text: Any = source if given else read_file(source)    # type: ignore[arg-type]
     if not is_mjcf(text):
@@ -153,26 +167,30 @@ def read_mjcf(m: Any, ignore: Collection[str]
                              f"ignore=['{kind}'] leaves it out")
         notes.append(f'{element} is ignored')
 
-    names = Names(*(element_names(m, kind) for kind in Names._fields))
+    names = {kind: element_names(m, kind) for kind in COUNTS}
     _refuse_inexpressible(m, names, refuse)
-    couplings, loops = read_equalities(m, names.body, names.joint, names.equality, refuse)
+    couplings, loops = read_equalities(m, names, refuse)
     if 'equality' in ignore:
         notes += [f"equality '{one.name}', a loop of '{one.link_a}' and '{one.link_b}', is ignored"
                   for one in loops]
         loops = []
-    rotors = _rotors(m, names, refuse)
-    links, joints = [Link(names.body[0])], []
+    joint_of = _single_joints(m)
+    rotors = _rotors(m, names, joint_of, refuse)
+    links, joints = [Link(names['body'][0])], []
     for body in range(1, m.nbody):
-        name, parent = names.body[body], names.body[m.body_parentid[body]]
+        name, parent = names['body'][body], names['body'][m.body_parentid[body]]
         placement = pose(rotation_of(m.body_quat[body]), m.body_pos[body])
         ids = range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body])
         for j in ids:
             coupling = couplings.get(j)
-            joint = _joint(m, j, names, placement, coupling, rotors)
+            joint = _joint(m, j, names, placement, rotors[:, j])
+            if joint.nv == 1:
+                joint = replace(joint, effort=(_effort_limit(m, j, joint_of),),
+                                mimic=coupling if isinstance(coupling, Mimic) else None)
             # A joint's frame is at its anchor; the body's frame may be elsewhere.
             anchor = np.zeros(3) if joint.kind == 'free' else m.jnt_pos[j]
             is_body = j == ids[-1] and not anchor.any()
-            child = name if is_body else f'{name}/{names.joint[j]}'
+            child = name if is_body else f'{name}/{joint.name}'
             if not is_body:
                 links.append(Link(child, is_virtual=True))
             joint = replace(joint, parent=parent, child=child)
@@ -183,19 +201,18 @@ def read_mjcf(m: Any, ignore: Collection[str]
         R = rotation_of(m.body_iquat[body])
         links.append(Link(name, float(m.body_mass[body]), m.body_ipos[body].copy(),
                           R @ np.diag(m.body_inertia[body]) @ R.T))
-    if loops:
-        joints = _without_motors(m, names, joints)
+    if loops and 0 < m.nu == len(joint_of):     # no actuator acts on several joints
+        driven = {names['joint'][j] for j in joint_of.values()}
+        joints = [joint if joint.kind in ('free', 'fixed') or joint.mimic or joint.name in driven
+                  else replace(joint, effort=(0.0,) * joint.nv, has_motor=False)
+                  for joint in joints]
     return (m.names.split(b'\0', 1)[0].decode() or 'robot', links, joints, loops,
             notes + _omissions(m, names))
 
 
 def element_names(m: Any, kind: str) -> list[str]:
     """Return the unique names of all elements of a kind; nameless ones have a number."""
-    import mujoco
-    count = {'body': m.nbody, 'joint': m.njnt, 'actuator': m.nu, 'tendon': m.ntendon,
-             'equality': m.neq, 'key': m.nkey}[kind]
-    given = [mujoco.mj_id2name(m, getattr(mujoco.mjtObj, f'mjOBJ_{kind.upper()}'), k)
-             for k in range(count)]
+    given = [getattr(m, kind)(k).name for k in range(getattr(m, COUNTS[kind]))]
     result = []
     for k, name in enumerate(given):
         name = name or f'{kind}_{k}'
@@ -207,45 +224,39 @@ def element_names(m: Any, kind: str) -> list[str]:
 
 # -- Joints. --------------------------------------------------------------------------------------
 
-def _joint(m: Any, j: int, names: Names, placement: np.ndarray, coupling: Mimic | float | None,
-           rotors: np.ndarray) -> Joint:
+def _joint(m: Any, j: int, names: dict[str, list[str]], placement: np.ndarray,
+           rotor: np.ndarray) -> Joint:
     """Return joint j, without its links; ``placement`` is that of the body in the parent."""
-    import mujoco
-    kind = KINDS[mujoco.mjtJoint(m.jnt_type[j]).name]
-    nq, nv = {'free': (7, 6), 'spherical': (4, 3)}.get(kind, (1, 1))
-    dof, at = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
-    own, stiffness = slice(dof, dof + nv), float(m.jnt_stiffness[j])
-    armature = m.dof_armature[own] + rotors[0, j]
-    damping, friction = m.dof_damping[own] + rotors[1, j], m.dof_frictionloss[own].copy()
+    own = m.joint(j)
+    kind, at = KINDS[mujoco.mjtJoint(own.type[0]).name], own.qposadr[0]
+    armature, damping = own.armature + rotor[0], own.damping + rotor[1]
+    friction, stiffness = own.frictionloss.copy(), float(own.stiffness[0])
     if kind == 'free':
         # MuJoCo's six entries are equal. `_refuse_inexpressible` has named those cleared.
         armature[3:] = friction[3:] = 0.0
         placement = np.eye(4)   # q is the pose in the world
     else:
-        placement = placement @ pose(np.eye(3), m.jnt_pos[j])
-    positions = {name: _position(kind, m.key_qpos[k, at:at + nq])
-                 for k, name in enumerate(names.key)}
-    reference = _position(kind, m.qpos_spring[at:at + nq])
-    if nq > 1:
+        placement = placement @ pose(np.eye(3), own.pos)
+    reference = _position(kind, own.qpos_spring)
+    if len(reference) > 1:
         # MuJoCo's reference of ball joints is the unit quaternion.
-        R = quaternion_matrix(reference[:4])
-        reference = (*rotation_vector(R), *reference[4:])
+        reference = (*rotation_vector(quaternion_matrix(reference[:4])), *reference[4:])
     fields: dict[str, Any] = {
         'damping': tuple(damping.tolist()), 'friction': tuple(friction.tolist()),
-        'armature': tuple(armature.tolist()), 'stiffness': (stiffness,) * nv,
-        'spring_reference': reference if stiffness else (), 'configurations': positions}
-    if nv == 1:
+        'armature': tuple(armature.tolist()), 'stiffness': (stiffness,) * len(damping),
+        'spring_reference': reference if stiffness else (),
+        'configurations': {name: _position(kind, m.key_qpos[k, at:at + len(own.qpos0)])
+                           for k, name in enumerate(names['key'])}}
+    if kind in ('prismatic', 'revolute'):
         # At q = qpos0, not at 0, the frame is the one in the document.
-        axis, zero = m.jnt_axis[j].copy(), m.qpos0[at]
+        axis = own.axis.copy()
         screw = np.array([*axis, 0, 0, 0] if kind == 'revolute' else [0, 0, 0, *axis])
-        placement = placement @ exp(-zero * screw)
-        lower, upper = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-inf, inf)
-        if kind == 'revolute' and not m.jnt_limited[j]:
+        placement = placement @ exp(-own.qpos0 * screw)
+        lower, upper = own.range.tolist() if own.limited else (-inf, inf)
+        if kind == 'revolute' and not own.limited:
             kind = 'continuous'
-        fields |= {'axis': axis, 'lower': (lower,), 'upper': (upper,),
-                   'effort': (_effort_limit(m, j),),
-                   'mimic': coupling if isinstance(coupling, Mimic) else None}
-    return Joint(names.joint[j], kind, '', '', placement, **fields)
+        fields |= {'axis': axis, 'lower': (lower,), 'upper': (upper,)}
+    return Joint(names['joint'][j], kind, '', '', placement, **fields)
 
 
 def _position(kind: str, qpos: np.ndarray) -> tuple[float, ...]:
@@ -256,23 +267,22 @@ def _position(kind: str, qpos: np.ndarray) -> tuple[float, ...]:
     return (float(qpos[0]),)
 
 
-def _actuators(m: Any, j: int) -> list[int]:
-    """Return the actuators that act on joint j alone."""
-    from mujoco import mjtTrn
+def _single_joints(m: Any) -> dict[int, int]:
+    """Return the joint of each actuator that acts on it alone."""
     # NumPy's integers are equal to MuJoCo's enumerators, but not the other way round.
-    return [k for k in range(m.nu) if m.actuator_trnid[k, 0] == j and mjtTrn(
-        m.actuator_trntype[k]) in (mjtTrn.mjTRN_JOINT, mjtTrn.mjTRN_JOINTINPARENT)]
+    of_joint = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+    return {k: int(m.actuator_trnid[k, 0]) for k in range(m.nu)
+            if mujoco.mjtTrn(m.actuator_trntype[k]) in of_joint}
 
 
-def _effort_limit(m: Any, j: int) -> float:
-    from mujoco import mjtBias, mjtDyn, mjtGain
+def _effort_limit(m: Any, j: int, joint_of: dict[int, int]) -> float:
     limit = max(map(abs, m.jnt_actfrcrange[j])) if m.jnt_actfrclimited[j] else inf
     total = 0.0
-    for k in _actuators(m, j):
+    for k in (k for k, joint in joint_of.items() if joint == j):
         force = max(map(abs, m.actuator_forcerange[k])) if m.actuator_forcelimited[k] else inf
-        if (m.actuator_ctrllimited[k] and m.actuator_gaintype[k] == mjtGain.mjGAIN_FIXED
-                and m.actuator_biastype[k] == mjtBias.mjBIAS_NONE
-                and m.actuator_dyntype[k] == mjtDyn.mjDYN_NONE):
+        if (m.actuator_ctrllimited[k] and m.actuator_gaintype[k] == mujoco.mjtGain.mjGAIN_FIXED
+                and m.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_NONE
+                and m.actuator_dyntype[k] == mujoco.mjtDyn.mjDYN_NONE):
             force = min(force, abs(m.actuator_gainprm[k, 0])
                         * max(map(abs, m.actuator_ctrlrange[k])))
         gear = abs(m.actuator_gear[k, 0])
@@ -280,69 +290,54 @@ def _effort_limit(m: Any, j: int) -> float:
     return float(min(limit, total)) if total else limit
 
 
-def _without_motors(m: Any, names: Names, joints: list[Joint]) -> list[Joint]:
-    """Return the joints with an effort limit of 0 where only others have actuators."""
-    driven = {names.joint[j]: actuators for j in range(m.njnt) if (actuators := _actuators(m, j))}
-    if not m.nu or sum(map(len, driven.values())) < m.nu:
-        return joints       # no actuators, or some that act on several joints
-    return [joint if joint.kind in ('free', 'fixed') or joint.mimic or joint.name in driven
-            else replace(joint, effort=(0.0,) * joint.nv, has_motor=False) for joint in joints]
-
-
-def _rotors(m: Any, names: Names, refuse: Refuse) -> np.ndarray:
+def _rotors(m: Any, names: dict[str, list[str]], joint_of: dict[int, int],
+            refuse: Refuse) -> np.ndarray:
     """Return armature and damping (2, joints) that actuators add to their joints."""
-    from mujoco import mjtJoint
-    result, known = np.zeros((2, m.njnt)), set()
-    for j in range(m.njnt):
-        if mjtJoint(m.jnt_type[j]) in (mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE):
-            for k in _actuators(m, j):
-                known.add(k)
-                result[:, j] += m.actuator_gear[k, 0] ** 2 * np.array(
-                    [m.actuator_armature[k], m.actuator_damping[k]])
-    for k in np.flatnonzero((m.actuator_armature != 0.0) | (m.actuator_damping != 0.0)).tolist():
-        if k not in known:
-            refuse(f"the armature or damping of actuator '{names.actuator[k]}'", 'actuator')
+    single = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
+    result = np.zeros((2, m.njnt))
+    for k in range(m.nu):
+        added = np.array([m.actuator_armature[k], m.actuator_damping[k]])
+        if k in joint_of and mujoco.mjtJoint(m.jnt_type[joint_of[k]]) in single:
+            result[:, joint_of[k]] += m.actuator_gear[k, 0] ** 2 * added
+        elif added.any():
+            refuse(f"the armature or damping of actuator '{names['actuator'][k]}'", 'actuator')
     return result
 
 
-def _omissions(m: Any, names: Names) -> list[str]:
+def _omissions(m: Any, names: dict[str, list[str]]) -> list[str]:
     """Return notes about parts of a description that do not change M, C, g and passive torques."""
-    from mujoco import mjtJoint
-
-    def some(labels: list[str], which: np.ndarray) -> str:
-        return listed([labels[k] for k in np.flatnonzero(which)])
-    found = {
-        'gravcomp of the bodies {} is left out: gravity torques are not reduced by it':
-            some(names.body, m.body_gravcomp),
-        'the ranges of the ball joints {} are left out':
-            some(names.joint, (m.jnt_type == mjtJoint.mjJNT_BALL) & (m.jnt_limited != 0)),
-        'the ranges of the tendons {} are left out': some(names.tendon, m.tendon_limited)}
-    return [text.format(which) for text, which in found.items() if which]
+    balls = m.jnt_type == mujoco.mjtJoint.mjJNT_BALL
+    found = ((names['body'], m.body_gravcomp, 'gravcomp of the bodies {} is left out: gravity '
+              'torques are not reduced by it'),
+             (names['joint'], balls & (m.jnt_limited != 0),
+              'the ranges of the ball joints {} are left out'),
+             (names['tendon'], m.tendon_limited, 'the ranges of the tendons {} are left out'))
+    return [text.format(listed(labels[k] for k in np.flatnonzero(which)))
+            for labels, which, text in found if np.any(which)]
 
 
-def _refuse_inexpressible(m: Any, names: Names, refuse: Refuse) -> None:
+def _refuse_inexpressible(m: Any, names: dict[str, list[str]], refuse: Refuse) -> None:
     """Refuse elements other than equalities that links and joints cannot express."""
-    from mujoco import mjtBias, mjtJoint
     if m.opt.density or m.opt.viscosity:
         refuse('the fluid (option density or viscosity)', 'fluid')
     if m.nflex:
         refuse('the deformable body (flex)', 'flex')
     for k in np.flatnonzero(m.body_plugin >= 0).tolist():
-        refuse(f"the plugin of body '{names.body[k]}'", 'plugin')
-    for j, joint in enumerate(names.joint):
-        dof = m.jnt_dofadr[j]
-        if m.jnt_type[j] == mjtJoint.mjJNT_FREE and (
-                m.dof_armature[dof:dof + 3].any() or m.dof_frictionloss[dof:dof + 3].any()):
-            refuse(f"armature or frictionloss of free joint '{joint}'", 'free joint')
-        if (m.jnt_stiffnesspoly[j].any() or m.dof_dampingpoly[dof].any() or m.jnt_springyield[j]
-                or m.jnt_plasticadr[j] >= 0):
-            refuse(f"the nonlinear spring or damping of joint '{joint}'", 'nonlinear')
-    for k, actuator in enumerate(names.actuator):
-        if m.actuator_biastype[k] == mjtBias.mjBIAS_MUSCLE:
+        refuse(f"the plugin of body '{names['body'][k]}'", 'plugin')
+    for j, name in enumerate(names['joint']):
+        joint = m.joint(j)
+        if joint.type == mujoco.mjtJoint.mjJNT_FREE and (
+                joint.armature[:3].any() or joint.frictionloss[:3].any()):
+            refuse(f"armature or frictionloss of free joint '{name}'", 'free joint')
+        if (joint.stiffnesspoly.any() or joint.dampingpoly.any() or joint.springyield.any()
+                or joint.plasticadr >= 0):
+            refuse(f"the nonlinear spring or damping of joint '{name}'", 'nonlinear')
+    for k, actuator in enumerate(names['actuator']):
+        if m.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_MUSCLE:
             refuse(f"muscle '{actuator}'", 'muscle')
         if m.actuator_dampingpoly[k].any():
             refuse(f"the nonlinear damping of actuator '{actuator}'", 'nonlinear')
-    for k, tendon in enumerate(names.tendon):
+    for k, tendon in enumerate(names['tendon']):
         if any(np.any(values[k]) for values in (
                 m.tendon_stiffness, m.tendon_damping, m.tendon_frictionloss, m.tendon_armature,
                 m.tendon_stiffnesspoly, m.tendon_dampingpoly)):

@@ -21,7 +21,6 @@ from rbd_ros.model.files.constraint_elements import constraints_of
 from rbd_ros.model.files.urdf_contents import ignored_contents, read_rotors
 from rbd_ros.model.files.urdf_document import describe, document_of
 from rbd_ros.model.files.xml_elements import decode, LARGEST_TEXT, parse
-from rbd_ros.model.loops import Constraint
 from rbd_ros.model.model import build_tree, Model, STANDARD_GRAVITY, warned
 from rbd_ros.model.plausibility import nothing_to_compute, point_masses
 from urdf_parser_py import urdf as parser
@@ -179,7 +178,7 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
                            [*ignored_contents(root), *unused, *notes])
         if floating_base and not _has_floating_base(model):
             model = with_floating_base(model)
-        model = with_constraints(model, [Constraint(**one) for one in constraints_of(root)])
+        model = with_constraints(model, constraints_of(root))
         return warned(model, strict, [*point_masses(model.links, model.joints),
                                       *nothing_to_compute(model.links, model.joints)])
     except ModelError as error:

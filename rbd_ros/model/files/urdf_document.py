@@ -10,7 +10,7 @@ transmissions or Gazebo elements.
 """
 
 from copy import copy, deepcopy
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 from lxml import etree
@@ -32,16 +32,25 @@ SINGLE = ('revolute', 'continuous', 'prismatic')
 FULL_TURN = 6.3
 INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 _ZERO = (0.0, 0.0, 0.0)
+# What other programs ignore before a version, and where it is.
+_NEWER = (
+    ('quat_xyzw', 'joint/origin[@quat_xyzw] | link/inertial/origin[@quat_xyzw]', '1.1'),
+    ('limits of ' + ', '.join(NEW_LIMITS[:-1]) + f' or {NEW_LIMITS[-1]}',
+     'joint/limit[' + ' or '.join(f'@{name}' for name in NEW_LIMITS) + ']', '1.2'))
 
 
 def describe(root: etree._Element, notes: list[str]) -> tuple[list[Link], list[Joint]]:
     """Return the links and joints of a document; sentences about them are added to ``notes``."""
-    reader = _Reader(root.get('version'), notes)
     # Overflowing numbers are rejected later, with the name of the link.
     with np.errstate(over='ignore', invalid='ignore'):
-        links = [reader.link(element) for element in root.iterchildren('link')]
-    joints = [reader.joint(element) for element in root.iterchildren('joint')]
-    notes += reader.notes_about_version()
+        links = [_link(element, notes) for element in root.iterchildren('link')]
+    version = root.get('version') or VERSIONS[0]
+    old = version in VERSIONS[:2]
+    joints = [_joint(element, old, notes) for element in root.iterchildren('joint')]
+    for what, path, since in _NEWER:
+        if version in VERSIONS[:VERSIONS.index(since)] and root.xpath(path):
+            notes.append(f'the robot has {what}, which other programs ignore before '
+                         f'<robot version="{since}">')
     return links, joints
 
 
@@ -63,10 +72,11 @@ def document_of(urdf: parser.URDF) -> etree._Element:
 
 
 def rotation(origin: Element, notes: list[str]) -> np.ndarray:
-    """Return the rotation of an <origin>: that of its quaternion, or of its angles."""
+    """Return the rotation of an origin: that of its quaternion, or of its angles."""
     if origin.has('quat_xyzw'):
         if origin.has('rpy'):
-            raise UrdfError(f'{origin.where}: its <origin> has both rpy and quat_xyzw: keep one')
+            raise UrdfError(f'{origin.where}: its <{origin.tag}> has both rpy and quat_xyzw: keep '
+                            'one')
         quaternion = np.array(origin.vector('quat_xyzw', count=4))
         size = np.abs(quaternion).max()
         if not 0.0 < size < np.inf:
@@ -74,22 +84,19 @@ def rotation(origin: Element, notes: list[str]) -> np.ndarray:
                             f'zero, got {origin.text("quat_xyzw")}')
         # Squares of the entries themselves may overflow.
         return quaternion_matrix(quaternion / size)
-    rpy = origin.vector('rpy', _ZERO)
-    if not all(map(isfinite, rpy)):
-        raise UrdfError(f'{origin.where}: the rpy of its <origin> is not finite: {rpy}')
+    rpy = origin.finite('rpy', _ZERO)
     if max(map(abs, rpy)) > FULL_TURN:
         notes.append(f'{origin.where}: rpy="{" ".join(f"{x:g}" for x in rpy)}" is more than a '
                      'full turn; are these degrees? URDF uses rad')
     return rotation_from_rpy(rpy)
 
 
-def placement(element: Element, notes: list[str]) -> np.ndarray:
-    """Return the pose in the <origin> of an element."""
-    origin = element.child('origin')
+def placement(element: Element, notes: list[str], tag: str = 'origin') -> np.ndarray:
+    """Return the pose in the origin of an element."""
+    origin = element.child(tag)
     if origin is None:
         return np.eye(4)
-    xyz = origin.vector('xyz', _ZERO)
-    return pose(rotation(origin, notes), xyz)
+    return pose(rotation(origin, notes), origin.finite('xyz', _ZERO))
 
 
 def _named(element: etree._Element, notes: list[str]) -> tuple[Element, str]:
@@ -101,83 +108,60 @@ def _named(element: etree._Element, notes: list[str]) -> tuple[Element, str]:
     return result, result.text('name')
 
 
-class _Reader:
-    """Reads links and joints; ``notes`` grows with each one."""
+def _link(element: etree._Element, notes: list[str]) -> Link:
+    link, name = _named(element, notes)
+    inertial = link.child('inertial')
+    if inertial is None:
+        return Link(name)
+    mass = inertial.required_child('mass').number('value')
+    moments, inertia = inertial.child('inertia'), np.zeros((3, 3))
+    if moments is not None:
+        xx, xy, xz, yy, yz, zz = (moments.number(key) for key in INERTIA)
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    T = placement(inertial, notes)
+    inertia = T[:3, :3] @ inertia @ T[:3, :3].T
+    return Link(name, mass, T[:3, 3], 0.5 * (inertia + inertia.T))
 
-    def __init__(self, version: str | None, notes: list[str]) -> None:
-        self._version, self._notes = version or '1.0', notes
-        self._newer: set[str] = set()     # attributes that not all versions have
 
-    def notes_about_version(self) -> list[str]:
-        """Return a sentence for what programs ignore unless the robot's version is newer."""
-        return [f'the robot has {what}, which other programs ignore before '
-                f'<robot version="{since}">'
-                for what, fields, since in (('quat_xyzw', {'quat_xyzw'}, '1.1'),
-                                            ('limits of ' + ', '.join(NEW_LIMITS[:-1])
-                                             + f' or {NEW_LIMITS[-1]}', {*NEW_LIMITS}, '1.2'))
-                if self._version in VERSIONS[:VERSIONS.index(since)] and fields & self._newer]
+def _joint(element: etree._Element, old: bool, notes: list[str]) -> Joint:
+    joint, name = _named(element, notes)
+    kind = element.get('type', '')
+    if kind not in URDF_KINDS:
+        raise UrdfError(f"{joint.where}: its type is '{kind}', expected one of "
+                        + ', '.join(URDF_KINDS))
+    parent, child = (joint.required_child(end).text('link') for end in ('parent', 'child'))
+    T = placement(joint, notes)
+    fields: dict[str, Any] = {}
+    axis = joint.child('axis')
+    if axis is not None and (axis.has('xyz') or kind in (*SINGLE, 'planar')):
+        fields['axis'] = np.array(axis.vector('xyz'))
+    dynamics, mimic = joint.child('dynamics'), joint.child('mimic')
+    if kind in SINGLE:
+        fields |= _limits(joint, kind, old, notes)
+        if dynamics is not None:
+            fields |= {key: (dynamics.number(key, 0.0),) for key in ('damping', 'friction')}
+        if mimic is not None:
+            fields['mimic'] = Mimic(mimic.text('joint'), mimic.number('multiplier', 1.0),
+                                    mimic.number('offset', 0.0))
+    return Joint(name, URDF_KINDS[kind], parent, child, T, **fields)
 
-    def link(self, element: etree._Element) -> Link:
-        link, name = _named(element, self._notes)
-        inertial = link.child('inertial')
-        if inertial is None:
-            return Link(name)
-        mass = inertial.required_child('mass').number('value')
-        moments, inertia = inertial.child('inertia'), np.zeros((3, 3))
-        if moments is not None:
-            xx, xy, xz, yy, yz, zz = (moments.number(key) for key in INERTIA)
-            inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        T = self._placement(inertial)
-        inertia = T[:3, :3] @ inertia @ T[:3, :3].T
-        return Link(name, mass, T[:3, 3], 0.5 * (inertia + inertia.T))
 
-    def joint(self, element: etree._Element) -> Joint:
-        joint, name = _named(element, self._notes)
-        kind = element.get('type', '')
-        if kind not in URDF_KINDS:
-            raise UrdfError(f"{joint.where}: its type is '{kind}', expected one of "
-                            + ', '.join(URDF_KINDS))
-        parent, child = (joint.required_child(end).text('link') for end in ('parent', 'child'))
-        T = self._placement(joint)
-        fields: dict[str, Any] = {}
-        axis = joint.child('axis')
-        if axis is not None and (axis.has('xyz') or kind in (*SINGLE, 'planar')):
-            fields['axis'] = np.array(axis.vector('xyz'))
-        dynamics, mimic = joint.child('dynamics'), joint.child('mimic')
-        if kind in SINGLE:
-            fields |= self._limits(joint, kind)
-            if dynamics is not None:
-                fields |= {key: (dynamics.number(key, 0.0),) for key in ('damping', 'friction')}
-            if mimic is not None:
-                fields['mimic'] = Mimic(mimic.text('joint'), mimic.number('multiplier', 1.0),
-                                        mimic.number('offset', 0.0))
-        return Joint(name, URDF_KINDS[kind], parent, child, T, **fields)
-
-    def _placement(self, element: Element) -> np.ndarray:
-        origin = element.child('origin')
-        if origin is not None and origin.has('quat_xyzw'):
-            self._newer.add('quat_xyzw')
-        return placement(element, self._notes)
-
-    def _limits(self, joint: Element, kind: str) -> dict[str, Any]:
-        limit = joint.child('limit')
-        if limit is None:
-            if kind != 'continuous':
-                self._notes.append(f'{joint.where}: it has no <limit>; no limits are assumed')
-            return {}
-        # Before 1.2, missing limits of the position are 0, and others must not be missing.
-        old = self._version in VERSIONS[:2]
-        for name in ('effort', 'velocity') if old else ('lower', 'upper'):
-            if not limit.has(name) and (old or kind != 'continuous'):
-                self._notes.append(f'{joint.where}: its <limit> has no {name}; no limit is '
-                                   'assumed')
-        missing = {'effort': inf, 'velocity': inf}
+def _limits(joint: Element, kind: str, old: bool, notes: list[str]) -> dict[str, Any]:
+    limit = joint.child('limit')
+    if limit is None:
         if kind != 'continuous':
-            missing |= {'lower': 0.0 if old else -inf, 'upper': 0.0 if old else inf}
-        found = {name: (limit.number(name, default),) for name, default in missing.items()}
-        newer = {name: (limit.number(name),) for name in NEW_LIMITS if limit.has(name)}
-        self._newer.update(newer)
-        # Braking is as strong as accelerating unless it has a limit of its own.
-        if 'acceleration' in newer:
-            newer.setdefault('deceleration', newer['acceleration'])
-        return found | newer
+            notes.append(f'{joint.where}: it has no <limit>; no limits are assumed')
+        return {}
+    # Before 1.2, missing limits of the position are 0, and others must not be missing.
+    for name in ('effort', 'velocity') if old else ('lower', 'upper'):
+        if not limit.has(name) and (old or kind != 'continuous'):
+            notes.append(f'{joint.where}: its <limit> has no {name}; no limit is assumed')
+    missing = {'effort': inf, 'velocity': inf}
+    if kind != 'continuous':
+        missing |= {'lower': 0.0 if old else -inf, 'upper': 0.0 if old else inf}
+    found = {name: (limit.number(name, default),) for name, default in missing.items()}
+    newer = {name: (limit.number(name),) for name in NEW_LIMITS if limit.has(name)}
+    # Braking is as strong as accelerating unless it has a limit of its own.
+    if 'acceleration' in newer:
+        newer.setdefault('deceleration', newer['acceleration'])
+    return found | newer

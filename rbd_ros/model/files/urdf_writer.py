@@ -183,8 +183,7 @@ def write_joint(element: etree._Element, joint: Joint, before: Joint | None = No
 def _write_constraint(element: etree._Element, constraint: Constraint,
                       before: Constraint | None) -> None:
     """Write a constraint to its element if it differs from ``before``."""
-    if before is not None and all(np.array_equal(x, vars(before)[label])
-                                  for label, x in vars(constraint).items()):
+    if before == constraint:
         return
     kind, parts = constraint_parts(constraint)
     element.set('type', kind)

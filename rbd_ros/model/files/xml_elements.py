@@ -8,6 +8,7 @@ Document types and entities are rejected before parsing.
 """
 
 import codecs
+from math import isfinite
 import re
 
 from lxml import etree
@@ -147,6 +148,10 @@ class Element:
         self._element, self.where, self._notes = element, where, notes
         self._children: dict[str, etree._Element] | None = None
 
+    @property
+    def tag(self) -> str:
+        return str(self._element.tag)
+
     def child(self, tag: str) -> 'Element | None':
         """Return the child with a tag, the first one as other readers do, or None."""
         if self._children is None:
@@ -172,7 +177,7 @@ class Element:
 
     def _missing(self, name: str) -> UrdfError:
         return UrdfError(f'{self.where}, line {self._element.sourceline}: '
-                         f'<{self._element.tag}> has no {name}')
+                         f'<{self.tag}> has no {name}')
 
     def has(self, name: str) -> bool:
         return self._element.get(name) is not None
@@ -205,6 +210,13 @@ class Element:
             found = ()
         # Python also accepts 1_000.
         if len(found) != count or '_' in text:
-            raise UrdfError(f'{self.where}: <{self._element.tag} {name}="{text}"> must hold '
-                            f'{count} number{"s" if count > 1 else ""}')
+            raise UrdfError(f'{self.where}: <{self.tag} {name}="{text}"> must hold {count} number'
+                            f'{"s" if count > 1 else ""}')
+        return found
+
+    def finite(self, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """Return three numbers that must be finite."""
+        found = self.vector(name, default)
+        if not all(map(isfinite, found)):
+            raise UrdfError(f'{self.where}: the {name} of its <{self.tag}> is not finite: {found}')
         return found

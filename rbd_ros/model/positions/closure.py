@@ -7,7 +7,7 @@ Configurations that close the loops of a robot, by Newton's method.
 
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from rbd_ros.kernels.loops.arrays import (
 from rbd_ros.model.loops import equation_rows, Loops
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import (
-    moved, quaternion_joints, random_of_tree, step_between, with_unit_quaternions)
+    moved, quaternion_joints, TINY, with_unit_quaternions)
 from rbd_ros.model.se3 import ad
 
 if TYPE_CHECKING:
@@ -31,26 +31,40 @@ else:
     closed_loops = LazyModule('rbd_ros.kernels.loops.closed_loops')
 
 TERMS = 30      # of the exponential series of turns by up to pi or so, to rounding
-DRAWS = 1000     # random configurations that are tried
+# If all joints may move, Newton's steps in which the gap must fall: else it has a minimum there.
+PATIENCE = 20
 CUTS = 8    # halvings of a step of `integrate` that Newton's method cannot follow
+
+
+def _evaluator(loops: Loops, damped: bool = False) -> Callable[[np.ndarray], arrays.Parts]:
+    """Return a function of q whose result the next call overwrites: the parts at q."""
+    array, robot = loops.array(damped), loops.robot.copy()
+    parts = arrays.cut(array)
+
+    def evaluate(q: np.ndarray) -> arrays.Parts:
+        closed_loops.loop_map(robot, loops.traits, array, q)
+        return parts
+    return evaluate
+
+
+def _not_factored(loops: Loops) -> Loops:
+    """Return loops whose ``J`` has the equations as they are."""
+    return replace(loops, numbers=((), (), ()))
 
 
 def equations_and_gaps(loops: Loops, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return J for all velocities of the unconstrained robot, and the gaps, m and rad."""
+    return _equations(loops, _evaluator(_not_factored(loops))(q))
+
+
+def _equations(loops: Loops, parts: arrays.Parts) -> tuple[np.ndarray, np.ndarray]:
     n = len(loops.order)
-    J = _evaluate(replace(loops, order=np.arange(n), nv=n, numbers=((), (), ())), q).J
-    return J[:loops.equations, :n], J[:loops.equations, n + 1]
-
-
-def _evaluate(loops: Loops, q: np.ndarray, damped: bool = False) -> arrays.Parts:
-    array = loops.array(damped)
-    closed_loops.loop_map(loops.robot.copy(), loops.traits, array, q)
-    return arrays.cut(array)
+    return parts.J[:loops.equations, :n], parts.J[:loops.equations, n + 1]
 
 
 def regular_map(loops: Loops, q: np.ndarray) -> np.ndarray | None:
     """Return G of v_tree = G v, damped on request, or None if open or singular at q."""
-    found = _evaluate(loops, q, damped=True).vectors
+    found = _evaluator(loops, damped=True)(q).vectors
     gap, status = found[:2, -1].tolist()
     if status or not gap <= CLOSED:
         return None
@@ -79,26 +93,10 @@ def open_loops(loops: Loops, name: str, q: np.ndarray, label: str = '') -> State
                       + '; close them with rbd_ros.model.normalize')
 
 
-def close_nearby(model: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None:
+def close_nearby(tree: Model, loops: Loops, q: np.ndarray) -> np.ndarray | None:
     """Return a closed configuration near q, in which any joint may move, or None."""
-    # `model` is unconstrained; each step is the shortest one that fulfils the linear equations.
-    best = np.inf
-    for _ in range(ITERATIONS):
-        J, e = equations_and_gaps(loops, q)
-        gap = float(np.linalg.norm(e))
-        if not np.isfinite(gap):
-            return None
-        if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
-            return q
-        best = min(best, gap)
-        step = np.linalg.lstsq(J, -e, rcond=SINGULAR)[0]
-        q = with_unit_quaternions(model, moved(model, q, _limited(step)))
-    return q if gap <= ACCEPTED else None
-
-
-def _limited(step: np.ndarray) -> np.ndarray:
-    longest = np.max(np.abs(step), initial=0.0)
-    return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
+    # Each step is the shortest one that fulfils the linear equations.
+    return _newton(tree, replace(loops, nv=0), q, np.zeros(tree.nv))
 
 
 def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.ndarray | None:
@@ -106,47 +104,56 @@ def close(model: Model, q: np.ndarray, step: np.ndarray | None = None) -> np.nda
     # The dependent joints are solved from those in q; `step` (nv,) is in rad and m, or None.
     loops, tree = model.loops, model.unconstrained
     assert loops is not None
-    start, total = q, np.zeros(tree.nv)
-    best = np.inf
-    own = set(loops.own.tolist())
-    turning = [(i, k) for _, i, k in quaternion_joints(tree) if own.isdisjoint(range(tree.nv)[k])]
-    partly = [k for _, _, k in quaternion_joints(tree)
-              if not own.isdisjoint(range(tree.nv)[k]) and not own.issuperset(range(tree.nv)[k])]
+    total = np.zeros(tree.nv)
     if step is not None:
-        found = _evaluate(loops, q).vectors
-        total = step @ found[arrays.G:, :tree.nv]
+        total = step @ _evaluator(loops)(q).vectors[arrays.G:, :tree.nv]
         if not np.all(np.isfinite(total)):
             total = np.zeros(tree.nv)
             total[loops.own] = step
-        q = moved(tree, start, total)
-    for _ in range(ITERATIONS):
-        found = _evaluate(loops, q).vectors
-        gap, status = found[:2, -1].tolist()
+    return _newton(tree, loops, q, total)
+
+
+def _newton(tree: Model, loops: Loops, start: np.ndarray,
+            total: np.ndarray) -> np.ndarray | None:
+    """Return the closed configuration near the one that is ``total`` from the start, or None."""
+    own = set(loops.own.tolist())
+    quaternions = [(i, k, own.intersection(range(tree.nv)[k]))
+                   for _, i, k in quaternion_joints(tree)]
+    turning = [(i, k) for i, k, some in quaternions if not some]
+    partly = [k for _, k, some in quaternions if 0 < len(some) < k.stop - k.start]
+    by_least_squares = bool(partly) or not own
+    evaluate = _evaluator(_not_factored(loops) if by_least_squares else loops)
+    q = moved(tree, start, total)
+    lowest, fell = np.inf, 0
+    for k in range(ITERATIONS):
+        found = evaluate(q)
+        gap, status = found.vectors[:2, -1].tolist()
         if not np.isfinite(gap):
             return None
-        if gap <= ACCURACY or (best <= ACCEPTED and gap >= STALLED * best):
+        if gap <= ACCURACY or (lowest <= ACCEPTED and gap >= STALLED * lowest):
             return with_unit_quaternions(tree, q)
-        best = min(best, gap)
-        change = (_change_of_total(loops, q, total, partly) if partly
-                  else found[arrays.STEP, :tree.nv])
-        if status > 0 or not np.all(np.isfinite(change)):
+        if gap < STALLED * lowest:
+            lowest, fell = gap, k
+        change = (_least_squares(loops, found, total, partly) if by_least_squares
+                  else found.vectors[arrays.STEP, :tree.nv])
+        if status > 0 or not np.all(np.isfinite(change)) or (not own and k > fell + PATIENCE):
             return None
-        total = total + _limited(change)
+        total = total + change * min(1.0, LONGEST_STEP / np.max(np.abs(change), initial=TINY))
         q = moved(tree, start, total)
         if turning:
             # From here on: rotation vectors of large turns do not add up.
-            start, total = start.copy(), total.copy()
-            for i, k in turning:
-                start[i], total[k] = q[i], 0.0
+            start = start.copy()
+            for at, turn in turning:
+                start[at], total[turn] = q[at], 0.0
     return with_unit_quaternions(tree, q) if gap <= ACCEPTED else None
 
 
-def _change_of_total(loops: Loops, q: np.ndarray, total: np.ndarray,
-                     partly: Sequence[slice]) -> np.ndarray:
+def _least_squares(loops: Loops, parts: arrays.Parts, total: np.ndarray,
+                   partly: Sequence[slice]) -> np.ndarray:
     """Return Newton's step of ``total``, the coordinates of q about the start."""
     # Joints with a quaternion of which some velocities are independent are at `partly`: theirs are
     # V = (1 - ad/2! + ad^2/3! ...) d total/dt.
-    J, e = equations_and_gaps(loops, q)
+    J, e = _equations(loops, parts)
     for k in partly:
         along = np.zeros(6)
         along[:k.stop - k.start] = total[k]
@@ -162,19 +169,6 @@ def _change_of_total(loops: Loops, q: np.ndarray, total: np.ndarray,
     return change
 
 
-def closed(model: Model, q: np.ndarray, label: str = 'q') -> np.ndarray:
-    """Return q with its loops closed; the positions of independent joints are kept."""
-    found = close(model, q)
-    if found is None:
-        assert model.loops is not None
-        raise StateError(
-            f"the loops of robot '{model.name}' cannot be closed from {label} with its positions "
-            f'of the independent joints, {", ".join(model.velocity_names)}: '
-            + gap_in_words(model.loops, q) + '; give positions that the robot can reach, and '
-            'a guess of the others')
-    return found
-
-
 def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS) -> np.ndarray:
     """Return the closed configuration after a step (nv,) of the independent joints."""
     # Longer steps could end in another branch.
@@ -188,14 +182,6 @@ def moved_closed(model: Model, q: np.ndarray, step: np.ndarray, cuts: int = CUTS
     return moved_closed(model, half, 0.5 * step, cuts - 1)
 
 
-def nearly_closed(model: Model, q: np.ndarray, label: str) -> np.ndarray:
-    """Return q with its loops closed to rounding; StateError if they are open, as in dynamics."""
-    assert model.loops is not None
-    if not np.linalg.norm(equations_and_gaps(model.loops, q)[1]) <= CLOSED:
-        raise open_loops(model.loops, model.name, q, label)
-    return closed(model, q, label)
-
-
 def close_samples(model: Model, first: int, stride: float, samples: np.ndarray) -> int:
     """Solve the dependent joints in rows of ``samples`` (points, nq), each from the row before."""
     # Rows before `first` are solved. The first row that is not is returned: a step of an
@@ -207,35 +193,3 @@ def close_samples(model: Model, first: int, stride: float, samples: np.ndarray) 
         return first
     return int(loop_samples.close_samples(
         loops.robot.copy(), loops.traits, loops.array(damped=False), first, stride, samples))
-
-
-def independent_step(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
-    """Return the step (nv,) of the independent joints between configurations (nq,)."""
-    assert model.loops is not None
-    return step_between(model.unconstrained, q_0, q_1)[..., model.loops.own]
-
-
-def random_closed(model: Model, rng: np.random.Generator) -> np.ndarray:
-    """Return a random closed configuration, within the limits of all joints if one is found."""
-    tree = model.unconstrained
-    assert model.loops is not None
-    beyond = None
-    for _ in range(DRAWS):
-        guess = random_of_tree(tree, rng)
-        q = close(model, guess)
-        if q is None and beyond is None:
-            q = close_nearby(tree, model.loops, guess)
-        if q is None:
-            continue
-        if _within_limits(tree, q):
-            return q
-        beyond = q if beyond is None else beyond
-    if beyond is None:
-        raise StateError(f"no closed configuration of robot '{model.name}' was found in {DRAWS} "
-                         'random ones')
-    return beyond
-
-
-def _within_limits(tree: Model, q: np.ndarray) -> bool:
-    return all(np.all((q[i] >= tree.lower[k]) & (q[i] <= tree.upper[k]))
-               for joint, i, k in tree.moving_joints if joint.nq == joint.nv)

@@ -9,16 +9,18 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
+from rbd_ros.kernels.loops.arrays import CLOSED
 from rbd_ros.model.arguments import check_model, finite_vector, number, shown
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import (
-    close_samples, closed, independent_step, moved_closed, nearly_closed, random_closed)
+    close, close_nearby, close_samples, equations_and_gaps, gap_in_words, moved_closed, open_loops)
 from rbd_ros.model.positions.steps import (
     moved, neutral_of_tree, quaternion_joints, random_of_tree, step_between)
 
 # Largest step of an independent joint, rad or m, from one closed configuration to the next one.
 LONGEST_STEP = 0.3
 ROUNDING = 1e-6     # Tolerance for positions at their limits, rad or m.
+DRAWS = 1000    # random configurations that are tried
 
 
 def neutral(model: Model) -> np.ndarray:
@@ -48,13 +50,26 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
 
     """
     q = checked(model, q, label)
-    return q if model.loops is None else closed(model, q, label)
+    if model.loops is None:
+        return q
+    found = close(model, q)
+    if found is None:
+        raise StateError(
+            f"the loops of robot '{model.name}' cannot be closed from {label} with its positions "
+            f'of the independent joints, {", ".join(model.velocity_names)}: '
+            + gap_in_words(model.loops, q) + '; give positions that the robot can reach, and '
+            'a guess of the others')
+    return found
 
 
 def on_closure(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     """Return q as `normalize` does, but raise StateError if its loops are open."""
     q = checked(model, q, label)
-    return q if model.loops is None else nearly_closed(model, q, label)
+    if model.loops is None:
+        return q
+    if not np.linalg.norm(equations_and_gaps(model.loops, q)[1]) <= CLOSED:
+        raise open_loops(model.loops, model.name, q, label)
+    return normalize(model, q, label)
 
 
 def checked(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
@@ -100,10 +115,11 @@ def closed_along(model: Model, positions: np.ndarray, label: str = 'positions') 
 def _closed_beyond(model: Model, q: np.ndarray, positions: np.ndarray, own: list[int],
                    label: str) -> np.ndarray:
     """Return the closed configuration with positions of the independent joints, from q."""
+    assert model.loops is not None
     end = q.copy()
     end[own] = positions
     end = normalize(model.unconstrained, end, label)
-    step = independent_step(model, q, end)
+    step = step_between(model.unconstrained, q, end)[model.loops.own]
     count = max(1, int(np.ceil(np.max(np.abs(step)) / LONGEST_STEP)))
     try:
         for _ in range(count):
@@ -112,7 +128,7 @@ def _closed_beyond(model: Model, q: np.ndarray, positions: np.ndarray, own: list
         pass    # The way there is not closed, but its end may be.
     q = q.copy()
     q[own] = end[own]
-    return closed(model, q, label)
+    return normalize(model, q, label)
 
 
 def out_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> list[str]:
@@ -153,7 +169,22 @@ def random_configuration(model: Model, rng: np.random.Generator | int) -> np.nda
                          ) from None
     if model.loops is None:
         return random_of_tree(model, rng)
-    return random_closed(model, rng)
+    tree, beyond = model.unconstrained, None
+    for _ in range(DRAWS):
+        guess = random_of_tree(tree, rng)
+        q = close(model, guess)
+        if q is None and beyond is None:
+            q = close_nearby(tree, model.loops, guess)
+        if q is None:
+            continue
+        if all(np.all((q[i] >= tree.lower[k]) & (q[i] <= tree.upper[k]))
+               for joint, i, k in tree.moving_joints if joint.nq == joint.nv):
+            return q
+        beyond = q if beyond is None else beyond
+    if beyond is None:
+        raise StateError(f"no closed configuration of robot '{model.name}' was found in {DRAWS} "
+                         'random ones')
+    return beyond
 
 
 def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, dt: float) -> np.ndarray:
@@ -201,5 +232,6 @@ def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarr
 
     """
     check_model(model)
-    between = step_between if model.loops is None else independent_step
-    return between(model, on_closure(model, q_0, 'q_0'), on_closure(model, q_1, 'q_1'))
+    step = step_between(model.unconstrained, on_closure(model, q_0, 'q_0'),
+                        on_closure(model, q_1, 'q_1'))
+    return step if model.loops is None else step[model.loops.own]

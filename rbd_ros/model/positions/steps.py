@@ -127,9 +127,9 @@ def turning(model: Model) -> np.ndarray:
     own = [joint.kind == 'continuous' for joint, _, _ in tree.moving_joints
            for _ in range(joint.nv)]
     turns = np.array(own, bool)
-    for kind, (column, ratio) in zip(kinds, tree.coordinates.columns):
+    for kind, column, ratio in zip(kinds, tree.coordinates.column, tree.coordinates.ratio):
         # A mimic need not return after a full turn of its leader.
-        turns[int(column)] &= kind in ('revolute', 'continuous') and ratio % 1.0 == 0.0
+        turns[column] &= kind in ('revolute', 'continuous') and ratio % 1.0 == 0.0
     return turns if model.loops is None else turns[model.loops.own]
 
 

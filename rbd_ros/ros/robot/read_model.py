@@ -17,11 +17,10 @@ from rbd_ros._internal.text import listed
 from rbd_ros.control.effort_convention import EffortConvention
 from rbd_ros.model import load_constraints, with_free_joints
 from rbd_ros.model.constraints import rebuild
-from rbd_ros.model.files import drive_files
 from rbd_ros.model.files.any_format import load_text
-from rbd_ros.model.files.drive_files import with_named_drives
-from rbd_ros.model.files.uncertainty_files import MEANINGS, with_named_uncertainty
-from rbd_ros.model.joints import Joint, KINDS
+from rbd_ros.model.files.drive_files import (
+    UNCERTAINTY, with_named_drives, with_named_uncertainty)
+from rbd_ros.model.joints import DRIVE, Joint, KINDS
 from rbd_ros.model.plausibility import NO_EFFORT
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.parameters.parameters import BadParameter
@@ -36,12 +35,12 @@ _DRIVE_SETTINGS = Group({
                              'may be among them.', entry=str, of_robot=True),
     **{f'drives.{label}': Setting((), f'{meaning}.', unit, per='drives.joints', single=False,
                                   of_robot=True)
-       for label, (meaning, unit) in drive_files.MEANINGS.items()}}, _without_prefix)
+       for label, (meaning, unit) in DRIVE.items()}}, _without_prefix)
 _UNCERTAINTY_SETTINGS = Group({
     f'uncertainty.{label}': Setting(
         (), f'{meaning} Written by rbd_ros identify.', of_robot=True,
         entry=str if label in ('joints', 'parameters') else float)
-    for label, meaning in MEANINGS.items()}, _without_prefix)
+    for label, meaning in UNCERTAINTY.items()}, _without_prefix)
 _CONVENTION_SETTINGS = Group(
     {f'effort_convention.{name}': one for name, one in declared(EffortConvention).items()
      if isinstance(one, Setting)}, lambda values: EffortConvention(**_without_prefix(values)))

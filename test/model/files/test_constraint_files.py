@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constraints in URDF and YAML: what is written comes back, what is wrong is named."""
 
-from types import SimpleNamespace
-
 from lxml import etree
 import numpy as np
 import pytest
 from rbd_ros import ModelError
+from rbd_ros.model import Constraint
 from rbd_ros.model.files.constraint_elements import constraint_parts, constraints_of
 from rbd_ros.model.files.constraint_files import read_constraints
 from rbd_ros.model.files.urdf_writer import append, set_child
@@ -29,10 +28,10 @@ def read(*constraints):
 
 def test_hinge_turns_about_its_axes():
     (found,) = read(HINGE)
-    assert {key: found[key] for key in ('name', 'kind', 'link_a', 'link_b', 'length')} == {
-        'name': 'pin', 'kind': 'revolute', 'link_a': 'a', 'link_b': 'b', 'length': None}
-    for T, xyz, rpy, axis in ((found['placement_a'], [1, 2, 3], [0.1, 0.2, 0.3], [0, 1, 0]),
-                              (found['placement_b'], [4, 5, 6], [0, 0, 1],
+    assert (found.name, found.kind, found.link_a, found.link_b, found.length) == (
+        'pin', 'revolute', 'a', 'b', None)
+    for T, xyz, rpy, axis in ((found.placement_a, [1, 2, 3], [0.1, 0.2, 0.3], [0, 1, 0]),
+                              (found.placement_b, [4, 5, 6], [0, 0, 1],
                                np.array([1, 0, -1]) / np.sqrt(2.0))):
         assert np.array_equal(T[:3, 3], xyz)
         assert np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=ROUNDING)
@@ -45,7 +44,7 @@ def test_hinge_turns_about_its_axes():
 def test_hinges_have_any_axis(axis):
     text = HINGE.replace('0 2 0', ' '.join(map(str, axis))).replace('0.1 0.2 0.3', '0 0 0')
     (found,) = read(text)
-    R, axis = found['placement_a'][:3, :3], np.array(axis) / np.max(np.abs(axis))
+    R, axis = found.placement_a[:3, :3], np.array(axis) / np.max(np.abs(axis))
     assert np.allclose(R[:, 2], axis / np.linalg.norm(axis), atol=ROUNDING)
     assert np.allclose(R.T @ R, np.eye(3), atol=ROUNDING)
 
@@ -53,11 +52,11 @@ def test_hinges_have_any_axis(axis):
 def test_axis_is_x_by_default_and_the_same_at_both_ends():
     (found,) = read('<constraint name="c" type="revolute"><parent link="a"/><child link="b"/>'
                     '</constraint>')
-    assert np.allclose(found['placement_a'][:3, 2], [1, 0, 0], atol=ROUNDING)
-    assert np.array_equal(found['placement_a'], found['placement_b'])
+    assert np.allclose(found.placement_a[:3, 2], [1, 0, 0], atol=ROUNDING)
+    assert np.array_equal(found.placement_a, found.placement_b)
     (found,) = read('<constraint name="c" type="revolute"><parent link="a"/>'
                     '<parent_axis xyz="0 1 0"/><child link="b"/></constraint>')
-    assert np.allclose(found['placement_b'][:3, 2], [0, 1, 0], atol=ROUNDING)
+    assert np.allclose(found.placement_b[:3, 2], [0, 1, 0], atol=ROUNDING)
 
 
 @pytest.mark.parametrize('name, kind, turn, rpy', [
@@ -66,8 +65,8 @@ def test_axis_is_x_by_default_and_the_same_at_both_ends():
 def test_types_without_axes_keep_their_frames(name, kind, turn, rpy):
     (found,) = read(f'<constraint name="c" type="{name}"><parent link="a"/><child link="b"/>'
                     f'<child_origin xyz="1 2 3" {turn}/></constraint>')
-    assert found['kind'] == kind and np.array_equal(found['placement_a'], np.eye(4))
-    assert np.allclose(found['placement_b'], pose(rotation_from_rpy(rpy), (1, 2, 3)),
+    assert found.kind == kind and np.array_equal(found.placement_a, np.eye(4))
+    assert np.allclose(found.placement_b, pose(rotation_from_rpy(rpy), (1, 2, 3)),
                        rtol=0.0, atol=ROUNDING)
 
 
@@ -75,7 +74,7 @@ def test_a_rod_must_have_a_length():
     rod = ('<constraint name="rod" type="distance"><parent link="a"/><child link="b"/>{}'
            '</constraint>')
     (found,) = read(rod.format('<length value="0.25"/>'))
-    assert (found['kind'], found['length']) == ('distance', 0.25)
+    assert (found.kind, found.length) == ('distance', 0.25)
     with pytest.raises(ModelError, match="constraint 'rod', line 1: <constraint> has no length"):
         read(rod.format(''))
 
@@ -83,15 +82,14 @@ def test_a_rod_must_have_a_length():
 def test_order_is_that_of_the_document_and_other_elements_do_not_matter():
     found = read('<link name="a"/>', HINGE, '<gazebo><constraint/></gazebo>',
                  HINGE.replace('pin', 'second'))
-    assert [one['name'] for one in found] == ['pin', 'second'] and read() == []
+    assert [one.name for one in found] == ['pin', 'second'] and read() == []
 
 
 @pytest.mark.parametrize('kind', ['point', 'revolute', 'weld', 'distance'])
 def test_what_is_written_is_read(kind):
     rng = np.random.default_rng(0)
-    given = SimpleNamespace(name='loop', kind=kind, link_a='a', link_b='b',
-                            placement_a=random_pose(rng), placement_b=random_pose(rng),
-                            length=rng.uniform() if kind == 'distance' else None)
+    given = Constraint('loop', kind, 'a', 'b', random_pose(rng), random_pose(rng),
+                       rng.uniform() if kind == 'distance' else None)
     root = etree.Element('robot')
     element = append(root, 'constraint', name=given.name)
     name, parts = constraint_parts(given)
@@ -99,12 +97,11 @@ def test_what_is_written_is_read(kind):
     for tag, attributes in parts.items():
         set_child(element, tag, attributes)
     (found,) = constraints_of(parse(etree.tostring(root, encoding='unicode')))
-    assert list(found) == list(vars(given))
     for label, value in vars(given).items():
         if label.startswith('placement'):
-            assert np.max(np.abs(found[label] @ inverse(value) - np.eye(4))) < ROUNDING
+            assert np.max(np.abs(getattr(found, label) @ inverse(value) - np.eye(4))) < ROUNDING
         else:
-            assert found[label] == value
+            assert getattr(found, label) == value
 
 
 @pytest.mark.parametrize('old, new, message', [
@@ -156,13 +153,10 @@ def written(tmp_path):
 def test_yaml_is_read(written):
     (pin, rod), independent = written(YAML)
     assert independent == ['crank']
-    assert np.array_equal(pin.pop('placement_a'), pose(np.eye(3), (0.3, 0, 0)))
-    assert np.array_equal(pin.pop('placement_b'),
-                          pose(rotation_from_rpy((0, 0, 0.1)), (1, 2, 3)))
-    assert pin == {'name': 'pin', 'kind': 'revolute', 'link_a': 'coupler', 'link_b': 'rocker',
-                   'length': None}
-    assert (rod['kind'], rod['length']) == ('distance', 0.5)
-    assert np.array_equal(rod['placement_b'], np.eye(4))
+    assert pin == Constraint('pin', 'revolute', 'coupler', 'rocker', pose(np.eye(3), (0.3, 0, 0)),
+                             pose(rotation_from_rpy((0, 0, 0.1)), (1, 2, 3)))
+    assert (rod.kind, rod.length) == ('distance', 0.5)
+    assert np.array_equal(rod.placement_b, np.eye(4))
     assert written(YAML.partition('\n')[2])[1] is None
     assert written('constraints: []') == ([], None)
 

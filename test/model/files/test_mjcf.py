@@ -228,18 +228,11 @@ def test_equalities_fix_joints_and_those_that_follow_and_chains_are_followed(
                                   fixed=fixed)) < ROUNDING
 
 
-def test_inactive_equalities_and_disabled_forces_have_no_effect():
+def test_inactive_equalities_have_no_effect():
     text = pair('<joint active="false" joint1="one" joint2="two"/><connect active="false" '
                 'body1="one_body" anchor="0 0 0"/>')
     assert load_mjcf(text).nv == 3
-    off = text.replace('<worldbody>', '<option><flag gravity="disable" spring="disable" '
-                       'damper="disable" frictionloss="disable"/></option><worldbody>')
-    model = load_mjcf(off)
-    assert not any(x.any() for x in (model.gravity, model.stiffness, model.damping))
-    assert max(oracle.differences(compile_mjcf(off), model)) < ROUNDING
-    coupled = pair('<joint joint1="one" joint2="two"/>').replace(
-        '<worldbody>', '<option><flag equality="disable"/></option><worldbody>')
-    assert load_mjcf(coupled).nv == 3
+    assert max(oracle.differences(compile_mjcf(text), load_mjcf(text))) < ROUNDING
 
 
 SPRING = '<tendon><fixed name="cord" {}><joint joint="one" coef="2"/></fixed></tendon>'

@@ -57,7 +57,8 @@ def test_strict_mode_refuses_by_name_the_joint_that_mimics_one_which_is_not_ther
 @pytest.mark.parametrize('text, message', [
     ('/opt/robots/arm.urdf', 'not XML'),
     ('', 'not XML'),
-    ('<sdf version="1.6"><model name="m"/></sdf>', 'SDF'),
+    ('<sdf version="1.6"><model name="m"/></sdf>', 'this is SDF'),
+    ('<mujoco model="m"/>', 'this is MJCF.*rbd_ros.load_mjcf'),
     ('<html/>', '<html>'),
     ('<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="f"/>'
      '</robot>', 'run xacro'),

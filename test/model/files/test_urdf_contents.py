@@ -218,13 +218,6 @@ def test_an_undeclared_world_is_rejected_with_the_remedy():
         load_urdf_string(changed(('<link name="a"/>', ''), ('link="a"', 'link="world"')))
 
 
-@pytest.mark.parametrize('text, name', [
-    ('<mujoco model="m"/>', 'MJCF.*rbd_ros.load_mjcf'), ('<sdf version="1.9"/>', 'SDF')])
-def test_other_formats_are_recognized_by_name(text, name):
-    with pytest.raises(UrdfError, match=f'this is {name}'):
-        load_urdf_string(text)
-
-
 @pytest.mark.parametrize('value, message', [
     ('$(arg mass)', 'mass; give it .*--xacro-args'),
     ('$(find no_such_package)', 'no_such_package.*; source the workspace')])
