@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 from geometry_msgs.msg import PoseStamped
 import numpy as np
@@ -37,20 +37,7 @@ class Refused(Exception):
     """A reference is refused; the message states the reason."""
 
 
-class Motion(Protocol):
-    """References as a function of time."""
-
-    def at(self, t: float) -> Any:
-        """Return the reference at a time since the start of the motion, s."""
-
-
-class Rest(NamedTuple):
-    """A constant reference."""
-
-    reference: JointReference | PoseReference
-
-    def at(self, t: float) -> JointReference | PoseReference:
-        return self.reference
+Motion: TypeAlias = JointTrajectory | PoseMotion
 
 
 class Part(NamedTuple):
@@ -58,7 +45,7 @@ class Part(NamedTuple):
 
     begin: float
     end: float
-    motion: Motion
+    at: Callable[[float], Any]    # The reference at a time since `begin`, s
     sender: Any
 
 
@@ -85,7 +72,7 @@ class Following:
     def __init__(self, reference: JointReference | PoseReference, tolerances: Tolerances,
                  publish: Callable[[Any, int, str], None]) -> None:
         self._tolerances, self._publish = tolerances, publish
-        self._parts = [Part(-np.inf, -np.inf, Rest(reference), None)]
+        self._parts = [Part(-np.inf, -np.inf, lambda t: reference, None)]
         self._open: list[Part] = []
 
     def _part(self, t: float) -> Part:
@@ -95,13 +82,14 @@ class Following:
     def at(self, t: float) -> Any:
         """Return the reference at a time, s."""
         part = self._part(t)
-        return part.motion.at(t - part.begin)
+        return part.at(t - part.begin)
 
     def left(self, now: float) -> float:
         """Return the time until the reference rests, s."""
         return max(self._parts[-1].end - now, 0.0)
 
-    def add(self, now: float, begin: float, duration: float, motion: Motion, sender: Any) -> None:
+    def add(self, now: float, begin: float, duration: float, at: Callable[[float], Any],
+            sender: Any) -> None:
         """Add a motion that starts at `begin`, s, in place of those that start later."""
         parts = [part for part in self._parts if part.begin < begin]
         dropped = self._parts[len(parts):]
@@ -109,7 +97,7 @@ class Following:
             parts.pop(0)
         if len(parts) > MAX_WAITING:
             raise Refused(f'{MAX_WAITING} motions are already waiting')
-        self._parts = [*parts, Part(begin, begin + duration, motion, sender)]
+        self._parts = [*parts, Part(begin, begin + duration, at, sender)]
         for part in dropped:
             self._conclude(part, ReferenceStatus.REPLACED, 'a later message replaces it')
         self._open.append(self._parts[-1])

@@ -15,7 +15,7 @@ from rbd_ros import (
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model.se3 import quaternion_of_matrix
 from rbd_ros.ros.control.reference_messages import (
-    check_reach, Following, read_pose, read_trajectory, Refused, Rest, Tolerances)
+    check_reach, Following, read_pose, read_trajectory, Refused, Tolerances)
 from rbd_ros.ros.runtime.share_directory import share
 from robots import load_quietly, random_pose, random_tree
 from scipy.spatial.transform import Rotation
@@ -269,26 +269,26 @@ def test_a_motion_that_needs_more_than_the_effort_limit_is_refused_and_a_slower_
 
 
 def test_a_motion_of_later_waits_and_one_of_now_is_in_place_of_those_that_wait():
-    rests = [Rest(JointReference(MODEL, np.full(3, 0.1 * k))) for k in range(4)]
     no_limit = np.full(3, np.inf)
-    motions = Following(rests[0].reference, Tolerances(no_limit, no_limit, np.inf, (), ()),
+    motions = Following('first', Tolerances(no_limit, no_limit, np.inf, (), ()),
                         lambda sender, state, reason: None)
-    motions.add(10.0, 12.0, 3.0, rests[1], None)
-    assert motions.at(11.9) is rests[0].reference
-    assert motions.at(12.0) is rests[1].reference
+
+    def add(now, begin, duration=1.0, name='third'):
+        motions.add(now, begin, duration, lambda t: (name, t), None)
+    add(10.0, 12.0, 3.0, 'second')
+    assert motions.at(11.9) == 'first' and motions.at(12.0) == ('second', 0.0)
     assert motions.left(11.0) == 4.0
-    motions.add(11.0, 11.5, 1.0, rests[2], None)
-    assert motions.at(11.4) is rests[0].reference
-    assert motions.at(99.0) is rests[2].reference
+    add(11.0, 11.5)
+    assert motions.at(11.4) == 'first' and motions.at(99.0) == ('third', 87.5)
     assert motions.left(12.5) == 0.0
     for _ in range(20):
-        motions.add(13.0, 15.0, 1.0, rests[3], None)
+        add(13.0, 15.0)
     for k in range(20):
-        motions.add(20.0 + k, 20.0 + k, 1.0, rests[3], None)
+        add(20.0 + k, 20.0 + k)
     for k in range(8):
-        motions.add(50.0, 51.0 + k, 1.0, rests[3], None)
+        add(50.0, 51.0 + k)
     with pytest.raises(Refused, match='8 motions are already waiting'):
-        motions.add(50.0, 59.0, 1.0, rests[3], None)
+        add(50.0, 59.0)
 
 
 def test_a_trajectory_of_motors_moves_the_passive_joints_of_closed_loops():
