@@ -140,11 +140,12 @@ class Following:
 def read_trajectory(message: TrajectoryMessage, model: Model, start: JointReference,
                     with_efforts: bool) -> tuple[Motion, float]:
     """
-    Return the motion of a trajectory from a reference, and its duration, s; raise Refused.
+    Return the motion of a trajectory from a reference, and its duration, s, or raise Refused.
 
     Joints without a column do not move, and continuous ones go the shortest way to the first point
-    and across half a turn; without points, all joints stop. With `with_efforts`, free
-    joints get the efforts; else these are ignored.
+    and across half a turn; without points, all joints stop. With `with_efforts`, free joints get
+    the efforts; else these are ignored. Raise StateError if the motion exceeds limits; joints that
+    start beyond one may move back.
 
     """
     if model.unconstrained.nq != model.unconstrained.nv:
@@ -175,7 +176,12 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
         raise Refused('it has accelerations, but no velocities')
     x = start.q if model.loops is None else start.q[model.loops.own]
     given['positions'] = _unwrapped(given['positions'], x[columns], turning(model)[columns])
-    _check_motion(times, given, model, columns, x)
+    away = np.abs(given['positions'][0] - x[columns])
+    if times[0] == 0.0 and np.any(away > START_TOLERANCE):
+        raise Refused(f"'{model.velocity_names[columns[np.argmax(away)]]}' is more than "
+                      f'{START_TOLERANCE} rad or m from the current reference, at 0 s')
+    if 'velocities' in given and np.any(np.abs(given['velocities'][-1]) > REST_SPEED):
+        raise Refused('its last point is not at rest')
 
     def all_joints(rest: np.ndarray, label: str, first: np.ndarray) -> np.ndarray:
         rows = np.tile(rest, (len(times), 1))
@@ -225,35 +231,6 @@ def _columns(names: list[str], model: Model) -> np.ndarray:
     if not names or len(set(names)) < len(names):
         raise Refused('it names no joint, or one twice: ' + listed(names))
     return np.array([places[name] for name in names])
-
-
-def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
-                  columns: np.ndarray, start: np.ndarray) -> None:
-    """Refuse a motion that exceeds limits, steps at its start or does not end at rest."""
-    q, names = given['positions'], [model.velocity_names[k] for k in columns]
-
-    def refuse(wrong: np.ndarray, what: str) -> None:
-        if wrong.any():
-            point, joint = np.argwhere(wrong)[0]
-            raise Refused(f"'{names[joint]}' {what} at point {point + 1}")
-
-    # Joints that start beyond a limit may move back.
-    refuse((q < np.minimum(model.lower, start)[columns])
-           | (q > np.maximum(model.upper, start)[columns]), 'exceeds its position limits')
-    if times[0] == 0.0:
-        refuse(np.abs(q[:1] - start[columns]) > START_TOLERANCE,
-               f'is more than {START_TOLERANCE} rad or m from the current reference, at 0 s,')
-        ways, spans = np.diff(q, axis=0), np.diff(times)
-    else:
-        ways = np.diff(np.vstack((start[columns], q)), axis=0)
-        spans = np.diff(times, prepend=0.0)
-    fastest = model.velocity_limit[columns]
-    refuse(np.abs(ways) > spans[:, None] * fastest,
-           'exceeds its velocity limit on a segment that begins or ends')
-    if 'velocities' in given:
-        refuse(np.abs(given['velocities']) > fastest, 'exceeds its velocity limit')
-        if np.any(np.abs(given['velocities'][-1]) > REST_SPEED):
-            raise Refused('its last point is not at rest')
 
 
 def read_pose(message: PoseStamped, frame: np.ndarray, start: PoseReference, speed: float,
