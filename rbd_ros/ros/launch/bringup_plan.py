@@ -87,7 +87,11 @@ def plan(values: Mapping[str, str], hear: Hearer | None = None,
         given, manager = (values_for([path], full_name(values, name))
                           for name in (EFFORTS, MANAGER))
         given['type'] = manager.get(f'{EFFORTS}.type', given.get('type'))
-        joints = commanded_joints(given, robot, path)
+        for what, expected in (('type', TYPE), ('interface_name', 'effort')):
+            if given.get(what) != expected:
+                raise LaunchError(f'{path}: {what} of {EFFORTS} must be {expected}, got '
+                                  f'{given.get(what)}')
+        joints = known_joints(given, EFFORTS, robot, path)
         if call and EFFORTS in running and (why := differences(call, running[EFFORTS], given)):
             raise LaunchError(why)
         node, used = own_node(
@@ -134,13 +138,9 @@ def generated_controller(values: Mapping[str, Any], robot: Model, text: str,
     except (LookupError, ValueError):
         raise LaunchError(f'controller: there is no package {name}; rbd_ros generate --controller '
                           'writes it, and colcon builds it') from None
-    path = existing_file(*(('controllers', values['controllers']) if values['controllers'] else
-                           ('controller', str(folder / 'controllers.yaml'))))
-    joints = values_for([path], full_name(values, TRAJECTORIES)).get('joints')
-    known = single_joints(robot)
-    if not isinstance(joints, list) or not set(joints) <= set(known):
-        raise LaunchError(f'{path}: {TRAJECTORIES} has the joints {joints}, the robot has '
-                          + listed(known))
+    path = existing_file('controllers', values['controllers'] or str(folder / 'controllers.yaml'))
+    given = values_for([path], full_name(values, TRAJECTORIES))
+    joints = known_joints(given, TRAJECTORIES, robot, path)
     check_interfaces(text, joints, INTERFACES[:1])
     if there := [one for one in (name, TRAJECTORIES) if one in loaded]:
         raise LaunchError(f'{listed(there)} is loaded already, with parameters of its own: ros2 '
@@ -167,20 +167,15 @@ def single_joints(robot: Model) -> list[str]:
     return [joint.name for joint, _, _ in robot.moving_joints if joint.nv == 1]
 
 
-def commanded_joints(given: Mapping[str, Any], robot: Model, path: Path) -> list[str]:
-    """Return the joints of the effort controller, in order, or raise LaunchError."""
-    if given['type'] != TYPE:
-        raise LaunchError(f"{path}: {EFFORTS} must have the type {TYPE}, got {given['type']}")
-    if given.get('interface_name') != 'effort':
-        raise LaunchError(f'{path}: interface_name of {EFFORTS} must be effort, got '
-                          f"{given.get('interface_name')}")
+def known_joints(given: Mapping[str, Any], controller: str, robot: Model, path: Path) -> list[str]:
+    """Return the joints of a controller, in order, or raise LaunchError."""
     joints, known = given.get('joints'), single_joints(robot)
     if not isinstance(joints, list) or not joints:
-        raise LaunchError(f'{path}: {EFFORTS} has no joints; those of the robot are '
+        raise LaunchError(f'{path}: {controller} has no joints; those of the robot are '
                           + listed(known))
     for name in joints:
         if name not in known or joints.count(name) > 1:
-            raise LaunchError(f"{path}: {EFFORTS} names the joint '{name}' " + (
+            raise LaunchError(f"{path}: {controller} names the joint '{name}' " + (
                 'twice' if name in known else 'which the robot lacks; it has ' + listed(known)))
     return joints
 

@@ -277,14 +277,15 @@ def file_of_controllers(folder, kind='forward_command_controller/ForwardCommandC
     ({'joints': []}, 'effort_controller has no joints; those of the robot are shoulder_pan'),
     ({'interface_name': 'velocity'}, 'interface_name of effort_controller must be effort'),
     ({'kind': 'joint_trajectory_controller/JointTrajectoryController'},
-     'must have the type forward_command_controller/ForwardCommandController, got joint_traj')])
+     'type of effort_controller must be forward_command_controller/ForwardCommandController, got '
+     'joint_traj')])
 def test_controllers_that_do_not_fit_start_nothing(tmp_path, changes, message):
     with pytest.raises(LaunchError, match=message):
         start(controllers=str(file_of_controllers(tmp_path, **changes)))
 
 
 @pytest.mark.parametrize('listed, own, message', [
-    ('effort_controller: 5', 'type: mine', 'must have the type .*, got mine'),
+    ('effort_controller: 5', 'type: mine', 'type of effort_controller must be .*, got mine'),
     ('effort_controller: {type: theirs}', 'type: mine', 'got theirs'),
     ('other: 5', 'joints: []', 'got None'), ('[', '', 'this is not YAML')])
 def test_the_type_of_the_controller_is_that_which_the_manager_has(tmp_path, listed, own,
@@ -313,8 +314,6 @@ def test_hardware_that_does_not_take_torques_starts_nothing(arm, interfaces, mes
     ({'model': 'none'}, 'ros2_control needs the description'),
     ({'controllers': '/nowhere/my.yaml'}, 'controllers: there is no file /nowhere/my.yaml'),
     ({'params': '/nowhere/my.yaml'}, 'params: there is no file /nowhere/my.yaml'),
-    ({'namespace': 'a b'}, "namespace: 'a b' is not a valid name"),
-    ({'use_sim_time': '2'}, 'use_sim_time must be true or false'),
     ({'task_link': 'e'}, "task_link: the robot has no link 'e', only base_link, shoulder"),
     ({'sim': 'true'}, "there is no argument 'sim'"),
     # As the launch files for Universal Robots call it.
@@ -531,7 +530,7 @@ def test_what_does_not_fit_a_generated_controller_is_named(arm, package):
             ({'controller': 'my_controller'}, 'there is no package my_controller'),
             ({'mode': 'gravity'}, 'mode would set a node'),
             ({'autostart': 'false'}, 'autostart would set a node'),
-            ({'model': ROBOT}, 'the robot has zeta, alpha'),
+            ({'model': ROBOT}, "joint 'shoulder_pan' which the robot lacks; it has zeta, alpha"),
             ({'model': stiff}, "no command_interface 'effort' for the joint 'shoulder_pan'")):
         if 'model' in values:
             values['model'] = arm(values['model'])

@@ -88,18 +88,6 @@ def run(monkeypatch, logged):
     sys.modules.pop('rbd_ros.ros.launch.launch_actions', None)
 
 
-@pytest.fixture
-def launch_file(run):
-    """Return the names that the launch file of the node defines."""
-    return run('dynamics.launch.py')
-
-
-@pytest.fixture
-def bringup(run):
-    """Return the names that the launch file for ros2_control defines."""
-    return run('bringup.launch.py')
-
-
 def execute(launch_file, argv=(), file=None, **values):
     """Return the context, and the actions that a launch file returns for some arguments."""
     *declared, last = launch_file.generate_launch_description().arguments[0]
@@ -144,8 +132,9 @@ class Started:
             SimpleNamespace(action=node, text=text))
 
 
-def test_the_file_starts_what_is_planned(launch_file):
-    started = Started(launch_file, namespace='left', commands='/efforts', rviz='true')
+def test_the_file_starts_what_is_planned(run):
+    started = Started(run('dynamics.launch.py'), namespace='left', commands='/efforts',
+                      rviz='true')
     nodes = started.nodes
     assert set(nodes) == {'dynamics_node', 'robot_state_publisher', 'simulated_robot', 'rviz2'}
     assert {node.namespace for node in nodes.values()} == {'left'}
@@ -161,8 +150,8 @@ def test_the_file_starts_what_is_planned(launch_file):
     assert '<robot' in description.arguments[0]
 
 
-def test_the_failure_of_a_node_that_others_need_is_that_of_launch(launch_file):
-    started = Started(launch_file, rviz='true')
+def test_the_failure_of_a_node_that_others_need_is_that_of_launch(run):
+    started = Started(run('dynamics.launch.py'), rviz='true')
     *needed, rviz = started.at_once
     assert started.end(rviz, 1) is None
     for node in needed:
@@ -223,8 +212,9 @@ def test_ctrl_c_before_the_first_node_starts_nothing(run, monkeypatch, file):
     assert execute(run(file))[1] == []
 
 
-def test_a_bad_argument_is_named_before_anything_starts(launch_file, bringup):
-    for names, file in ((launch_file, 'dynamics.launch.py'), (bringup, 'bringup.launch.py')):
+def test_a_bad_argument_is_named_before_anything_starts(run):
+    for file in ('dynamics.launch.py', 'bringup.launch.py'):
+        names = run(file)
         with pytest.raises(RuntimeError, match="no argument 'modell', did you mean 'model'"):
             execute(names, ['modell:=x.urdf'], LAUNCH / file)
         with pytest.raises(RuntimeError, match="there is no argument 'colour', only model"):
@@ -237,8 +227,8 @@ def test_a_bad_argument_is_named_before_anything_starts(launch_file, bringup):
 
 
 @pytest.mark.parametrize('file', [None, LAUNCH / 'bringup.launch.py', '<script>'])
-def test_arguments_of_a_launch_file_that_includes_this_one_are_not_its_own(launch_file, file):
-    assert execute(launch_file, ['modell:=x.urdf'], file)[1]
+def test_arguments_of_a_launch_file_that_includes_this_one_are_not_its_own(run, file):
+    assert execute(run('dynamics.launch.py'), ['modell:=x.urdf'], file)[1]
 
 
 @pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
@@ -284,8 +274,8 @@ COMPLETE = (b'[INFO] [1.0] [left.torque_controller]: ~/effort_commands have reac
             b'size\n')
 
 
-def test_each_step_follows_the_one_before_and_the_controller_is_activated_last(bringup):
-    started = Started(bringup, namespace='left', mode='gravity')
+def test_each_step_follows_the_one_before_and_the_controller_is_activated_last(run):
+    started = Started(run('bringup.launch.py'), namespace='left', mode='gravity')
     assert [one.executable for one in started.at_once] == [
         'robot_state_publisher', 'ros2_control_node', 'spawner']
     broadcaster = started.at_once[-1]
@@ -309,7 +299,7 @@ def test_each_step_follows_the_one_before_and_the_controller_is_activated_last(b
             started.end(one, 1)
 
 
-def test_a_generated_controller_is_spawned_before_the_one_above_it(bringup, tmp_path, monkeypatch):
+def test_a_generated_controller_is_spawned_before_the_one_above_it(run, tmp_path, monkeypatch):
     index = tmp_path / 'share/ament_index/resource_index/packages'
     index.mkdir(parents=True)
     (index / 'my_controller').write_text('')
@@ -319,7 +309,7 @@ def test_a_generated_controller_is_spawned_before_the_one_above_it(bringup, tmp_
         '/**/joint_trajectory_controller: {ros__parameters: {joints: [elbow]}}')
     share()     # sets the path of this environment
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path), prepend=os.pathsep)
-    started = Started(bringup, controller='my_controller')
+    started = Started(run('bringup.launch.py'), controller='my_controller')
     step, names = started.at_once[-1], []
     while step:
         names.append(step.arguments[0])

@@ -150,10 +150,6 @@ def test_topics_prefix_and_time_reach_all_nodes_concerned(arm):
     # RViz looks from where the robot stands, and may be closed.
     assert nodes['rviz2'].arguments[-2:] == ('-f', 'a1/stand')
     assert [name for name, node in nodes.items() if not node.required] == ['rviz2']
-    # The frames of the robot's links have the prefix, too, which RViz joins with a slash.
-    shown, = (one for one in yaml.safe_load(Path(nodes['rviz2'].arguments[1]).read_text())[
-        'Visualization Manager']['Displays'] if one['Class'].endswith('/RobotModel'))
-    assert shown['TF Prefix'] == 'a1' and shown['Description Topic']['Value']
 
 
 def test_files_of_ones_own_replace_those_of_the_demo_and_may_be_below_a_tilde(
