@@ -84,14 +84,6 @@ def test_pauses_calibrate_nothing():
     assert detector.threshold is None and not detector.contact
 
 
-@pytest.mark.parametrize('options, message', [
-    ({'margin': 0.5}, 'margin'), ({'release': 1.5}, 'release'), ({'hold': -1.0}, 'hold'),
-    ({'least': -1.0}, 'least must not be negative'), ({'least': [1.0]}, 'least has the shape')])
-def test_wrong_settings_are_refused_by_name(options, message):
-    with pytest.raises(rbd_ros.StateError, match=message):
-        ContactDetector(bare_arm(), **options)
-
-
 # Noise of the torques, N m, by joint; gain of the observer, 1/s; a torque that the model lacks,
 # N m, and its frequency, rad/s.
 NOISE, GAIN = np.array([2.0, 4.0, 1.0, 1.0, 0.5, 0.2, 0.1]), 25.0

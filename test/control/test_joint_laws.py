@@ -3,14 +3,15 @@
 """Control laws for joints: what the closed loop does, by forward dynamics; continuous joints."""
 
 from closed_robots import closed_robot, driven
-from control_robots import bare_arm, POSE, random_reference, trees, with_drives
+from control_robots import bare_arm, LINK, POSE, random_reference, trees, with_drives
 from covering import covering
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.control import (CartesianImpedance, ComputedTorque, critical_damping,
-                             friction_compensation, Gravity, Hybrid, JointImpedance,
-                             JointReference, JointTrajectory, PdGravity, PoseReference, SlotineLi)
+from rbd_ros.control import (CartesianImpedance, ComputedTorque, ContactDetector,
+                             critical_damping, friction_compensation, Gravity, Hybrid,
+                             JointImpedance, JointReference, JointTrajectory, MomentumObserver,
+                             PdGravity, PoseReference, SlotineLi)
 from rbd_ros.model import with_friction
 from rbd_ros.model.positions.configurations import integrate
 from rbd_ros.model.positions.steps import turning, without_turns
@@ -295,10 +296,30 @@ def test_a_reference_for_another_robot_is_refused():
     (lambda arm: ComputedTorque(arm, 1.0, friction_speed=-1.0), 'friction_speed'),
     (lambda arm: JointImpedance(arm, 1.0, damping_ratio=-0.1), 'damping_ratio'),
     (lambda arm: Hybrid(arm, [True], 1.0), 'prescribed must be'),
+    (lambda arm: SlotineLi(arm, 1.0, 1.0, -1.0), 'adaptation'),
     (lambda arm: JointReference(arm, np.zeros(3)), 'q has the shape'),
-    (lambda arm: JointReference(arm, np.zeros(7), v=np.full(7, np.nan)), "v of 'shoulder_pan'")])
+    (lambda arm: JointReference(arm, np.zeros(7), v=np.full(7, np.nan)), "v of 'shoulder_pan'"),
+    (lambda arm: CartesianImpedance(arm, LINK, [1.0, 2.0], posture=POSE), 'stiffness has the sh'),
+    (lambda arm: CartesianImpedance(arm, LINK, 1.0, posture=np.zeros(3)), 'q has'),
+    (lambda arm: CartesianImpedance(arm, LINK, -1.0, posture=POSE), 'stiffness must not be neg'),
+    (lambda arm: CartesianImpedance(arm, LINK, 1.0, posture=POSE, condition_limit=0.5),
+     'condition_limit'),
+    (lambda arm: CartesianImpedance(arm, 'base_link', 1.0, posture=POSE), 'no joint moves it'),
+    (lambda arm: CartesianImpedance(arm, 'nose', 1.0, posture=POSE), "no link 'nose'"),
+    (lambda arm: MomentumObserver(arm, 0.0), 'gain must be positive'),
+    (lambda arm: MomentumObserver(arm, [1.0, 2.0]), 'gain has the shape'),
+    (lambda arm: MomentumObserver(arm, np.nan), 'gain must be finite'),
+    (lambda arm: MomentumObserver(arm, smooth=-1.0), 'smooth'),
+    (lambda arm: MomentumObserver(arm, longest_gap='long'), 'longest_gap'),
+    (lambda arm: ContactDetector(arm, margin=0.5), 'margin'),
+    (lambda arm: ContactDetector(arm, release=1.5), 'release'),
+    (lambda arm: ContactDetector(arm, hold=-1.0), 'hold'),
+    (lambda arm: ContactDetector(arm, least=-1.0), 'least must not be negative'),
+    (lambda arm: ContactDetector(arm, least=[1.0]), 'least has the shape'),
+    (lambda arm: friction_compensation(arm, POSE, dead_band=-1.0), 'dead_band must lie'),
+    (lambda arm: friction_compensation(arm, [0.0]), 'v has the shape')])
 def test_wrong_settings_are_refused_by_name(make, message):
-    with pytest.raises(rbd_ros.StateError, match=message):
+    with pytest.raises((rbd_ros.StateError, rbd_ros.ModelError), match=message):
         make(bare_arm())
 
 
