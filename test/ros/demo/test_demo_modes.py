@@ -164,7 +164,10 @@ def test_criteria_are_met_unless_there_is_a_fault(name, fault, passed):
     mode, session, checks = run(name, fault)
     assert [check.passed for check in checks] == passed, checks
     # The picture has one value per sample, and poses of this robot.
-    assert all(len(strip.values) == len(session.samples) for strip in mode.strips(session))
+    strips = mode.strips(session)
+    assert all(len(strip.values) == len(session.samples) for strip in strips)
+    # Displacements begin with those of the first sample, at rest.
+    assert all(abs(strip.values[0]) < 1.0 for strip in strips if strip.unit == 'mm')
     assert all(q.shape == (mode.model.nq,) for q in mode.poses(session))
     assert mode.explain_failure(session)
 
