@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import rbd_ros
-from rbd_ros._internal.setting import declared, Setting
+from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros._internal.text import listed
 from rbd_ros.codegen.c import Style, wrapped
 from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
@@ -75,7 +75,7 @@ SETTINGS = {
     'delay': Setting(0.0, 'Delay of states and commands in the hardware, which limits how hard '
                      'joints are stopped and braked.', 's', high=1.0),
     'observer_gain': Setting(GAIN, 'Gain of the observer of external torques.', '1/s', high=1e4),
-    **{f'effort_convention.{name}': declared(EffortConvention)[name]
+    **{f'effort_convention.{name}': settings_of([EffortConvention])[name]
        for name in ('commands', 'states', 'states_have_friction')}}
 ITEMIZED = 'payload.center', 'state_interfaces'
 FILES = {'robot.hpp': 'controller_robot.hpp', 'law.hpp': 'controller_law.hpp',

@@ -198,14 +198,14 @@ def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
              ] if values['params'] else []
     for path in files:
         check_parameters(path, full)
-    names = () if files else ('dynamics', 'torque_controller') if values['mode'] else ('dynamics',)
+    standard = ['dynamics', 'torque_controller'] if values['mode'] else ['dynamics']
     # Later ones override earlier ones.
-    sources = (*map(str, [*([presets()[values['robot']]] if values['robot'] else []),
-                          *(share('config', f'{one}.param.yaml') for one in names),
-                          *defaults, *files]),
-               {**parameters, 'exit_unless_configured': True, **{
-                   label: values[label] for label in ('mode', 'task_link', 'autostart')
-                   if values[label] not in ('', None)}})
+    paths = [*([presets()[values['robot']]] if values['robot'] else []),
+             *(share('config', f'{one}.param.yaml') for one in standard if not files),
+             *defaults, *files]
+    own = {label: values[label] for label in ('mode', 'task_link', 'autostart')
+           if values[label] not in ('', None)}
+    sources = (*map(str, paths), {**parameters, 'exit_unless_configured': True, **own})
     given = values_for(sources, full)
     with refusing('params', BadParameter):
         used = check(kind.kinds, check_values(kind.settings, {
