@@ -4,7 +4,7 @@
 Draw doc/images/guard.svg: the largest speeds of three robots whose states are late or rare.
 
 The motions are those of test/rigs/guard_loop.py, in lock-step. Run it after every change of the
-guard; test/control/test_guard_late_states.py compares them with the picture.
+guard; test/control/test_motion_guard.py compares them with the picture.
 
 """
 

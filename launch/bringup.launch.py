@@ -20,8 +20,12 @@ def start(values, log, is_over):
     """Return the nodes to start, depending on a controller manager that may run already."""
     log.info('looking for a controller manager that runs already')
     with temporary_node(values['namespace']) as parts:
-        return plan(values, log=log.warning, call=parts and caller(*parts, PATIENCE, is_over),
-                    hear=lambda topic: published_description(topic, is_over, PATIENCE))
+        processes = plan(values, lambda topic: published_description(topic, is_over, PATIENCE),
+                         log.warning, parts and caller(*parts, PATIENCE, is_over))
+    if not values['controller']:
+        log.info('waiting for the commands of the node to reach their full size: then the effort '
+                 'controller is activated, after half a minute or more the first time')
+    return processes
 
 
 def generate_launch_description():

@@ -193,21 +193,7 @@ def robots(urdf):
 # -- What is heard. -------------------------------------------------------------------------------
 
 class Ears:
-    """
-    Receives the outputs of the node and checks them.
-
-    Attributes
-    ----------
-    stamps : set of int
-        Stamps of the answered states, ns.
-    commands : int
-        Number of received commands.
-    wrong, jumps : list of str
-        Errors found.
-    counts : dict of str to str
-        The counters in the diagnostics of the node.
-
-    """
+    """Receives the outputs of the node and checks them."""
 
     def __init__(self, urdf, answered, left_out):
         models = robots(urdf)
@@ -225,6 +211,7 @@ class Ears:
         speed = RATE * np.max(np.abs(np.diff(g, axis=1)), axis=(0, 1))
         self._reach = LONGEST_STEP * (width / BLEND + speed) + AGREEMENT * self._largest
         self._last, self._answered, self._left_out = None, answered, left_out
+        # Stamps of the answered states, ns; errors; and the counters of the node.
         self.heard, self.stamps, self.commands = Event(), set(), 0
         self.wrong, self.jumps, self.counts = [], [], {}
         self.g, self.begin, self.largest_step = None, math.inf, 0.0
@@ -279,39 +266,23 @@ class Ears:
 # -- The soak. ------------------------------------------------------------------------------------
 
 class Disturber:
-    """
-    Occasionally stops the node, replaces its robot and changes its payload.
+    """Occasionally stops the node, and calls `swap` and `load` with an increasing number."""
 
-    Parameters
-    ----------
-    process : subprocess.Popen
-        The node.
-    describe, load : callables
-        Called with an increasing number.
-
-    Attributes
-    ----------
-    stops : list of (int, int)
-        Intervals in which the node was stopped, ns.
-
-    """
-
-    def __init__(self, process, describe, load):
-        self._process, self._rng = process, np.random.default_rng(1)
-        self._swap, self._load = describe, load
-        begin = monotonic()
+    def __init__(self, process, swap, load):
+        self._process, self._rng, begin = process, np.random.default_rng(1), monotonic()
+        self._actions = {'stop': (self._stop, math.inf), 'swap': (swap, SWAPS),
+                         'load': (load, LOADS)}
         self._due = {'stop': begin + STOPS, 'swap': begin + SWAPS, 'load': begin + LOADS}
+        # Intervals in which the node was stopped, ns.
         self._going_on, self.stops, self.counts = math.inf, [], dict.fromkeys(self._due, 0)
 
     def act(self):
         """Perform the disturbances that are due."""
         now = monotonic()
         if now >= self._going_on:
-            self._process.send_signal(signal.SIGCONT)
-            self.stops[-1] = (self.stops[-1][0], time_ns())
+            self.end()
             self._going_on, self._due['stop'] = math.inf, now + STOPS
-        for what, do, period in (('stop', self._stop, math.inf), ('swap', self._swap, SWAPS),
-                                 ('load', self._load, LOADS)):
+        for what, (do, period) in self._actions.items():
             if now >= self._due[what]:
                 self._due[what] = now + period
                 self.counts[what] += 1
@@ -342,8 +313,8 @@ def soak(urdf, seconds, patient, executor):
     from rclpy.task import Future
     from std_msgs.msg import Float64MultiArray, String
 
-    sent, answered, left_out, asked, unanswered = (multiprocessing.Value('i', 0)
-                                                   for _ in range(5))
+    sent, answered, left_out, asked, unanswered = (
+        multiprocessing.Value('i', 0) for _ in range(5))
     stamps = multiprocessing.Array('q', round(RATE * seconds), lock=False)
     go, over = multiprocessing.Event(), multiprocessing.Event()
     texts = [Path(urdf).read_text()]
@@ -376,7 +347,7 @@ def soak(urdf, seconds, patient, executor):
                                                           answered, left_out, stamps)),
                multiprocessing.Process(target=ask, args=(urdf, go, over, asked, unanswered))]
     source, _ = helpers
-    faults, resources, disturber = [], [], None
+    resources, disturber = [], None
     try:
         for helper in helpers:
             helper.start()
@@ -425,54 +396,41 @@ def soak(urdf, seconds, patient, executor):
         listener.shutdown()
         rclpy.try_shutdown()
 
-    lost = sorted(set(stamps[:sent.value]) - ears.stamps)
+    lost = set(stamps[:sent.value]) - ears.stamps
     excused = [stamp for stamp in lost
                if any(a - 1e9 * BEFORE < stamp < b + 1e9 * AFTER for a, b in disturber.stops)]
-    overruns = ears.count('overruns')
+    unexcused, overruns = len(lost) - len(excused), ears.count('overruns')
     (memory, *first), (memory_then, *last) = resources[0], resources[-1]
+    counts = {
+        's': elapsed, 'states sent': sent.value, 'answered': len(ears.stamps),
+        'wrong': len(ears.wrong), 'lost while the node was stopped': len(excused),
+        'lost otherwise': unexcused, 'commands': ears.commands, 'jumps': len(ears.jumps),
+        'largest step, N m': ears.largest_step,
+        'times the node was stopped': len(disturber.stops),
+        'robots exchanged': disturber.counts['swap'], 'loads': disturber.counts['load'],
+        'requests answered': asked.value, 'memory, KiB': (memory_then - memory) // 1024}
     stood = sum(b - a for a, b in disturber.stops) * 1e-9
-    print(f'{sent.value} states sent in {elapsed:.0f} s, {len(ears.stamps)} answered, '
-          f'{len(ears.wrong)} wrong; {len(lost)} were not, {len(excused)} of them while the node '
-          f'stood still; {overruns} overruns, {ears.count("joint states dropped")} dropped')
-    print(f'{ears.commands} commands, {len(ears.jumps)} jumps, largest step '
-          f'{ears.largest_step:.2f} N m; {len(disturber.stops)} stops ({stood:.1f} s), '
-          f'{disturber.counts["swap"]} swaps, {disturber.counts["load"]} loads, '
-          f'{asked.value} requests, {unanswered.value} unanswered or wrong')
-    print(f'memory {(memory_then - memory) / 1024:+.0f} KiB; {100 * cpu:.0f} % of a core; '
-          f'exit code {code}')
-    if ears.wrong:
-        faults.append(f'{len(ears.wrong)} answers are wrong, the first: {ears.wrong[0]}')
-    if ears.jumps:
-        faults.append(f'{len(ears.jumps)} commands jumped, the first {ears.jumps[0]}')
-    if not ears.settled():
-        faults.append('the last command is not the gravity torque of the last answer')
-    if unanswered.value:
-        faults.append(f'{unanswered.value} requests were not answered, or wrongly')
-    if not asked.value:
-        faults.append('no request was made')
-    if memory_then - memory > GROWTH:
-        faults.append(f'memory grew by {(memory_then - memory) / 1024:.0f} KiB')
-    for what, before, after in zip(('threads', 'files'), first, last):
-        if after > before:
-            faults.append(f'{what} grew from {before} to {after}')
-    if code:
-        faults.append(f'the exit code is {code}')
-    if sent.value < round(RATE * seconds):
-        faults.append(f'the robot stopped: after {PATIENCE:.0f} s states were still unanswered')
-    if len(lost) - len(excused) > overruns + (0 if patient else LOST * sent.value):
-        faults.append(f'{len(lost) - len(excused)} states were not answered, and the node has '
-                      f'counted {overruns}')
+    print(*(f'{name}: {value:.6g}' for name, value in counts.items()), sep='; ')
+    print(f'stopped for {stood:.1f} s; {overruns} overruns, {ears.count("joint states dropped")} '
+          f'dropped; {100 * cpu:.0f} % of a core')
     if seconds >= LONG:
         sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'benchmark'))
         from timing import save
-        save('soak', False, {'counts': {
-            's': elapsed, 'states sent': sent.value, 'answered': len(ears.stamps),
-            'wrong': len(ears.wrong), 'lost while the node was stopped': len(excused),
-            'lost otherwise': len(lost) - len(excused), 'commands': ears.commands,
-            'jumps': len(ears.jumps), 'largest step, N m': ears.largest_step,
-            'times the node was stopped': len(disturber.stops),
-            'robots exchanged': disturber.counts['swap'], 'loads': disturber.counts['load'],
-            'requests answered': asked.value, 'memory, KiB': (memory_then - memory) // 1024}})
+        save('soak', False, {'counts': counts})
+    faults = [text for found, text in (
+        (ears.wrong, f'{len(ears.wrong)} answers are wrong, the first: {ears.wrong[:1]}'),
+        (ears.jumps, f'{len(ears.jumps)} commands jumped, the first: {ears.jumps[:1]}'),
+        (not ears.settled(), 'the last command is not the gravity torque of the last answer'),
+        (unanswered.value, f'{unanswered.value} requests were not answered, or wrongly'),
+        (not asked.value, 'no request was made'),
+        (memory_then - memory > GROWTH, f'memory grew by {counts["memory, KiB"]} KiB'),
+        *((after > before, f'{what} grew from {before} to {after}')
+          for what, before, after in zip(('threads', 'files'), first, last)),
+        (code, f'the exit code is {code}'),
+        (sent.value < round(RATE * seconds),
+         f'the robot stopped: after {PATIENCE:.0f} s states were still unanswered'),
+        (unexcused > overruns + (0 if patient else LOST * sent.value),
+         f'{unexcused} states were not answered, and the node has counted {overruns}')) if found]
     if faults:
         print('the node says:', *(f'  {key}: {value}' for key, value in ears.counts.items()),
               sep='\n')

@@ -20,7 +20,7 @@ FASTEST, SLOWEST, PRECISION = 1e-4, 10.0, 1.0005    # s, periods; ratio
 
 def launched(mode):
     """Return the parameters of the torque controller that launch starts in a mode."""
-    node = launch_plan.plan({'mode': mode, 'task_link': LINK}, lambda *_: True)[0]
+    node = launch_plan.plan({'mode': mode, 'task_link': LINK})[0]
     return values_for(node.parameters, '/torque_controller')
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import rbd_ros
-from rbd_ros._internal.setting import Setting
+from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros._internal.text import listed
 from rbd_ros.codegen.c import Style, wrapped
 from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
@@ -21,7 +21,7 @@ from rbd_ros.codegen.package import (
 from rbd_ros.codegen.symbols.interpretation import interpreted
 from rbd_ros.codegen.symbols.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.control.controller import Circumstances, Controller
-from rbd_ros.control.effort_convention import CONVENTIONS
+from rbd_ros.control.effort_convention import CONVENTIONS, EffortConvention
 from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.laws import control_laws
 from rbd_ros.control.momentum_observer import GAIN
@@ -75,12 +75,8 @@ SETTINGS = {
     'delay': Setting(0.0, 'Delay of states and commands in the hardware, which limits how hard '
                      'joints are stopped and braked.', 's', high=1.0),
     'observer_gain': Setting(GAIN, 'Gain of the observer of external torques.', '1/s', high=1e4),
-    'effort_convention.commands': Setting('full', 'Contents of commands; the robot adds the rest '
-                                          'by itself.', choices=CONVENTIONS),
-    'effort_convention.states': Setting('full', 'Contents of measured efforts.',
-                                        choices=CONVENTIONS),
-    'effort_convention.states_have_friction': Setting(
-        True, 'Whether measured efforts contain friction.')}
+    **{f'effort_convention.{name}': settings_of([EffortConvention])[name]
+       for name in ('commands', 'states', 'states_have_friction')}}
 ITEMIZED = 'payload.center', 'state_interfaces'
 FILES = {'robot.hpp': 'controller_robot.hpp', 'law.hpp': 'controller_law.hpp',
          'controller.cpp': 'controller.cpp', 'test_law.cpp': 'controller_test.cpp',
@@ -146,10 +142,10 @@ def terms(model: Model, tool: str) -> Graph:
     q, v, payload = (tape.inputs(k, array.shape) for k, array in enumerate(inputs))
     robot, values, outputs = symbolic_workspace(model, {}), [], []
     robot.carry(tool, payload)
-    for declared, arguments in ((FUNCTIONS['all_terms'], {'q': q, 'v': v}),
+    for function, arguments in ((FUNCTIONS['all_terms'], {'q': q, 'v': v}),
                                 (FUNCTIONS['spring_torques'], {'q': q})):
-        for (name, meaning), x in zip(declared.results.items(),
-                                      results_of(declared, robot, **arguments)):
+        for (name, meaning), x in zip(function.results.items(),
+                                      results_of(function, robot, **arguments)):
             if name not in COM | COM_JACOBIAN:
                 values.append(x)
                 outputs.append(Array(name, np.shape(x), meaning))

@@ -141,17 +141,6 @@ def test_torques_stay_finite_in_singular_poses():
         assert np.max(np.abs(tau)) < 200.0
 
 
-@pytest.mark.parametrize('options, message', [
-    ({'stiffness': [1.0, 2.0]}, 'stiffness has the shape'), ({'posture': np.zeros(3)}, 'q has'),
-    ({'stiffness': -1.0}, 'stiffness must not be negative'),
-    ({'condition_limit': 0.5}, 'condition_limit'), ({'link': 'base_link'}, 'no joint moves it'),
-    ({'link': 'nose'}, "no link 'nose'")])
-def test_wrong_settings_are_refused_by_name(options, message):
-    with pytest.raises((rbd_ros.StateError, rbd_ros.ModelError), match=message):
-        CartesianImpedance(bare_arm(), **{'link': LINK, 'stiffness': 1.0, 'posture': POSE,
-                                          **options})
-
-
 @pytest.mark.parametrize('T, message', [
     (np.diag([1.0, 1.0, -1.0, 1.0]), 'T must be a pose'), (2.0 * np.eye(4), 'T must be a pose'),
     (np.eye(3), 'T has the shape'), (np.full((4, 4), np.nan), 'T must be finite')])

@@ -85,11 +85,3 @@ def test_a_robot_that_is_compensated_stays_at_rest_under_noise_up_to_the_dead_ba
         simulator.advance(rbd_ros.gravity_torques(model, simulator.q)
                           + friction_compensation(model, v, dead_band=0.02))
     assert np.any(simulator.q != q) == moves
-
-
-def test_dead_bands_and_velocities_that_are_none_are_refused():
-    model = joint_with(1.0, 1.0, 0.0, 0.0, (0.0, 0.0), 0.0)
-    with pytest.raises(rbd_ros.StateError, match='dead_band must lie'):
-        friction_compensation(model, [0.0], dead_band=-1.0)
-    with pytest.raises(rbd_ros.StateError, match='v has the shape'):
-        friction_compensation(model, [0.0, 1.0])

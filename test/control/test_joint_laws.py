@@ -1,18 +1,20 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Control laws for joints: what the closed loop does, by forward dynamics."""
+"""Control laws for joints: what the closed loop does, by forward dynamics; continuous joints."""
 
 from closed_robots import closed_robot, driven
-from control_robots import bare_arm, POSE, random_reference, trees, with_drives
+from control_robots import bare_arm, LINK, POSE, random_reference, trees, with_drives
 from covering import covering
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.control import (CartesianImpedance, ComputedTorque, critical_damping,
-                             friction_compensation, Gravity, Hybrid, JointImpedance,
-                             JointReference, PdGravity, PoseReference, SlotineLi)
+from rbd_ros.control import (CartesianImpedance, ComputedTorque, ContactDetector,
+                             critical_damping, friction_compensation, Gravity, Hybrid,
+                             JointImpedance, JointReference, JointTrajectory, MomentumObserver,
+                             PdGravity, PoseReference, SlotineLi)
 from rbd_ros.model import with_friction
 from rbd_ros.model.positions.configurations import integrate
+from rbd_ros.model.positions.steps import turning, without_turns
 from robots import relative_error
 
 # Both sides are exact, but for the condition of M.
@@ -294,10 +296,30 @@ def test_a_reference_for_another_robot_is_refused():
     (lambda arm: ComputedTorque(arm, 1.0, friction_speed=-1.0), 'friction_speed'),
     (lambda arm: JointImpedance(arm, 1.0, damping_ratio=-0.1), 'damping_ratio'),
     (lambda arm: Hybrid(arm, [True], 1.0), 'prescribed must be'),
+    (lambda arm: SlotineLi(arm, 1.0, 1.0, -1.0), 'adaptation'),
     (lambda arm: JointReference(arm, np.zeros(3)), 'q has the shape'),
-    (lambda arm: JointReference(arm, np.zeros(7), v=np.full(7, np.nan)), "v of 'shoulder_pan'")])
+    (lambda arm: JointReference(arm, np.zeros(7), v=np.full(7, np.nan)), "v of 'shoulder_pan'"),
+    (lambda arm: CartesianImpedance(arm, LINK, [1.0, 2.0], posture=POSE), 'stiffness has the sh'),
+    (lambda arm: CartesianImpedance(arm, LINK, 1.0, posture=np.zeros(3)), 'q has'),
+    (lambda arm: CartesianImpedance(arm, LINK, -1.0, posture=POSE), 'stiffness must not be neg'),
+    (lambda arm: CartesianImpedance(arm, LINK, 1.0, posture=POSE, condition_limit=0.5),
+     'condition_limit'),
+    (lambda arm: CartesianImpedance(arm, 'base_link', 1.0, posture=POSE), 'no joint moves it'),
+    (lambda arm: CartesianImpedance(arm, 'nose', 1.0, posture=POSE), "no link 'nose'"),
+    (lambda arm: MomentumObserver(arm, 0.0), 'gain must be positive'),
+    (lambda arm: MomentumObserver(arm, [1.0, 2.0]), 'gain has the shape'),
+    (lambda arm: MomentumObserver(arm, np.nan), 'gain must be finite'),
+    (lambda arm: MomentumObserver(arm, smooth=-1.0), 'smooth'),
+    (lambda arm: MomentumObserver(arm, longest_gap='long'), 'longest_gap'),
+    (lambda arm: ContactDetector(arm, margin=0.5), 'margin'),
+    (lambda arm: ContactDetector(arm, release=1.5), 'release'),
+    (lambda arm: ContactDetector(arm, hold=-1.0), 'hold'),
+    (lambda arm: ContactDetector(arm, least=-1.0), 'least must not be negative'),
+    (lambda arm: ContactDetector(arm, least=[1.0]), 'least has the shape'),
+    (lambda arm: friction_compensation(arm, POSE, dead_band=-1.0), 'dead_band must lie'),
+    (lambda arm: friction_compensation(arm, [0.0]), 'v has the shape')])
 def test_wrong_settings_are_refused_by_name(make, message):
-    with pytest.raises(rbd_ros.StateError, match=message):
+    with pytest.raises((rbd_ros.StateError, rbd_ros.ModelError), match=message):
         make(bare_arm())
 
 
@@ -305,3 +327,96 @@ def test_quaternions_of_references_are_made_unit():
     model = rbd_ros.with_floating_base(bare_arm())
     q = rbd_ros.random_configuration(model, 0)
     assert np.allclose(JointReference(model, [*(2.0 * q[:4]), *q[4:]]).q, q)
+
+
+# -- Continuous joints take the shortest way to their reference. ----------------------------------
+TURN = 2.0 * np.pi
+# Angles of a few turns are rounded to 1e-15, and torques are some tens of N m.
+ROUNDING = 1e-11
+
+
+def turning_arm(mimic=None, kind='continuous'):
+    """Return an arm of a continuous, a revolute and a sliding joint, and a mimic of the first."""
+    build = rbd_ros.ModelBuilder('arm').link('base')
+    for k, (name, one) in enumerate((('pan', 'continuous'), ('lift', 'revolute'),
+                                     ('slide', 'prismatic'), ('roll', 'continuous'))):
+        before = ('base', 'a', 'b', 'c')[k]
+        build.link('abcd'[k], mass=1.0 + k, com=(0.1, 0.02 * k, 0.3), inertia=np.eye(3) * 0.1)
+        limits = {} if one == 'continuous' else {'lower': -9.0, 'upper': 9.0}
+        build.joint(name, one, before, 'abcd'[k], xyz=(0.0, 0.1, 0.3),
+                    axis=((0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 0, 0))[k], **limits)
+    if mimic is not None:
+        build.link('copy', mass=1.0, com=(0.1, 0.0, 0.0), inertia=np.eye(3) * 0.1)
+        build.joint('copy', kind, 'base', 'copy', axis=(0, 0, 1), mimic=('pan', mimic))
+    return build.build()
+
+
+def of_positions(model):
+    """Return a controller of each kind that has an error of positions."""
+    return [*laws(model), CartesianImpedance(model, 'd', 50.0, posture=[0.3, 0.9, 0.2, 0.4])]
+
+
+@pytest.mark.parametrize('turns', [(1, 0), (-1, 2), (0, -3)])
+@pytest.mark.parametrize('number', range(6), ids=[*LAWS, 'CartesianImpedance'])
+def test_torques_are_the_same_in_every_turn(number, turns):
+    model, rng = turning_arm(), np.random.default_rng(1)
+    q, v = np.array([0.5, 0.9, 0.2, -0.4]), rng.normal(size=4)
+    law = of_positions(model)[number]
+    reference = random_reference(model, rng, q)
+    if law.reference_type is PoseReference:
+        reference = PoseReference(np.eye(4))
+    away = q + TURN * np.array([turns[0], 0, 0, turns[1]])
+    expected = law.update(0.0, q, v, reference)
+    law.reset()
+    assert relative_error(law.update(0.0, away, v, reference), expected) < ROUNDING
+
+
+@pytest.mark.parametrize('measured, wanted, way', [
+    (3.0, -3.0, TURN - 6.0), (-3.0, 3.0, 6.0 - TURN), (7.0, 0.5, TURN - 6.5), (0.0, np.pi, np.pi),
+    (0.1, 0.1 + np.pi, np.pi), (0.1, 0.1 - np.pi, -np.pi), (0.0, 9.0, 9.0 - TURN)])
+def test_a_continuous_joint_is_pulled_along_the_shortest_way_and_others_are_not(measured, wanted,
+                                                                                way):
+    law, still = PdGravity(turning_arm(), 10.0, 0.0), np.zeros(4)
+    q, q_r = np.zeros(4), np.zeros(4)
+    q[:3], q_r[:3] = measured, wanted
+    tau = law.update(0.0, q, still, JointReference(turning_arm(), q_r))
+    pulled = tau - rbd_ros.gravity_torques(turning_arm(), q)
+    assert np.allclose(pulled, 10.0 * np.array([way, wanted - measured, wanted - measured, 0.0]))
+
+
+@pytest.mark.parametrize('kind, ratio, returns', [
+    ('continuous', 2.0, True), ('revolute', -1.0, True), ('continuous', 0.5, False),
+    ('prismatic', 1.0, False)])
+def test_a_joint_whose_mimic_does_not_return_after_a_turn_is_no_circle(kind, ratio, returns):
+    model = turning_arm(ratio, kind)
+    assert turning(model).tolist() == [returns, False, False, True]
+    step = np.array([TURN, TURN, TURN, TURN + 0.5])
+    expected = [0.0 if returns else TURN, TURN, TURN, 0.5]
+    assert np.allclose(without_turns(step, turning(model)), expected, atol=1e-15)
+
+
+def four_bar():
+    """Return a parallelogram of continuous joints, driven by its crank."""
+    build = rbd_ros.ModelBuilder('four_bar').link('base')
+    for name, before, xyz in (('crank', 'base', (0, 0, 0)), ('coupler', 'crank', (0, 0, 0.2)),
+                              ('rocker', 'base', (0.5, 0, 0))):
+        build.link(name, mass=1.0, com=(0.1, 0.0, 0.1), inertia=np.eye(3) * 0.01)
+        build.joint(name, 'continuous', before, name, xyz=xyz, axis=(0, 1, 0))
+    quarter = (-np.pi / 2.0, 0.0, 0.0)
+    build.constraint('pin', 'revolute', 'coupler', 'rocker', xyz_a=(0.5, 0, 0), rpy_a=quarter,
+                     xyz_b=(0, 0, 0.2), rpy_b=quarter)
+    return build.build(independent=['crank'])
+
+
+def test_the_crank_of_a_loop_takes_the_shortest_way():
+    model = four_bar()
+    q, q_r = (rbd_ros.model.normalize(model, [x, -x, x]) for x in (3.0, -3.0))
+    error = PdGravity(model, 1.0, 1.0).error(q, JointReference(model, q_r))
+    assert error.shape == (1,) and np.allclose(error, TURN - 6.0)
+
+
+def test_points_of_a_loop_may_count_turns_of_passive_joints_otherwise():
+    model = four_bar()
+    points = [[0.3, -0.3, 0.3], [0.6, -0.6 + TURN, 0.6 - TURN]]
+    motion = JointTrajectory(model, [0.0, 1.0], points)
+    assert np.allclose(motion.at(0.5).q, [0.45, -0.45, 0.45])

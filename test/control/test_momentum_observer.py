@@ -218,12 +218,3 @@ def test_a_refused_sample_leaves_the_observer_as_it_was(arm, label, value):
     with pytest.raises(rbd_ros.StateError, match=rf'^{label}\b'):
         one.update(*{**good, label: value}.values())
     assert np.array_equal(one.update(*good.values()), other.update(*good.values()))
-
-
-@pytest.mark.parametrize('options, message', [
-    ({'gain': 0.0}, 'gain must be positive'), ({'gain': [1.0, 2.0]}, 'gain has the shape'),
-    ({'gain': np.nan}, 'gain must be finite'), ({'smooth': -1.0}, 'smooth'),
-    ({'longest_gap': 'long'}, 'longest_gap')])
-def test_wrong_settings_are_refused_by_name(arm, options, message):
-    with pytest.raises(rbd_ros.StateError, match=message):
-        MomentumObserver(arm, **options)

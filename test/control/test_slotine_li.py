@@ -113,8 +113,6 @@ def test_what_cannot_adapt_is_refused_by_name():
         SlotineLi(arm, 1.0, 1.0, 1.0, links=['base_link'])
     with pytest.raises(rbd_ros.ModelError, match="no link 'nose'"):
         SlotineLi(arm, 1.0, 1.0, 1.0, links=['nose'])
-    with pytest.raises(rbd_ros.StateError, match='adaptation'):
-        SlotineLi(arm, 1.0, 1.0, -1.0)
 
 
 class AdaptationMachine(RuleBasedStateMachine):

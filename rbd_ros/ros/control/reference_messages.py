@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 from geometry_msgs.msg import PoseStamped
 import numpy as np
@@ -37,20 +37,7 @@ class Refused(Exception):
     """A reference is refused; the message states the reason."""
 
 
-class Motion(Protocol):
-    """References as a function of time."""
-
-    def at(self, t: float) -> Any:
-        """Return the reference at a time since the start of the motion, s."""
-
-
-class Rest(NamedTuple):
-    """A constant reference."""
-
-    reference: JointReference | PoseReference
-
-    def at(self, t: float) -> JointReference | PoseReference:
-        return self.reference
+Motion: TypeAlias = JointTrajectory | PoseMotion
 
 
 class Part(NamedTuple):
@@ -58,7 +45,7 @@ class Part(NamedTuple):
 
     begin: float
     end: float
-    motion: Motion
+    at: Callable[[float], Any]    # The reference at a time since `begin`, s
     sender: Any
 
 
@@ -85,7 +72,7 @@ class Following:
     def __init__(self, reference: JointReference | PoseReference, tolerances: Tolerances,
                  publish: Callable[[Any, int, str], None]) -> None:
         self._tolerances, self._publish = tolerances, publish
-        self._parts = [Part(-np.inf, -np.inf, Rest(reference), None)]
+        self._parts = [Part(-np.inf, -np.inf, lambda t: reference, None)]
         self._open: list[Part] = []
 
     def _part(self, t: float) -> Part:
@@ -95,13 +82,14 @@ class Following:
     def at(self, t: float) -> Any:
         """Return the reference at a time, s."""
         part = self._part(t)
-        return part.motion.at(t - part.begin)
+        return part.at(t - part.begin)
 
     def left(self, now: float) -> float:
         """Return the time until the reference rests, s."""
         return max(self._parts[-1].end - now, 0.0)
 
-    def add(self, now: float, begin: float, duration: float, motion: Motion, sender: Any) -> None:
+    def add(self, now: float, begin: float, duration: float, at: Callable[[float], Any],
+            sender: Any) -> None:
         """Add a motion that starts at `begin`, s, in place of those that start later."""
         parts = [part for part in self._parts if part.begin < begin]
         dropped = self._parts[len(parts):]
@@ -109,7 +97,7 @@ class Following:
             parts.pop(0)
         if len(parts) > MAX_WAITING:
             raise Refused(f'{MAX_WAITING} motions are already waiting')
-        self._parts = [*parts, Part(begin, begin + duration, motion, sender)]
+        self._parts = [*parts, Part(begin, begin + duration, at, sender)]
         for part in dropped:
             self._conclude(part, ReferenceStatus.REPLACED, 'a later message replaces it')
         self._open.append(self._parts[-1])
@@ -152,11 +140,12 @@ class Following:
 def read_trajectory(message: TrajectoryMessage, model: Model, start: JointReference,
                     with_efforts: bool) -> tuple[Motion, float]:
     """
-    Return the motion of a trajectory from a reference, and its duration, s; raise Refused.
+    Return the motion of a trajectory from a reference, and its duration, s, or raise Refused.
 
     Joints without a column do not move, and continuous ones go the shortest way to the first point
-    and across half a turn; without points, all joints stop. With `with_efforts`, free
-    joints get the efforts; else these are ignored.
+    and across half a turn; without points, all joints stop. With `with_efforts`, free joints get
+    the efforts; else these are ignored. Raise StateError if the motion exceeds limits; joints that
+    start beyond one may move back.
 
     """
     if model.unconstrained.nq != model.unconstrained.nv:
@@ -187,7 +176,12 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
         raise Refused('it has accelerations, but no velocities')
     x = start.q if model.loops is None else start.q[model.loops.own]
     given['positions'] = _unwrapped(given['positions'], x[columns], turning(model)[columns])
-    _check_motion(times, given, model, columns, x)
+    away = np.abs(given['positions'][0] - x[columns])
+    if times[0] == 0.0 and np.any(away > START_TOLERANCE):
+        raise Refused(f"'{model.velocity_names[columns[np.argmax(away)]]}' is more than "
+                      f'{START_TOLERANCE} rad or m from the current reference, at 0 s')
+    if 'velocities' in given and np.any(np.abs(given['velocities'][-1]) > REST_SPEED):
+        raise Refused('its last point is not at rest')
 
     def all_joints(rest: np.ndarray, label: str, first: np.ndarray) -> np.ndarray:
         rows = np.tile(rest, (len(times), 1))
@@ -237,35 +231,6 @@ def _columns(names: list[str], model: Model) -> np.ndarray:
     if not names or len(set(names)) < len(names):
         raise Refused('it names no joint, or one twice: ' + listed(names))
     return np.array([places[name] for name in names])
-
-
-def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
-                  columns: np.ndarray, start: np.ndarray) -> None:
-    """Refuse a motion that exceeds limits, steps at its start or does not end at rest."""
-    q, names = given['positions'], [model.velocity_names[k] for k in columns]
-
-    def refuse(wrong: np.ndarray, what: str) -> None:
-        if wrong.any():
-            point, joint = np.argwhere(wrong)[0]
-            raise Refused(f"'{names[joint]}' {what} at point {point + 1}")
-
-    # Joints that start beyond a limit may move back.
-    refuse((q < np.minimum(model.lower, start)[columns])
-           | (q > np.maximum(model.upper, start)[columns]), 'exceeds its position limits')
-    if times[0] == 0.0:
-        refuse(np.abs(q[:1] - start[columns]) > START_TOLERANCE,
-               f'is more than {START_TOLERANCE} rad or m from the current reference, at 0 s,')
-        ways, spans = np.diff(q, axis=0), np.diff(times)
-    else:
-        ways = np.diff(np.vstack((start[columns], q)), axis=0)
-        spans = np.diff(times, prepend=0.0)
-    fastest = model.velocity_limit[columns]
-    refuse(np.abs(ways) > spans[:, None] * fastest,
-           'exceeds its velocity limit on a segment that begins or ends')
-    if 'velocities' in given:
-        refuse(np.abs(given['velocities']) > fastest, 'exceeds its velocity limit')
-        if np.any(np.abs(given['velocities'][-1]) > REST_SPEED):
-            raise Refused('its last point is not at rest')
 
 
 def read_pose(message: PoseStamped, frame: np.ndarray, start: PoseReference, speed: float,

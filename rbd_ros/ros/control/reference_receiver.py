@@ -108,7 +108,7 @@ class ReferenceReceiver:
                               'commands need joint states, a subscriber and ~/enable_commands')
             begin = now + (self._delay(convert.seconds(stamp)) if stamp else 0.0)
             motion, duration, note = read(robot, following.at(begin))
-            following.add(now, begin, duration, motion, sender)
+            following.add(now, begin, duration, motion.at, sender)
         except Exception as error:
             expected = isinstance(error, (Refused, RbdError))
             reason = str(error) if expected else f'{type(error).__name__}: {error}'

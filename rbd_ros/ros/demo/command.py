@@ -18,10 +18,9 @@ import sys
 from rbd_ros import Model
 from rbd_ros.model.files.any_format import read_description
 from rbd_ros.ros.demo.gravity import GravityMode, LoopMode
-from rbd_ros.ros.demo.mode import Mode
 from rbd_ros.ros.demo.picture import draw
 from rbd_ros.ros.demo.robots import choose_engine, DemoFailed
-from rbd_ros.ros.demo.session import Session
+from rbd_ros.ros.demo.session import Mode, Session
 from rbd_ros.ros.demo.table import live_table, plain_lines
 from rbd_ros.ros.demo.torque_modes import (
     AdaptiveMode, ComputedTorqueMode, HybridMode, ImpedanceMode)
@@ -85,13 +84,12 @@ def _main(options: argparse.Namespace) -> int:
         text = read_description(urdf)
         mode, robot, line = prepare(options.mode, text, load_quietly(text), options.engine)
         print(line, mode.introduction, sep='\n', flush=True)
-        session = Session(mode.model, urdf, robot, show, start=mode.start,
-                          tolerance=mode.tolerance, error_name=mode.error_name)
+        session = Session(mode, urdf, robot, show)
         with live or nullcontext():
             checks = mode.run(session)
         for check in checks:
             print(check.text if check.passed else f'FAILED: {check.text}')
-        draw(session, mode).savefig(options.plot, dpi=110)
+        draw(session).savefig(options.plot, dpi=110)
         print(f'Plot: {options.plot}')
         if all(check.passed for check in checks):
             print('All checks passed.')

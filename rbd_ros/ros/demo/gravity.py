@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 from rbd_ros import gravity_torques, Model
 from rbd_ros.model.positions.configurations import closed_along
-from rbd_ros.ros.demo.mode import Check, Mode, worst
 from rbd_ros.ros.demo.robots import DemoFailed, too_weak, units
-from rbd_ros.ros.demo.session import MIN_GRAVITY_TORQUE, Session
+from rbd_ros.ros.demo.session import Check, MIN_GRAVITY_TORQUE, Mode, Session, worst
 from rbd_ros.ros.nodes.simulated_robot import TOLERATED_DELAY
 
 MAX_DRIFT = 1e-3             # rad or m, in the first phase
@@ -58,15 +57,15 @@ class GravityMode(Mode):
     def poses(self, session: Session) -> list[np.ndarray]:
         """Return positions of the fall."""
         samples = session.samples[session.phases[-1].first:]
-        return [session.start, *closed_along(self.model, np.array(
+        return [self.start, *closed_along(self.model, np.array(
             [samples[k].q for k in np.linspace(0, len(samples) - 1, 10).astype(int)]))]
 
     def explain_failure(self, session: Session) -> str:
         """Return why the robot was not held, or did not fall."""
         held = [np.abs(one.error).max() for one in session.samples[:session.phases[1].first]]
         if max(held) < MAX_DRIFT:
-            return f'it did not fall: {why_it_stayed(self.model, session.start)}'
-        return 'it was not held: ' + why_it_fell(self.model, session.start, *self._delays)
+            return f'it did not fall: {why_it_stayed(self.model, self.start)}'
+        return 'it was not held: ' + why_it_fell(self.model, self.start, *self._delays)
 
 
 class LoopMode(GravityMode):

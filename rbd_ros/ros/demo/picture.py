@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from rbd_ros import forward_kinematics, Model
-from rbd_ros.ros.demo.mode import Mode, Strip
 from rbd_ros.ros.demo.robots import units
-from rbd_ros.ros.demo.session import Session
+from rbd_ros.ros.demo.session import Session, Strip
 from rbd_ros.ros.demo.table import fixed
 
 GOOD, BAD, PLAIN = '#2e8b57', '#c0392b', '#34495e'
@@ -22,14 +21,15 @@ SMALL = 0.02    # Torques are small up to this share of the largest with their u
 WIDTH, STRIP, REST, MIN_HEIGHT = 12.0, 0.3, 1.1, 5.0
 
 
-def draw(session: Session, mode: Mode) -> Any:
+def draw(session: Session) -> Any:
     """Return a picture of the recording, as a figure of matplotlib."""
     import matplotlib
     matplotlib.use('Agg')
     matplotlib.rcParams.update({'axes.titlesize': 9, 'axes.labelsize': 8})
     from matplotlib import pyplot
 
-    strips, model = mode.strips(session), session.model
+    mode, model = session.mode, session.mode.model
+    strips = mode.strips(session)
     torques = _torques(session)
     rows = max(len(torques), len(strips))
     figure: Any = pyplot.figure(figsize=(WIDTH, max(MIN_HEIGHT, STRIP * rows + REST)),
@@ -38,8 +38,8 @@ def draw(session: Session, mode: Mode) -> Any:
     robot, left, right = figure.subplots(1, 3)
     _draw_robot(robot, model, mode.poses(session), session.phases[-1].accurate)
     _draw_strips(left, session, 'torque (one scale for each unit)', torques)
-    _draw_strips(right, session, session.error_name + (
-        f' (log scale; red: above {session.tolerance:g})' if np.isfinite(session.tolerance)
+    _draw_strips(right, session, mode.error_name + (
+        f' (log scale; red: above {mode.tolerance:g})' if np.isfinite(mode.tolerance)
         else ' (green: expected)'), strips)
     pyplot.close(figure)
     return figure
@@ -47,7 +47,7 @@ def draw(session: Session, mode: Mode) -> Any:
 
 def _torques(session: Session) -> list[Strip]:
     """Return the torques of joints; the largest of those that are small is one strip for all."""
-    model = session.model
+    model = session.mode.model
     values = np.array([sample.tau for sample in session.samples]).T
     strips = [Strip(name, units(model, k)[1], column)
               for k, (name, column) in enumerate(zip(model.velocity_names, values))]

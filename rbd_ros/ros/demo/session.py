@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The running nodes of the demo, the commands to them, and a recording of the robot."""
+"""The running nodes of the demo, a recording of the robot, and what is a mode of the demo."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from tempfile import TemporaryDirectory
 from time import monotonic, time
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from geometry_msgs.msg import Vector3, Wrench
 import numpy as np
@@ -19,7 +19,7 @@ from rbd_ros.kernels.jit.compiled import BEING_COMPILED
 from rbd_ros.model import save_drives
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.demo.motions import LEAD, Motion
-from rbd_ros.ros.demo.robots import DemoFailed
+from rbd_ros.ros.demo.robots import DemoFailed, heavy_position, units
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
@@ -64,22 +64,96 @@ class Phase(NamedTuple):
     first: int    # Index of its first sample
 
 
+class Check(NamedTuple):
+    """An acceptance criterion: measured value and limit as text, and whether it is met."""
+
+    text: str
+    passed: bool
+
+
+class Strip(NamedTuple):
+    """A quantity over time, one row of the picture."""
+
+    name: str
+    unit: str
+    # One for each sample.
+    values: np.ndarray
+    desired: np.ndarray | None = None
+    tolerance: float | None = None    # For errors: those below are small
+
+
+class Mode:
+    """A mode of the demo: what it shows, and its acceptance criteria."""
+
+    # Title of the picture, and the text printed first.
+    title: ClassVar[str]
+    introduction: ClassVar[str]
+    urdf: ClassVar[str] = 'demo_arm.urdf'    # The robot by default
+    # Why simulated_robot cannot simulate this mode; empty: it can.
+    needs_mujoco: ClassVar[str] = ''
+    rotors: ClassVar[bool] = True    # Whether rotor inertias are added to the model
+    # rad or m: errors below are small; and the name of errors.
+    tolerance: float
+    error_name: str = 'error'
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.start = self._choose_start()
+        # The same for independent joints, of which the samples are.
+        self.own_start = self.start if model.loops is None else self.start[model.loops.own]
+
+    def _choose_start(self) -> np.ndarray:
+        return heavy_position(self.model)
+
+    def run(self, session: 'Session') -> list[Check]:
+        """Run the mode and return its checks."""
+        raise NotImplementedError
+
+    def poses(self, session: 'Session') -> list[np.ndarray]:
+        """Return positions for the picture, from the first to the last."""
+        first = next(phase.first for phase in reversed(session.phases) if phase.accurate)
+        samples = session.samples[first:]
+        return [samples[k].q for k in np.linspace(0, len(samples) - 1, 12).astype(int)]
+
+    def strips(self, session: 'Session') -> list[Strip]:
+        """Return the rows of the picture next to the torques: errors."""
+        errors = np.array([sample.error for sample in session.samples])
+        return [Strip(name, units(self.model, k)[0], column, tolerance=self.tolerance)
+                for k, (name, column) in enumerate(zip(self.model.velocity_names, errors.T))]
+
+    def explain_failure(self, session: 'Session') -> str:
+        """Return a likely reason for a failed check."""
+        if self.model.friction.any():
+            return ('the joints have dry friction in the URDF, up to '
+                    f'{self.model.friction.max():.3g} N m or N, which holds slow joints and bears '
+                    'part of each push')
+        return (f'torques were up to {1e3 * session.delays[1]:.0f} ms late in the last phase. '
+                'Control degrades from 20 ms, and after 100 ms the controller aborts its motion: '
+                'try again on a less busy machine')
+
+
+def rms(samples: list[Sample]) -> np.ndarray:
+    """Return the RMS error of each joint."""
+    return np.sqrt(np.mean(np.square([sample.error for sample in samples]), axis=0))
+
+
+def worst(model: Model, errors: np.ndarray) -> str:
+    """Return the largest error, with its unit and joint."""
+    k = int(np.argmax(np.abs(errors)))
+    return f"{abs(errors[k]):.2g} {units(model, k)[0]} ('{model.velocity_names[k]}')"
+
+
 class Session:
     """
     A robot and its controller in separate processes, and a node that commands and records them.
 
-    The node `robot` simulates `model`, read from `urdf`, from the position `start`. `show` is
-    called a few times a second with the session. Errors, named `error_name`, are small if below
-    `tolerance`, rad or m.
+    The node `robot` simulates the robot of `mode`, read from `urdf`, from its start. `show` is
+    called a few times a second with the session.
 
     """
 
-    def __init__(self, model: Model, urdf: Path, robot: str, show: Show, *, start: np.ndarray,
-                 tolerance: float, error_name: str) -> None:
-        self.model, self.urdf, self.robot, self._show = model, urdf, robot, show
-        self.start, self.tolerance, self.error_name = start, tolerance, error_name
-        # The same for independent joints, of which the samples are.
-        self._start_positions = start if model.loops is None else start[model.loops.own]
+    def __init__(self, mode: Mode, urdf: Path, robot: str, show: Show) -> None:
+        self.mode, self.urdf, self.robot, self._show = mode, urdf, robot, show
         self.note = ''
         self.samples: list[Sample] = []
         self.phases: list[Phase] = []
@@ -107,10 +181,10 @@ class Session:
         self.commands = f'/{name}/effort_commands'
         self._launched, self._changed = (controller, robot, parameters), {}
         drives = Path(self._folder.name) / 'drives.yaml'
-        save_drives(self.model, drives)
+        save_drives(self.mode.model, drives)
         self._start(self.robot, {
             'urdf': str(self.urdf), 'drives': str(drives),
-            'initial_positions': self._start_positions.tolist(), **robot},
+            'initial_positions': self.mode.own_start.tolist(), **robot},
                     '-r', f'~/commands:={self.commands}')
         self._controller = name
         self._torques = self._node.create_subscription(
@@ -118,7 +192,7 @@ class Session:
         self._start(controller, parameters, '--params-file', str(drives))
         self._wait('joint states', lambda: self._state is not None)
         self._wait('gravity torques', lambda: self._torques_known)
-        if np.any(np.abs(gravity_torques(self.model, self.start)) > MIN_GRAVITY_TORQUE):
+        if np.any(np.abs(gravity_torques(self.mode.model, self.mode.start)) > MIN_GRAVITY_TORQUE):
             self._wait('the robot to follow',
                        lambda: self._state is not None and any(self._state.effort))
         self._delays.clear()
@@ -215,7 +289,7 @@ class Session:
     def watch(self, name: str, duration: float, errors: Errors | None = None, *,
               accurate: bool = True) -> list[Sample]:
         """Record and show a phase of `duration` s; default of errors: distance from the start."""
-        errors = errors or (lambda _, q: q - self._start_positions)
+        errors = errors or (lambda _, q: q - self.mode.own_start)
         first, begin, shown = len(self.samples), monotonic(), 0.0
         self.phases.append(Phase(name, accurate, first))
         while (now := monotonic() - begin) < duration:
@@ -231,7 +305,7 @@ class Session:
         return self.samples[first:]
 
     def _record(self, state: JointState, errors: Errors) -> None:
-        order = [state.name.index(name) for name in self.model.velocity_names]
+        order = [state.name.index(name) for name in self.mode.model.velocity_names]
         q, stamp = np.array(state.position)[order], seconds(state.header.stamp)
         if self._began is None:
             self._began = stamp

@@ -30,10 +30,10 @@ def plain_lines() -> Show:
             return
         due[phase.first] = time + 1.0
         k, strongest = (int(np.argmax(np.abs(x))) for x in (sample.error, sample.tau))
-        name = session.model.velocity_names[k]
-        print(f'{phase.name:30s} {time:5.1f} s   largest {session.error_name} '
-              f'{abs(sample.error[k]):.2e} {units(session.model, k)[0]} ({name})   largest torque '
-              f'{abs(sample.tau[strongest]):.3g} {units(session.model, strongest)[1]}'
+        model = session.mode.model
+        print(f'{phase.name:30s} {time:5.1f} s   largest {session.mode.error_name} '
+              f'{abs(sample.error[k]):.2e} {units(model, k)[0]} ({model.velocity_names[k]})   '
+              f'largest torque {abs(sample.tau[strongest]):.3g} {units(model, strongest)[1]}'
               + (f'   {session.note}' if session.note else ''), flush=True)
     return show
 
@@ -45,9 +45,9 @@ def table(session: Session, lines: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    sample, phase, model = session.samples[-1], session.phases[-1], session.model
+    sample, phase, model = session.samples[-1], session.phases[-1], session.mode.model
     size, rows = np.abs(sample.error), max(lines - OTHER_LINES, 1)
-    red = size >= session.tolerance
+    red = size >= session.mode.tolerance
     two_columns = red.sum() > rows      # of errors only
     chosen = sorted(np.argsort(-size, kind='stable')[:2 * rows if two_columns else rows])
 
@@ -61,8 +61,8 @@ def table(session: Session, lines: int) -> Any:
                       f'{text[len(text) - (width - width // 2 - 1):]}')
 
     grid = Table(box=None, pad_edge=False)
-    for heading in ('joint', session.error_name) * 2 if two_columns else (
-            'joint', 'position', 'torque', session.error_name):
+    for heading in ('joint', session.mode.error_name) * 2 if two_columns else (
+            'joint', 'position', 'torque', session.mode.error_name):
         grid.add_column(heading, justify='left' if heading == 'joint' else 'right', no_wrap=True)
     if two_columns:
         half = (len(chosen) + 1) // 2

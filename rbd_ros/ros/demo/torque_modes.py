@@ -8,16 +8,25 @@ from typing import Any
 import numpy as np
 from rbd_ros import (
     forward_kinematics, gravity_torques, mass_matrix, Model, with_payload, world_jacobian)
-from rbd_ros.ros.demo.mode import Check, Mode, rms, Strip, worst
 from rbd_ros.ros.demo.motions import Motion
 from rbd_ros.ros.demo.robots import DemoFailed, heavy_position, load_share, MAX_LOAD_SHARE, tip
-from rbd_ros.ros.demo.session import Sample, Session
+from rbd_ros.ros.demo.session import Check, Mode, rms, Sample, Session, Strip, worst
 from rbd_ros.ros.nodes.simulated_control import gains, poses, ROBOT
 
 MARGIN = 0.8    # rad, between the limits of a free joint and its position at rest
 
 
-class ComputedTorqueMode(Mode):
+class TorqueMode(Mode):
+    """A mode with the torque controller."""
+
+    def launch(self, session: Session, parameters: dict[str, Any],
+               robot: dict[str, Any] | None = None) -> None:
+        """Start the controller with the gains of the robot and parameters, and the robot."""
+        session.launch('torque_controller', robot={**ROBOT, **(robot or {})},
+                       parameters={**gains(self.model, self.start), **parameters})
+
+
+class ComputedTorqueMode(TorqueMode):
     """Two phases: the same motion by pd_gravity, then by computed_torque."""
 
     MIN_IMPROVEMENT = 5.0    # ratio of the errors of pd_gravity and computed_torque
@@ -30,9 +39,8 @@ class ComputedTorqueMode(Mode):
 
     def run(self, session: Session) -> list[Check]:
         """Let the robot follow the motion twice."""
-        motion = Motion(self.model, session.start, self.MOTION)
-        session.launch('torque_controller', robot=ROBOT, parameters={
-            **gains(self.model, session.start), 'mode': 'pd_gravity'})
+        motion = Motion(self.model, self.start, self.MOTION)
+        self.launch(session, {'mode': 'pd_gravity'})
         lag = rms(session.follow('pd_gravity', motion, accurate=False))
         session.set_parameters(mode='computed_torque')
         error = rms(session.follow('computed_torque', motion))
@@ -44,7 +52,7 @@ class ComputedTorqueMode(Mode):
                       'times.', bool(ratio > self.MIN_IMPROVEMENT))]
 
 
-class AdaptiveMode(Mode):
+class AdaptiveMode(TorqueMode):
     """Two phases: the robot moves an unknown payload, without and with adaptation."""
 
     MIN_IMPROVEMENT = 5.0    # ratio of the errors without and with adaptation
@@ -73,14 +81,12 @@ class AdaptiveMode(Mode):
     def run(self, session: Session) -> list[Check]:
         """Let the robot follow the motion without and with adaptation."""
         session.note = f"{self._payload['mass']:.2g} kg at '{self._payload['link']}'"
-        motions = [Motion(self._loaded, session.start, seconds)
+        motions = [Motion(self._loaded, self.start, seconds)
                    for seconds in (self.WITHOUT, self.WITH)]
-        session.launch(
-            'torque_controller',
-            robot={**ROBOT, **{f'payload_{key}': value for key, value in self._payload.items()}},
-            # Gains may have been tuned with the payload attached; they do not reveal it.
-            parameters={**gains(self._loaded, session.start), 'mode': 'slotine_li',
-                        'slotine_li.links': [self._payload['link']]})
+        # Gains may have been tuned with the payload attached; they do not reveal it.
+        self.launch(session, {**gains(self._loaded, self.start), 'mode': 'slotine_li',
+                              'slotine_li.links': [self._payload['link']]},
+                    {f'payload_{key}': value for key, value in self._payload.items()})
         before = rms(_compared(session.follow('no adaptation', motions[0], accurate=False)))
         session.set_parameters(slotine_li__adaptation=self.ADAPTATION)
         after = rms(_compared(session.follow('adaptation', motions[1])))
@@ -99,7 +105,7 @@ def _compared(samples: list[Sample]) -> list[Sample]:
     return [sample for sample in samples if end - AdaptiveMode.COMPARED <= sample.t <= end]
 
 
-class HybridMode(Mode):
+class HybridMode(TorqueMode):
     """One phase: all joints but one track a motion, and that one has zero torque."""
 
     MIN_SWING = 0.05    # rad, of the free joint
@@ -117,11 +123,10 @@ class HybridMode(Mode):
         """Let the robot follow the motion."""
         name = self.model.velocity_names[self.free]
         session.note = f"'{name}' is free"
-        motion = Motion(self.model, session.start, self.MOTION, (self.free,))
+        motion = Motion(self.model, self.start, self.MOTION, (self.free,))
         # Without the guard, which would brake the free joint when it swings faster than its limit.
-        session.launch('torque_controller', robot=ROBOT, parameters={
-            **gains(self.model, session.start), 'mode': 'hybrid', 'hybrid.free_joints': [name],
-            'velocity_guard': 0.0})
+        self.launch(session, {'mode': 'hybrid', 'hybrid.free_joints': [name],
+                              'velocity_guard': 0.0})
         samples = session.follow(f"all but '{name}'", motion)
         error, swing = rms(samples), np.ptp([sample.q[self.free] for sample in samples])
         error[self.free] = 0.0
@@ -138,7 +143,7 @@ class HybridMode(Mode):
         strips = super().strips(session)
         swing = np.array([sample.q[self.free] for sample in session.samples])
         strips[self.free] = Strip(f'{self.model.velocity_names[self.free]} swing', 'rad',
-                                  swing - session.start[self.free])
+                                  swing - self.start[self.free])
         return strips
 
 
@@ -174,7 +179,7 @@ def hanging(model: Model) -> tuple[np.ndarray, int]:
     return found
 
 
-class ImpedanceMode(Mode):
+class ImpedanceMode(TorqueMode):
     """Three pushes, along x, y and z, against the virtual springs of the tool."""
 
     # N/m, N m/rad and N
@@ -206,15 +211,15 @@ class ImpedanceMode(Mode):
 
     def run(self, session: Session) -> list[Check]:
         """Push the link in three directions."""
-        session.launch('torque_controller', robot={**ROBOT, 'push_link': self.link}, parameters={
-            **gains(self.model, session.start), 'mode': 'cartesian_impedance',
-            'task_link': self.link, 'cartesian_impedance.stiffness':
-            [self.ROTATIONAL_STIFFNESS] * 3 + [self.STIFFNESS] * 3})
+        stiffness = [self.ROTATIONAL_STIFFNESS] * 3 + [self.STIFFNESS] * 3
+        self.launch(session, {'mode': 'cartesian_impedance', 'task_link': self.link,
+                              'cartesian_impedance.stiffness': stiffness},
+                    {'push_link': self.link})
         checks = []
         for axis, name in enumerate('xyz'):
             samples = session.repeat_after_pause(partial(self._push, session, axis))
             before, pushed = (
-                self._positions([one for one in samples
+                self._positions([one.q for one in samples
                                  if end - self.AVERAGED < one.t <= end]).mean(0)
                 for end in (samples[0].t + self.FREE, samples[-1].t))
             moved = (pushed - before)[axis]
@@ -236,14 +241,14 @@ class ImpedanceMode(Mode):
         session.push(self.PUSH * np.eye(3)[axis])
         return free + session.watch(f"pushed along {'xyz'[axis]}", self.PUSHED)
 
-    def _positions(self, samples: list[Sample]) -> np.ndarray:
+    def _positions(self, configurations: list[np.ndarray]) -> np.ndarray:
         k = self.model.link_index(self.link)
-        return np.array([forward_kinematics(self.model, one.q)[k, :3, 3] for one in samples])
+        return np.array([forward_kinematics(self.model, q)[k, :3, 3] for q in configurations])
 
     def strips(self, session: Session) -> list[Strip]:
         """Return the measured and the expected displacement of the link."""
-        start = Sample(0.0, session.start, session.start, session.start)
-        moved = self._positions(session.samples) - self._positions([start])
+        moved = self._positions([one.q for one in session.samples])
+        moved -= self._positions([self.start])
         expected = np.zeros_like(moved)
         ends = [phase.first for phase in session.phases[1:]] + [len(moved)]
         for phase, end in zip(session.phases, ends):

@@ -5,7 +5,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 import re
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from rbd_ros._internal.text import did_you_mean
 from rbd_ros.control.laws import control_laws
@@ -15,9 +15,6 @@ from rbd_ros.ros.runtime.share_directory import share
 ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'    # Empty, or the name of a topic or namespace
 SWITCH = {**dict.fromkeys(('true', '1', 'yes', 'on'), True),
           **dict.fromkeys(('false', '0', 'no', 'off'), False)}
-# Arguments of every launch file.
-OF_LAUNCH = ('emulate_tty', 'launch-prefix', 'launch-prefix-filter', 'sigkill_timeout',
-             'sigterm_timeout')
 # Names in the launch files of Universal Robots, and ours.
 ALIASES = {'launch_rviz': 'rviz', 'tf_prefix': 'frame_prefix', 'controllers_file': 'controllers'}
 
@@ -33,13 +30,11 @@ class Argument(NamedTuple):
 
     @property
     def choices(self) -> list[str] | None:
-        """Return the values of a choice, the empty one first; None: any."""
+        """Return the values of a choice, the empty one first, which launch checks; None: any."""
         return ['', *self.more()] if self.kind == 'choice' else None
 
     def value(self, name: str, text: str) -> Any:
         """Return a text as a value: bool or None (empty) for a switch; or raise LaunchError."""
-        if self.choices and text not in self.choices:
-            raise LaunchError(f"{name}: there is no '{text}', only " + ', '.join(self.choices[1:]))
         if self.kind == 'name' and not re.fullmatch(ROS_NAME, text):
             raise LaunchError(f"{name}: '{text}' is not a valid name in ROS: use letters, digits "
                               'and _, separated by /')
@@ -53,15 +48,12 @@ class Argument(NamedTuple):
         return known[text.strip().lower()]
 
 
-Arguments: TypeAlias = Mapping[str, Argument]
-
-
 def presets() -> dict[str, Path]:
     """Return the files with the effort conventions of robots, by robot."""
     return {path.stem: path for path in sorted(share('config', 'robots').glob('*.yaml'))}
 
 
-def with_aliases(arguments: Arguments) -> Arguments:
+def with_aliases(arguments: Mapping[str, Argument]) -> dict[str, Argument]:
     """Return launch arguments, also under their other names."""
     return {**arguments, **{alias: Argument('', f'another name of {name}')
                             for alias, name in ALIASES.items() if name in arguments}}
@@ -112,7 +104,7 @@ BRINGUP = with_aliases({**{name: DYNAMICS[name] for name in (
                            'joint_trajectory_controller; empty: none')})
 
 
-def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, Any]:
+def complete(values: Mapping[str, str], arguments: Mapping[str, Argument]) -> dict[str, Any]:
     """Return the checked values of all arguments, with defaults for the missing ones."""
     if unknown := sorted(set(values) - set(arguments)):
         raise LaunchError(f"there is no argument '{unknown[0]}'" + did_you_mean(

@@ -20,6 +20,7 @@ from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
 from lxml import etree
+from lxml.builder import E
 from rbd_ros._internal.text import listed
 from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.files.urdf import load_urdf_string
@@ -29,10 +30,10 @@ from rbd_ros.ros.commands.controllers import (
     Call, controllers as running_controllers, differences, EFFORTS, MANAGER, STATES)
 from rbd_ros.ros.launch.arguments import BRINGUP as ARGUMENTS, complete, full_name
 from rbd_ros.ros.launch.launch_files import (
-    description, existing_file, LaunchError, read_parameters, robot_of, values_for)
+    description, existing_file, LaunchError, NONE, read_parameters, values_for)
 from rbd_ros.ros.launch.launch_plan import (
-    already_described, Bringup, check_installed, DEMO_POSITIONS, Finder, FOLDER,
-    Hearer, NONE, own_node, Process, tuned_files)
+    DEMO_POSITIONS, description_in_use, FOLDER, Hearer, own_node, Process, state_publisher,
+    tuned_files)
 from rbd_ros.ros.nodes.simulated_robot import rest_position
 from rbd_ros.ros.runtime.share_directory import share
 import yaml
@@ -40,12 +41,12 @@ import yaml
 TYPE = 'forward_command_controller/ForwardCommandController'
 BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 MIN_PATIENCE = 0.5    # s without commands, after which the controller is stopped
-# Packages of the controllers, which are plugins.
-PLUGINS = 'joint_state_broadcaster', 'forward_command_controller'
 UNMEASURED = (': commands start at the measured efforts, unless params has blend_time: 0 and '
               'effort_rate_limit: 0, and the controller is not active yet')
 TRAJECTORIES = 'joint_trajectory_controller'
 OF_NODES = 'params', 'robot', 'mode', 'task_link', 'autostart'    # arguments
+# Packages of controllers that have other names
+PLUGINS = {EFFORTS: 'forward_command_controller'}
 # s within which a controller manager must have appeared
 MANAGER_TIMEOUT = 60
 INTERFACES = 'position', 'velocity', 'effort'
@@ -54,8 +55,8 @@ INTERFACES = 'position', 'velocity', 'effort'
 STRICT = {'defaults.switch_controller.strictness': 'strict'}
 
 
-def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | None = None,
-         log: Callable[[str], object] = print, call: Call | None = None) -> Bringup:
+def plan(values: Mapping[str, str], hear: Hearer | None = None,
+         log: Callable[[str], object] = print, call: Call | None = None) -> list[Process]:
     """
     Return the programs to start.
 
@@ -65,62 +66,64 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     """
     values, folder = complete(values, ARGUMENTS), Path(mkdtemp(dir=FOLDER.name))
     loaded = running_controllers(call) if call else None
-    heard = hear(full_name(values, 'robot_description')) if (
-        loaded is not None and hear) else None
-    if not heard and (values['model'] == NONE or (loaded is not None and not values['model'])):
+    is_demo = loaded is None and not values['model']
+    if loaded is not None and not values['model']:
+        values['model'] = NONE      # that of the manager
+    text, robot, heard = description_in_use(
+        values, *description(values), None if loaded is None else hear, log)
+    if robot is None:
         raise LaunchError('model: ros2_control needs the description of the robot: '
                           'model:=robot.urdf')
-    if heard:
-        text, robot = heard[1], robot_of(heard[1], f'the description of {heard[0]}')
-        if values['model'] not in ('', NONE):
-            log(already_described(*heard, description(values['model'], values['xacro_args'])[0],
-                                  values['model']))
-    else:
-        text, robot = description(values['model'], values['xacro_args'])
     if is_mjcf(text):
         raise LaunchError('model: ros2_control needs a URDF, this is MJCF')
-    common = {'use_sim_time': values['use_sim_time']}
-    is_demo = not (values['model'] or heard)
-    plain = text
+    common, running = {'use_sim_time': values['use_sim_time']}, loaded or {}
+    tuned = tuned_files(values, text, True, folder) if is_demo else ()
     if loaded is None and parse(text).find('ros2_control') is None:
         text = with_mock_hardware(text, DEMO_POSITIONS if is_demo else None)
-
-    def first(path: Path) -> list[Process]:
-        publisher = Process('robot_state_publisher', 'robot_state_publisher',
-                            ({'robot_description': text, **common},))
-        own_manager = Process('controller_manager', 'ros2_control_node',
-                              (str(path), {**common, **STRICT}))
-        return [*([] if heard else [publisher]), *([own_manager] if loaded is None else [])]
     if values['controller']:
-        path, spawners = generated_controller(values, robot, text, loaded or {})
-        bringup = Bringup(first(path), spawners)
-        check_installed((*bringup.robot, *spawners), find, (PLUGINS[0], TRAJECTORIES), ARGUMENTS)
-        return bringup
-    if values['controllers']:
-        path = existing_file('controllers', values['controllers'])
+        path, steps = generated_controller(values, robot, text, running)
     else:
-        controllers = read_parameters(share('config', 'ros2_control', 'controllers.yaml'))
-        controllers[f'/**/{EFFORTS}']['ros__parameters']['joints'] = single_joints(robot)
-        path = folder / 'controllers.yaml'
-        path.write_text(yaml.safe_dump(controllers, sort_keys=False), encoding='utf-8')
-    given, manager = (values_for([path], full_name(values, name)) for name in (EFFORTS, MANAGER))
-    given['type'] = manager.get(f'{EFFORTS}.type', given.get('type'))
-    joints = commanded_joints(given, robot, path)
-    loading, active = check_loaded(loaded or {}, call, given)
-    node, used = own_node(values, {**common, 'command_joints': joints},
-                          (('~/effort_commands', f'{EFFORTS}/commands'),),
-                          (*(tuned_files(values, plain, True, folder) if is_demo else ()),
-                           share('config', 'ros2_control', 'commands.param.yaml')), robot)
-    # Commands start at the measured efforts, at once if a controller acts on them already.
-    starts_measured = used.blend_time > 0.0 or used.effort_rate_limit > 0.0
-    check_interfaces(text, joints, INTERFACES if active or starts_measured else INTERFACES[:2])
-    patience = MIN_PATIENCE + used.state_timeout + (
-        2.0 / used.publish_rate if used.publish_rate else 0.0)
-    guard = Process('rbd_ros', 'controller_guard', arguments=(f'{patience:g}', json.dumps(given)))
-    bringup = Bringup(first(path), [_spawner(name, path, *options)
-                                    for name, options in loading.items()], node, guard)
-    check_installed((*bringup.robot, *bringup.loading, node, guard), find, PLUGINS, ARGUMENTS)
-    return bringup
+        path = controllers_file(values, robot, folder)
+        given, manager = (values_for([path], full_name(values, name))
+                          for name in (EFFORTS, MANAGER))
+        given['type'] = manager.get(f'{EFFORTS}.type', given.get('type'))
+        for what, expected in (('type', TYPE), ('interface_name', 'effort')):
+            if given.get(what) != expected:
+                raise LaunchError(f'{path}: {what} of {EFFORTS} must be {expected}, got '
+                                  f'{given.get(what)}')
+        joints = known_joints(given, EFFORTS, robot, path)
+        if call and EFFORTS in running and (why := differences(call, running[EFFORTS], given)):
+            raise LaunchError(why)
+        node, used = own_node(
+            values, {**common, 'command_joints': joints},
+            (('~/effort_commands', f'{EFFORTS}/commands'),),
+            (*tuned, share('config', 'ros2_control', 'commands.param.yaml')), robot)
+        state = running[EFFORTS].state if EFFORTS in running else 'unconfigured'
+        # Commands start at the measured efforts, at once if a controller acts on them already.
+        measures = state == 'active' or used.blend_time > 0.0 or used.effort_rate_limit > 0.0
+        check_interfaces(text, joints, INTERFACES if measures else INTERFACES[:2])
+        patience = MIN_PATIENCE + used.state_timeout + (
+            2.0 / used.publish_rate if used.publish_rate else 0.0)
+        guard = Process('rbd_ros', 'controller_guard',
+                        arguments=(f'{patience:g}', json.dumps(given)))
+        # Spawners clean up and reconfigure what is configured.
+        steps = [*spawners([EFFORTS] if state == 'unconfigured' else [], path, running),
+                 node, guard]
+    return [*([] if heard else [state_publisher({'robot_description': text, **common})]),
+            *([Process('controller_manager', 'ros2_control_node', (str(path), {
+                **common, **STRICT}))] if loaded is None else []),
+            *(one._replace(waits=k > 0) for k, one in enumerate(steps))]
+
+
+def controllers_file(values: Mapping[str, Any], robot: Model, folder: Path) -> Path:
+    """Return the file of controllers that was given, or the default one with a robot's joints."""
+    if values['controllers']:
+        return existing_file('controllers', values['controllers'])
+    content = read_parameters(share('config', 'ros2_control', 'controllers.yaml'))
+    content[f'/**/{EFFORTS}']['ros__parameters']['joints'] = single_joints(robot)
+    path = folder / 'controllers.yaml'
+    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding='utf-8')
+    return path
 
 
 def generated_controller(values: Mapping[str, Any], robot: Model, text: str,
@@ -135,44 +138,28 @@ def generated_controller(values: Mapping[str, Any], robot: Model, text: str,
     except (LookupError, ValueError):
         raise LaunchError(f'controller: there is no package {name}; rbd_ros generate --controller '
                           'writes it, and colcon builds it') from None
-    path = existing_file(*(('controllers', values['controllers']) if values['controllers'] else
-                           ('controller', str(folder / 'controllers.yaml'))))
-    joints = values_for([path], full_name(values, TRAJECTORIES)).get('joints')
-    known = single_joints(robot)
-    if not isinstance(joints, list) or not set(joints) <= set(known):
-        raise LaunchError(f'{path}: {TRAJECTORIES} has the joints {joints}, the robot has '
-                          + listed(known))
+    path = existing_file('controllers', values['controllers'] or str(folder / 'controllers.yaml'))
+    given = values_for([path], full_name(values, TRAJECTORIES))
+    joints = known_joints(given, TRAJECTORIES, robot, path)
     check_interfaces(text, joints, INTERFACES[:1])
     if there := [one for one in (name, TRAJECTORIES) if one in loaded]:
         raise LaunchError(f'{listed(there)} is loaded already, with parameters of its own: ros2 '
                           f'run controller_manager unspawner {" ".join(reversed(there))}')
-    broadcasts = any(one.type == BROADCASTER and one.state == 'active' for one in loaded.values())
-    return path, [_spawner(one, path) for one in (
-        *(() if broadcasts else (STATES,)), name, TRAJECTORIES)]
+    return path, spawners([name, TRAJECTORIES], path, loaded)
 
 
-def check_loaded(loaded: Mapping[str, Any], call: Call | None, given: Mapping[str, Any]
-                 ) -> tuple[dict[str, tuple[str, ...]], bool]:
-    """Return the controllers to load with options, and whether the effort controller is active."""
-    loading: dict[str, tuple[str, ...]] = {STATES: (), EFFORTS: ('--inactive',)}
-    if any(one.type == BROADCASTER and one.state == 'active' for one in loaded.values()):
-        del loading[STATES]
-    elif STATES in loaded:
-        raise LaunchError(f'{STATES} is loaded, but {loaded[STATES].state}: ros2 control '
-                          f'switch_controllers --strict --activate {STATES}')
-    if EFFORTS not in loaded or call is None:
-        return loading, False
-    if why := differences(call, loaded[EFFORTS], given):
-        raise LaunchError(why)
-    if loaded[EFFORTS].state != 'unconfigured':
-        del loading[EFFORTS]    # spawners clean up and reconfigure what is configured
-    return loading, loaded[EFFORTS].state == 'active'
-
-
-def _spawner(controller: str, path: Path, *options: str) -> Process:
-    return Process('controller_manager', 'spawner', arguments=(
-        controller, '--param-file', str(path), '--controller-manager', MANAGER,
-        '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), once=True)
+def spawners(names: Sequence[str], path: Path, loaded: Mapping[str, Any]) -> list[Process]:
+    """Return the spawners of a broadcaster of states, unless one is active, and of controllers."""
+    if not any(one.type == BROADCASTER and one.state == 'active' for one in loaded.values()):
+        if STATES in loaded:
+            raise LaunchError(f'{STATES} is loaded, but {loaded[STATES].state}: ros2 control '
+                              f'switch_controllers --strict --activate {STATES}')
+        names = [STATES, *names]
+    return [Process(
+        'controller_manager', 'spawner', once=True, plugin=PLUGINS.get(name, name), arguments=(
+            name, '--param-file', str(path), '--controller-manager', MANAGER,
+            '--controller-manager-timeout', str(MANAGER_TIMEOUT),
+            *(['--inactive'] if name == EFFORTS else []))) for name in names]
 
 
 def single_joints(robot: Model) -> list[str]:
@@ -180,20 +167,15 @@ def single_joints(robot: Model) -> list[str]:
     return [joint.name for joint, _, _ in robot.moving_joints if joint.nv == 1]
 
 
-def commanded_joints(given: Mapping[str, Any], robot: Model, path: Path) -> list[str]:
-    """Return the joints of the effort controller, in order, or raise LaunchError."""
-    if given['type'] != TYPE:
-        raise LaunchError(f"{path}: {EFFORTS} must have the type {TYPE}, got {given['type']}")
-    if given.get('interface_name') != 'effort':
-        raise LaunchError(f'{path}: interface_name of {EFFORTS} must be effort, got '
-                          f"{given.get('interface_name')}")
+def known_joints(given: Mapping[str, Any], controller: str, robot: Model, path: Path) -> list[str]:
+    """Return the joints of a controller, in order, or raise LaunchError."""
     joints, known = given.get('joints'), single_joints(robot)
     if not isinstance(joints, list) or not joints:
-        raise LaunchError(f'{path}: {EFFORTS} has no joints; those of the robot are '
+        raise LaunchError(f'{path}: {controller} has no joints; those of the robot are '
                           + listed(known))
     for name in joints:
         if name not in known or joints.count(name) > 1:
-            raise LaunchError(f"{path}: {EFFORTS} names the joint '{name}' " + (
+            raise LaunchError(f"{path}: {controller} names the joint '{name}' " + (
                 'twice' if name in known else 'which the robot lacks; it has ' + listed(known)))
     return joints
 
@@ -207,20 +189,15 @@ def with_mock_hardware(text: str, positions: tuple[float, ...] | None = None) ->
 
     """
     robot, root = load_urdf_string(text), parse(text, comments=True)
-    rest = dict(zip(robot.velocity_names, rest_position(robot)))
-    names = single_joints(robot)
-    if positions is not None:
-        rest.update(zip(names, positions))
-    system = etree.SubElement(root, 'ros2_control', name='mock', type='system')
-    hardware = etree.SubElement(system, 'hardware')
-    etree.SubElement(hardware, 'plugin').text = 'mock_components/GenericSystem'
-    for name in names:
-        joint = etree.SubElement(system, 'joint', name=name)
-        etree.SubElement(joint, 'command_interface', name='effort')
-        for interface in INTERFACES:
-            state = etree.SubElement(joint, 'state_interface', name=interface)
-            if interface == 'position':
-                etree.SubElement(state, 'param', name='initial_value').text = f'{rest[name]:.9g}'
+    names, rest = single_joints(robot), dict(zip(robot.velocity_names, rest_position(robot)))
+    rest.update(zip(names, positions or ()))
+    root.append(E.ros2_control(
+        E.hardware(E.plugin('mock_components/GenericSystem')),
+        *(E.joint(E.command_interface(name='effort'),
+                  E.state_interface(E.param(f'{rest[name]:.9g}', name='initial_value'),
+                                    name='position'),
+                  *(E.state_interface(name=other) for other in INTERFACES[1:]), name=name)
+          for name in names), name='mock', type='system'))
     return etree.tostring(root, encoding='unicode')
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build launch descriptions from launch plans (imported by launch files only)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 import os
 from pathlib import Path
@@ -24,12 +24,16 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.utilities import prefix_namespace
 from rbd_ros.ros.commands.effort_commands import COMPLETE
-from rbd_ros.ros.launch.arguments import Arguments, OF_LAUNCH
-from rbd_ros.ros.launch.launch_plan import Bringup, Process
+from rbd_ros.ros.launch.arguments import Argument
+from rbd_ros.ros.launch.launch_plan import check_installed, Process
+
+# Arguments of every launch file
+OF_LAUNCH = ('emulate_tty', 'launch-prefix', 'launch-prefix-filter', 'sigkill_timeout',
+             'sigterm_timeout')
 
 
-def launch_description(file: str, arguments: Arguments,
-                       plan: Callable[[dict[str, str], Any, Callable[[], bool]], Bringup]
+def launch_description(file: str, arguments: Mapping[str, Argument],
+                       plan: Callable[[dict[str, str], Any, Callable[[], bool]], list[Process]]
                        ) -> LaunchDescription:
     """
     Return what a launch file declares and starts.
@@ -40,8 +44,10 @@ def launch_description(file: str, arguments: Arguments,
     """
     def begin(context: LaunchContext) -> list[Action]:
         was_interrupted = leave_interrupts_to_launch(context)
-        values, log = read(context, arguments, file), get_logger('rbd_ros')
-        started = start(plan(values, log, was_interrupted), values['namespace'], log)
+        values = read(context, arguments, file)
+        processes = plan(values, get_logger('rbd_ros'), was_interrupted)
+        check_installed(processes, arguments)
+        started = start(processes, values['namespace'])
         return [] if was_interrupted() else started
 
     return LaunchDescription([*(DeclareLaunchArgument(
@@ -49,46 +55,57 @@ def launch_description(file: str, arguments: Arguments,
         for name, one in arguments.items()), OpaqueFunction(function=begin)])
 
 
-def start(bringup: Bringup, namespace: str, log: Any) -> list[Action]:
-    """Return the first nodes, and the event handlers that start the others."""
-    processes = [*bringup.robot, *bringup.loading]
-    if bringup.node and bringup.guard:
-        log.info('waiting for the commands of the node to reach their full size: then the effort '
-                 'controller is activated, after half a minute or more the first time')
-        processes += [bringup.node, bringup.guard]
-    nodes = [make_node(process, namespace) for process in processes]
-    robot, steps = nodes[:len(bringup.robot)], nodes[len(bringup.robot):]
-    activating = [steps.pop()] if bringup.guard else []
-    followers = dict(pairwise(steps))
-    handlers = [handler for node, process in zip(nodes, processes)
-                for handler in watch(node, process, followers.get(node))]
-
-    def look(event: Any) -> Action | None:
-        """Activate the controller, once, when commands are complete."""
-        return activating.pop() if COMPLETE.encode() in event.text and activating else None
-    if activating:
-        handlers.append(RegisterEventHandler(OnProcessIO(
-            target_action=steps[-1], on_stdout=look, on_stderr=look)))
-    return [*handlers, *robot, *steps[:1]]
-
-
-def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, str]:
+def read(context: LaunchContext, arguments: Mapping[str, Argument], file: str) -> dict[str, str]:
     """Return the values of launch arguments, and of unknown ones on the command line."""
     given = dict(one.split(':=', 1) for one in context.argv if ':=' in one)
-    unknown = {name: value for name, value in given.items()
-               if name not in arguments and name not in OF_LAUNCH}
     # The event that launch began with, during its first visit of the description.
     root = getattr(getattr(context.locals, 'event', None), 'launch_description', None)
     files = [one.launch_description_source.location for one in getattr(root, 'entities', ())
              if isinstance(one, IncludeLaunchDescription)]
-    # Unknown arguments belong to `file` only if launch was started with it, not if it is included.
+    # They belong to `file` only if launch was started with it, not if it is included.
     if not any(Path(path).exists() and os.path.samefile(path, file) for path in files):
-        unknown = {}
+        given = {}
     values = {name: LaunchConfiguration(name).perform(context) for name in arguments}
     # Includes the namespace of a group around this file.
     values['namespace'] = prefix_namespace(
         context.launch_configurations.get('ros_namespace'), values['namespace'])
-    return unknown | values
+    return {name: value for name, value in given.items() if name not in OF_LAUNCH} | values
+
+
+def start(processes: Sequence[Process], namespace: str) -> list[Action]:
+    """Return the first nodes, and the event handlers that start the others and end them all."""
+    nodes = {make_node(process, namespace): process for process in processes}
+    followers = {node: other for node, other in pairwise(nodes) if nodes[other].waits}
+
+    def on_end(event: Any, context: LaunchContext) -> Action | None:
+        node, process = event.action, nodes[event.action]
+        if context.is_shutdown or not process.required:
+            return None
+        if node.return_code != 0:
+            # All nodes end; only an exception makes launch return 1.
+            raise RuntimeError(f'{process.executable} has failed, ' + (
+                'it could not be started' if node.return_code is None else
+                f'exit code {node.return_code}'))
+        return (followers.get(node) if process.once else
+                Shutdown(reason=f'{process.executable} has ended'))
+
+    def on_start(event: Any, context: LaunchContext) -> Action | None:
+        # The process missed the terminal's SIGINT: without another, launch would wait 5 s for it.
+        return EmitEvent(event=SignalProcess(
+            signal_number=signal.SIGINT, process_matcher=matches_action(event.action)
+        )) if context.is_shutdown else None
+
+    def on_output(event: Any) -> Action | None:
+        complete = COMPLETE.encode() in event.text and not nodes[event.action].once
+        return followers.pop(event.action, None) if complete else None
+
+    # Registered before the nodes start
+    of_nodes = {'target_action': lambda action: action in nodes}
+    handlers = (OnProcessStart(on_start=on_start, **of_nodes),
+                OnExecutionComplete(on_completion=on_end, **of_nodes),
+                OnProcessIO(on_stdout=on_output, on_stderr=on_output, **of_nodes))
+    return [*map(RegisterEventHandler, handlers),
+            *(node for node, process in nodes.items() if not process.waits)]
 
 
 def make_node(process: Process, namespace: str) -> Node:
@@ -99,33 +116,8 @@ def make_node(process: Process, namespace: str) -> Node:
                   for one in process.parameters]
     # Groups do not apply to actions of event handlers: each gets its namespace explicitly.
     return Node(package=process.package, executable=process.executable, namespace=namespace,
-                parameters=parameters, remappings=process.remappings, output='screen',
-                arguments=process.arguments, **({'name': process.name} if process.name else {}))
-
-
-def watch(node: Node, process: Process, then: Action | None = None) -> list[Action]:
-    """Return the event handlers of a node, to be registered before it starts."""
-    def end(event: Any, context: LaunchContext) -> Action | None:
-        if context.is_shutdown:
-            return None
-        if node.return_code != 0:
-            # All nodes end; only an exception makes launch return 1.
-            raise RuntimeError(f'{process.executable} has failed, ' + (
-                'it could not be started' if node.return_code is None else
-                f'exit code {node.return_code}'))
-        return then if process.once else Shutdown(reason=f'{process.executable} has ended')
-
-    def interrupt(event: Any, context: LaunchContext) -> Action | None:
-        # The process missed the terminal's SIGINT: without another, launch would wait 5 s for it.
-        if not context.is_shutdown:
-            return None
-        return EmitEvent(event=SignalProcess(signal_number=signal.SIGINT,
-                                             process_matcher=matches_action(node)))
-
-    handlers = [OnProcessStart(target_action=node, on_start=interrupt)]
-    if process.required:
-        handlers.append(OnExecutionComplete(target_action=node, on_completion=end))
-    return [RegisterEventHandler(one) for one in handlers]
+                name=process.name or None, parameters=parameters, output='screen',
+                remappings=process.remappings, arguments=process.arguments)
 
 
 def leave_interrupts_to_launch(context: LaunchContext) -> Callable[[], bool]:

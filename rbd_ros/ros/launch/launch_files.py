@@ -20,10 +20,12 @@ from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.files.any_format import read_description
 from rbd_ros.model.files.urdf import SUFFIX
 from rbd_ros.model.files.urdf_document import SINGLE
-from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
 from rbd_ros.ros.robot.read_model import base_joint, load_quietly
 from rbd_ros.ros.runtime.share_directory import share
+
+
+NONE = 'none'    # The model, if another node publishes the description
 
 
 class LaunchError(RuntimeError):
@@ -69,21 +71,19 @@ def _matches(name: str, node: str) -> bool:
 
 def values_for(parameters: Iterable[Any], node: str) -> dict[str, Any]:
     """Return the parameters of a node from files and mappings; later ones override earlier."""
-    def flat(values: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
-        for key, value in values.items():
-            if isinstance(value, dict):
-                yield from flat(value, f'{prefix}{key}.')
-            else:
-                yield f'{prefix}{key}', value
+    found = [section for one in parameters for name, section in (
+        [(node, one)] if isinstance(one, dict) else node_parameters(read_parameters(Path(one))))
+        if _matches(name, node)]
+    return {name: value for section in found for name, value in _flat(section)}
 
-    result: dict[str, Any] = {}
-    for one in parameters:
-        sections = [one] if isinstance(one, dict) else [
-            section for name, section in node_parameters(read_parameters(Path(one)))
-            if _matches(name, node) and isinstance(section, dict)]
-        for section in sections:
-            result.update(flat(section))
-    return result
+
+def _flat(values: Any, name: str = '') -> Iterator[tuple[str, Any]]:
+    """Yield parameters, which may be nested, by names with dots."""
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield from _flat(value, f'{name}.{key}' if name else key)
+    elif name:
+        yield name, values
 
 
 def read_parameters(path: Path) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def read_parameters(path: Path) -> dict[str, Any]:
     return content
 
 
-def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
+def description(values: Mapping[str, Any]) -> tuple[str, Model | None]:
     """
-    Return the description of a robot, and the robot.
+    Return the description of a robot, and the robot; '' and None with ``model:=none``.
 
     `model` is the path of a URDF, xacro or MJCF file, which may begin with ``~`` and contain
     spaces, optionally followed by arguments of xacro; empty: the demo arm. `xacro_args` are
@@ -104,12 +104,15 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
     fails or the result is not a robot.
 
     """
-    path, arguments = share('urdf', 'demo_arm.urdf'), xacro_args
-    if model:
-        parts = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
-        if parts and not os.path.exists(os.path.expanduser(model)):
-            model, arguments = parts[1], f'{parts[2]} {xacro_args}'
-        path = existing_file('model', model)
+    model, arguments = values['model'], values['xacro_args']
+    if model == NONE:
+        if arguments:
+            raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
+        return '', None
+    parts = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
+    if parts and not os.path.exists(os.path.expanduser(model)):
+        model, arguments = parts[1], f'{parts[2]} {arguments}'
+    path = existing_file('model', model) if model else share('urdf', 'demo_arm.urdf')
     with refusing(arguments, ValueError):
         words = shlex.split(arguments)
     if words and path.suffix != SUFFIX:
@@ -143,18 +146,18 @@ def root_frame(robot: Model) -> str:
 def frames_urdf(robot: Model, folder: Path) -> str:
     """Return a URDF with the frames of a robot, for robot_state_publisher; it has no shapes."""
     robot = subtree(robot.unconstrained, root_frame(robot))
+    joints = []
+    # Other programs refuse a URDF without limits.
+    for joint in robot.joints:
+        if joint.kind in ('revolute', 'prismatic'):
+            joint = replace(joint, lower=(-FAR,), upper=(FAR,))
+        joints.append(replace(joint, velocity=(FAR,), effort=(FAR,)) if joint.kind in SINGLE
+                      else joint)
     path = folder / 'frames.urdf'
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ModelWarning)       # drives are left out
-        save_urdf(rebuild(robot, joints=[_with_limits(joint) for joint in robot.joints]), path)
+        save_urdf(rebuild(robot, joints=joints), path)
     return path.read_text(encoding='utf-8')
-
-
-def _with_limits(joint: Joint) -> Joint:
-    """Return a joint with the limits without which other programs refuse a URDF."""
-    if joint.kind in ('revolute', 'prismatic'):
-        joint = replace(joint, lower=(-FAR,), upper=(FAR,))
-    return replace(joint, velocity=(FAR,), effort=(FAR,)) if joint.kind in SINGLE else joint
 
 
 def configuration(folder: Path, prefix: str, *, has_shapes: bool) -> Path:

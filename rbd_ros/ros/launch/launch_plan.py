@@ -4,7 +4,7 @@
 
 # A launch that failed halfway would leave nodes behind that command a robot.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 import os
 from pathlib import Path
 from tempfile import mkdtemp, TemporaryDirectory
@@ -16,9 +16,8 @@ from rbd_ros._internal.text import did_you_mean, listed
 from rbd_ros.errors import RbdError
 from rbd_ros.model.files.mjcf import is_mjcf
 from rbd_ros.model.model import Model
-from rbd_ros.model.plausibility import nothing_to_compute
 from rbd_ros.ros.launch.arguments import (
-    Arguments, complete, DYNAMICS as ARGUMENTS, full_name, presets)
+    Argument, complete, DYNAMICS as ARGUMENTS, full_name, presets)
 from rbd_ros.ros.launch.launch_files import (
     check_parameters, configuration, description, existing_file, frames_urdf, LaunchError,
     refusing, robot_of, root_frame, SHOWN, values_for)
@@ -28,14 +27,11 @@ from rbd_ros.ros.runtime.share_directory import share
 
 # rad, initial positions of the demo arm: bent forward, so that gravity torques are large
 DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
-NONE = 'none'
 # A folder in it for each plan: for files that follow from the robot; removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
 PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
             'robot_state_publisher', 'rviz2')
 
-# Returns whether a package and an executable (None: the package alone) are installed.
-Finder: TypeAlias = Callable[[str, str | None], bool]
 # Returns the first node that publishes a description on a topic, and that description, or None.
 Hearer: TypeAlias = Callable[[str], tuple[str, str] | None]
 
@@ -52,35 +48,27 @@ class Process(NamedTuple):
     required: bool = True    # Whether its end also ends the others
     # Whether it is supposed to end, with exit code 0, while the others continue.
     once: bool = False
+    # Whether it is started when the one before it has ended or, if that is not supposed to end,
+    # logs that its commands are complete.
+    waits: bool = False
+    plugin: str = ''    # Package of the plugin that it loads
 
 
-class Bringup(NamedTuple):
-    """The nodes to start, in this order."""
-
-    robot: list[Process]    # At once: description and controller manager, unless they run
-    loading: Sequence[Process] = ()    # Each when the previous one has ended with code 0
-    node: Process | None = None    # Then the dynamics node, or the torque controller
-    # When the node logs that its commands are complete: activates the controller, and stops it
-    guard: Process | None = None
-
-
-def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | None = None,
+def plan(values: Mapping[str, str], hear: Hearer | None = None,
          log: Callable[[str], object] = print) -> list[Process]:
     """
     Return the nodes to start: the dynamics node or the torque controller, then the others.
 
-    `values` are values of `ARGUMENTS`; `find` looks in the ament index by default; without `hear`,
-    no other node publishes a description; `log` receives warnings for the user. Raise LaunchError
-    if an argument is invalid, a file cannot be read, or a program is missing.
+    `values` are values of `ARGUMENTS`; without `hear`, no other node publishes a description;
+    `log` receives warnings for the user. Raise LaunchError if an argument is invalid, or a file
+    cannot be read.
 
     """
     values, folder = complete(values, ARGUMENTS), Path(mkdtemp(dir=FOLDER.name))
-    is_known, is_demo = values['model'] != NONE, not values['model']
-    text, robot = (description(values['model'], values['xacro_args']) if is_known else ('', None))
-    if not is_known and values['xacro_args']:
-        raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
-    common, prefix = ({name: values[name]} for name in ('use_sim_time', 'frame_prefix'))
-    states, rviz = ('joint_states', values['joint_states']), values['rviz']
+    rviz, wanted, prefix = (values[name] for name in (
+        'rviz', 'robot_state_publisher', 'frame_prefix'))
+    own_text, own_robot = description(values)
+    is_known, is_demo = own_robot is not None, not values['model']
     simulated = is_demo if values['sim'] is None else values['sim']
     if simulated and not is_known:
         raise LaunchError(f'sim:={str(simulated).lower()} needs the model that it simulates: '
@@ -90,16 +78,13 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
                           'none by itself: leave robot out, or sim:=false')
     # The description of a simulated robot is its own; RViz needs that of another node.
     listens = rviz if not is_known else not (
-        values['robot_state_publisher'] is not None or simulated or is_mjcf(text))
-    heard = hear(full_name(values, 'robot_description')) if hear and listens else None
-    if heard:
-        if is_known:
-            log(already_described(*heard, text, values['model']))
-        text, robot = heard[1], robot_of(heard[1], f'the description of {heard[0]}')
-    given = {'robot_description': text} if is_known and not heard else {}
-    mjcf = is_mjcf(text)
-    wanted = values['robot_state_publisher']
-    displayed = robot if (bool(rviz if mjcf else given) if wanted is None else wanted) else None
+        wanted is not None or simulated or is_mjcf(own_text))
+    text, robot, heard = description_in_use(
+        values, own_text, own_robot, hear if listens else None, log)
+    mjcf, given = is_mjcf(text), {'robot_description': text} if is_known and not heard else {}
+    if wanted is None:
+        wanted = rviz if mjcf else bool(given)
+    displayed = robot if wanted else None
     if displayed is not None and mjcf and not rviz:
         raise LaunchError('robot_state_publisher reads URDF, not MJCF: leave it out; rviz:=true '
                           'and view:=true show the robot')
@@ -109,15 +94,16 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     if tuned:
         start.update(ROBOT, drives=str(tuned[0]))
 
-    own = {**common, **({} if publishes else given), **(prefix if values['frame_prefix'] else {})}
+    common, prefixed = {'use_sim_time': values['use_sim_time']}, {'frame_prefix': prefix}
+    of_node = {**common, **({} if publishes else given)}
+    states = ('joint_states', values['joint_states'])
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
     # A driver moves a real robot: commands end when states do, start slowly, and are limited.
     safe = (share('config', 'ros2_control', 'commands.param.yaml'),) if (
         values['robot'] or not is_known) else ()
-    node, used = own_node(values, own, (states, *commands), (*tuned, *safe), robot)
+    node, used = own_node(values, of_node | (prefixed if prefix else {}), (states, *commands),
+                          (*tuned, *safe), robot)
     processes = [node]
-    for note in nothing_to_compute(robot.links, robot.joints) if robot is not None else ():
-        log(note)
 
     def renamed(*topics: str) -> tuple[tuple[str, str], ...]:
         """Return the remappings for the topics of the node, which others call dynamics."""
@@ -131,9 +117,8 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         known = states if displayed.loops is None else (
             'joint_states', f'{node.name}/full_joint_states')
         frames = frames_urdf(displayed, folder) if mjcf else text
-        processes.append(Process(
-            'robot_state_publisher', 'robot_state_publisher',
-            ({'robot_description': frames, **common, **prefix},), (known, *shown)))
+        processes.append(state_publisher({'robot_description': frames, **common, **prefixed},
+                                         (known, *shown)))
     if simulated:
         processes.append(Process(
             'rbd_ros', 'mujoco_robot' if simulated == 'mujoco' else 'simulated_robot',
@@ -145,21 +130,43 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         if robot is None:
             log('no node publishes robot_description yet: set the Fixed Frame of RViz to the root '
                 'link of the robot, or start this launch file after that node')
-        frame = () if robot is None else ('-f', values['frame_prefix'] + root_frame(robot))
+        frame = () if robot is None else ('-f', prefix + root_frame(robot))
         config = values['rviz_config_file']
         path = existing_file('rviz_config_file', config) if config else configuration(
-            folder, values['frame_prefix'], has_shapes=not mjcf)
+            folder, prefix, has_shapes=not mjcf)
         processes.append(Process(
             'rviz2', 'rviz2', (common,),
             (*renamed('markers', 'gravity_torques', 'external_torques'), *shown),
             ('-d', str(path), *frame), required=False))
     if values['view']:
         processes.append(Process(
-            'rbd_ros', 'viewer', ({**common, **({} if publishes else given), **prefix},),
+            'rbd_ros', 'viewer', ({**of_node, **prefixed},),
             (states, *renamed('dynamics', 'external_torques', 'external_wrench',
                               'torque_deviation')), required=False))
-    check_installed(processes, find)
     return processes
+
+
+def description_in_use(values: Mapping[str, Any], text: str, robot: Model | None,
+                       hear: Hearer | None, log: Callable[[str], object]
+                       ) -> tuple[str, Model | None, bool]:
+    """Return a description and its robot, or those of another node that publishes one; which."""
+    heard = hear(full_name(values, 'robot_description')) if hear else None
+    if heard is None:
+        return text, robot, False
+    publisher, published = heard
+    if robot is not None:
+        same = f'the same as {values["model"] or "that of the demo arm"}'
+        log(f'{publisher} publishes robot_description already, so robot_state_publisher is not '
+            'started. That description is ' + (
+                same if published.strip() == text.strip() else f'not {same}, which is not used; '
+                'robot_state_publisher:=true publishes both'))
+    return published, robot_of(published, f'the description of {publisher}'), True
+
+
+def state_publisher(parameters: dict[str, Any],
+                    remappings: tuple[tuple[str, str], ...] = ()) -> Process:
+    """Return the publisher of the description and the frames."""
+    return Process('robot_state_publisher', 'robot_state_publisher', (parameters,), remappings)
 
 
 def tuned_files(values: Mapping[str, Any], text: str, is_demo: bool, folder: Path
@@ -169,15 +176,6 @@ def tuned_files(values: Mapping[str, Any], text: str, is_demo: bool, folder: Pat
         return ()
     with refusing('the robot cannot be simulated', RbdError, np.linalg.LinAlgError):
         return write(text, list(DEMO_POSITIONS) if is_demo else None, folder)
-
-
-def already_described(publisher: str, published: str, text: str, model: str) -> str:
-    """Return the warning that another node publishes a description, and which one is used."""
-    same = f'the same as {model or "that of the demo arm"}'
-    which = same if published.strip() == text.strip() else (
-        f'not {same}, which is not used; robot_state_publisher:=true publishes both')
-    return (f'{publisher} publishes robot_description already, so robot_state_publisher is not '
-            f'started. That description is {which}')
 
 
 def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
@@ -196,10 +194,18 @@ def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
     kind, executable, name = ((TorqueController, 'torque_controller', 'torque_controller')
                               if values['mode'] else (DynamicsNode, 'dynamics_node', 'dynamics'))
     full = full_name(values, name)
+    files = [existing_file('params', path) for path in values['params'].split(os.pathsep)
+             ] if values['params'] else []
+    for path in files:
+        check_parameters(path, full)
+    standard = ['dynamics', 'torque_controller'] if values['mode'] else ['dynamics']
+    # Later ones override earlier ones.
+    paths = [*([presets()[values['robot']]] if values['robot'] else []),
+             *(share('config', f'{one}.param.yaml') for one in standard if not files),
+             *defaults, *files]
     own = {label: values[label] for label in ('mode', 'task_link', 'autostart')
            if values[label] not in ('', None)}
-    sources = (*parameter_files(values, full, defaults),
-               {**parameters, 'exit_unless_configured': True, **own})
+    sources = (*map(str, paths), {**parameters, 'exit_unless_configured': True, **own})
     given = values_for(sources, full)
     with refusing('params', BadParameter):
         used = check(kind.kinds, check_values(kind.settings, {
@@ -210,28 +216,12 @@ def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
     return Process('rbd_ros', executable, sources, remappings, name=name), used
 
 
-def parameter_files(values: Mapping[str, Any], node: str, defaults: tuple[Path, ...]) -> list[str]:
-    """Return the parameter files of a node, with `defaults` even if `params` is given."""
-    if values['params']:
-        own = [existing_file('params', path) for path in values['params'].split(os.pathsep)]
-        for path in own:
-            check_parameters(path, node)
-        paths = [*defaults, *own]
-    else:
-        files = ['dynamics', 'torque_controller'] if values['mode'] else ['dynamics']
-        paths = [*(share('config', f'{name}.param.yaml') for name in files), *defaults]
-    if values['robot']:
-        # Later files override earlier ones.
-        paths = [presets()[values['robot']], *paths]
-    return [str(path) for path in paths]
-
-
-def check_installed(processes: Iterable[Process], find: Finder | None = None,
-                    plugins: Iterable[str] = (), arguments: Arguments = ARGUMENTS) -> None:
-    """Raise LaunchError if a program, or a package of plugins, is missing."""
-    for package, executable in [*((one.package, one.executable) for one in processes),
-                                *((package, None) for package in plugins)]:
-        if (find or _is_installed)(package, executable):
+def check_installed(processes: Iterable[Process], arguments: Mapping[str, Argument]) -> None:
+    """Raise LaunchError if a program, or the package of a plugin, is missing."""
+    needed = dict.fromkeys((one.package, one.executable) for one in processes)
+    needed.update(dict.fromkeys((one.plugin, '') for one in processes if one.plugin))
+    for package, executable in needed:
+        if _is_installed(package, executable):
             continue
         text = f'{package} is not installed' + (
             f", or has no executable '{executable}'" if executable else '')
@@ -243,9 +233,9 @@ def check_installed(processes: Iterable[Process], find: Finder | None = None,
                           + (f', or {option}:=false' if option in arguments else ''))
 
 
-def _is_installed(package: str, executable: str | None) -> bool:
+def _is_installed(package: str, executable: str) -> bool:
     try:
         prefix = get_package_prefix(package)
     except LookupError:
         return False
-    return executable is None or os.access(Path(prefix, 'lib', package, executable), os.X_OK)
+    return not executable or os.access(Path(prefix, 'lib', package, executable), os.X_OK)

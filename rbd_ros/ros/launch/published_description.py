@@ -9,6 +9,11 @@ import os
 from time import monotonic
 from typing import Any
 
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+
 PATIENCE = 2.0    # s until a publisher is discovered and its description has arrived
 _numbers = count()    # of the nodes of this process
 # The middleware's name for a node whose name has not arrived yet
@@ -18,10 +23,6 @@ UNKNOWN = '_NODE_NAME_UNKNOWN_'
 @contextmanager
 def temporary_node(namespace: str = '') -> Iterator[tuple[Any, Any] | None]:
     """Return a node with a context of its own, and its executor; None where ROS does not start."""
-    # Imported lazily: ROS is slow to import, and most launches do not need it here.
-    import rclpy
-    from rclpy.executors import SingleThreadedExecutor
-    from rclpy.signals import SignalHandlerOptions
     context = rclpy.Context()
     try:
         rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
@@ -43,9 +44,8 @@ def temporary_node(namespace: str = '') -> Iterator[tuple[Any, Any] | None]:
 def published_description(topic: str, is_over: Callable[[], bool] = lambda: False,
                           patience: float = PATIENCE) -> tuple[str, str] | None:
     """Return a publisher of a topic and its description, or None after `patience` seconds."""
+    from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS    # lazily: it is slow
     # A publisher alone does not count: ROS shows it for a while after it was killed.
-    from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-    from std_msgs.msg import String
     texts, publishers, end = list[str](), list[str](), monotonic() + patience
     with temporary_node() as parts:
         if parts is None:

@@ -271,11 +271,12 @@ def test_torques_have_one_scale_for_each_unit_and_small_ones_share_a_row():
         robot.link(link, 1.0, inertia=[1.0] * 3).joint(joint, kind, parent, link)
     model = robot.build()
     taus = np.array([[-40.0, 3.0, 0.5, 0.0], [10.0, 5.0, -0.7, 0.1]])
+    mode = SimpleNamespace(title='', strips=lambda _: [], poses=lambda _: [np.zeros(4)],
+                           model=model, error_name='error', tolerance=1.0)
     session = SimpleNamespace(
-        model=model, phases=[Phase('all', True, 0)], error_name='error', tolerance=1.0,
+        mode=mode, phases=[Phase('all', True, 0)],
         samples=[Sample(float(k), np.zeros(4), tau, np.zeros(4)) for k, tau in enumerate(taus)])
-    mode = SimpleNamespace(title='', strips=lambda _: [], poses=lambda _: [np.zeros(4)])
-    axes = picture.draw(session, mode).axes[1]
+    axes = picture.draw(session).axes[1]
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names == ['strong', '2 others, the largest:\nweak', 'slide']
     curves = [np.ptp(line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == 2

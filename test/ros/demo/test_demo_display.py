@@ -16,7 +16,6 @@ from rbd_ros.ros.runtime.share_directory import share
 from robots import example_urdf, load_quietly
 
 rich_console = pytest.importorskip('rich.console')
-TOLERANCE = 1e-3
 WIDTH, HEIGHT = 80, 24
 # Minus zero.
 MINUS_ZERO = re.compile(r'-0(\.0*)?(e[+-]?\d+)?(?![\d.])')
@@ -33,9 +32,7 @@ def model(request):
 def session_of(model, error, note=''):
     """Return a session with one phase, and errors of all joints at its end."""
     session = Session.__new__(Session)
-    session.model, session.note = model, note
-    session.tolerance, session.error_name = TOLERANCE, 'drift'
-    session.start, rng = np.zeros(model.nv), np.random.default_rng(0)
+    session.mode, session.note, rng = GravityMode(model), note, np.random.default_rng(0)
     session.phases = [Phase('held by gravity torques', True, 0)]
     session.samples = [Sample(0.1 * k, -1e-5 * rng.random(model.nv), -1e-3 * rng.random(model.nv),
                               np.asarray(error) * k / 20) for k in range(21)]
@@ -120,8 +117,7 @@ def test_plain_lines_name_the_worst_joint_once_a_second(model, capsys):
 def test_the_picture_names_every_joint_twice_and_no_name_covers_another(model):
     from matplotlib.text import Text
     session = session_of(model, errors(model, 4))
-    mode = GravityMode(model)
-    figure = draw(session, mode)
+    figure = draw(session)
     figure.canvas.draw()
     texts = [one for one in figure.findobj(Text) if one.get_text() and one.get_visible()]
     words = '\n'.join(one.get_text() for one in texts).replace('\N{MINUS SIGN}', '-')

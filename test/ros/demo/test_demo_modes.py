@@ -33,14 +33,12 @@ DEFAULTS = {name: one.default for name, one in TorqueController.settings.items()
 class Lockstep(Session):
     """A session without nodes: a control law, perhaps with a fault, and MuJoCo take turns."""
 
-    def __init__(self, model, urdf, mode, *, fault=''):
-        self.model, self.urdf, self.robot = model, urdf, 'mujoco_robot'
-        self.start, self.tolerance, self.note = mode.start, mode.tolerance, ''
-        self.error_name = mode.error_name
+    def __init__(self, mode, urdf, *, fault=''):
+        self.mode, self.model, self.urdf, self.robot = mode, mode.model, urdf, 'mujoco_robot'
+        self.note, self.start = '', mode.start
         self.samples, self.phases, self.fault, self.now = [], [], fault, 0.0
         self._delays, self._show, self._law, self._constant = [1e-3], lambda _: None, None, None
-        self._own = slice(None) if model.loops is None else model.loops.own
-        self._start_positions = self.start[self._own]
+        self._own = slice(None) if self.model.loops is None else self.model.loops.own
         self.stopped, self._processes = [], {}
 
     def launch(self, controller, *, robot=None, parameters=None):
@@ -77,7 +75,7 @@ class Lockstep(Session):
         self._begin()
 
     def watch(self, name, duration, errors=None, *, accurate=True, reference=None):
-        errors = errors or (lambda _, q: q - self._start_positions)
+        errors = errors or (lambda _, q: q - self.mode.own_start)
         first = len(self.samples)
         self.phases.append(Phase(name, accurate, first))
         for _ in range(round(duration / PERIOD)):
@@ -134,7 +132,7 @@ def run(name, fault=''):
     """Return mode, session and checks of a mode with the robot of the demo."""
     mode, urdf = prepared(name)
     mode = copy(mode)
-    session = Lockstep(mode.model, urdf, mode, fault=fault)
+    session = Lockstep(mode, urdf, fault=fault)
     session.free = getattr(mode, 'free', 0)
     return mode, session, mode.run(session)
 
@@ -166,7 +164,10 @@ def test_criteria_are_met_unless_there_is_a_fault(name, fault, passed):
     mode, session, checks = run(name, fault)
     assert [check.passed for check in checks] == passed, checks
     # The picture has one value per sample, and poses of this robot.
-    assert all(len(strip.values) == len(session.samples) for strip in mode.strips(session))
+    strips = mode.strips(session)
+    assert all(len(strip.values) == len(session.samples) for strip in strips)
+    # Displacements begin with those of the first sample, at rest.
+    assert all(abs(strip.values[0]) < 1.0 for strip in strips if strip.unit == 'mm')
     assert all(q.shape == (mode.model.nq,) for q in mode.poses(session))
     assert mode.explain_failure(session)
 

@@ -38,13 +38,7 @@ class Recorded:
 
     def __init__(self, *arguments, **options):
         self.arguments, self.options = arguments, options
-
-    def __getattr__(self, name):
-        """Return an option that launch shows as an attribute."""
-        try:
-            return self.options[name]
-        except KeyError:
-            raise AttributeError(name) from None
+        vars(self).update(options)
 
     def perform(self, context):
         """Return the value of a launch argument."""
@@ -94,18 +88,6 @@ def run(monkeypatch, logged):
     sys.modules.pop('rbd_ros.ros.launch.launch_actions', None)
 
 
-@pytest.fixture
-def launch_file(run):
-    """Return the names that the launch file of the node defines."""
-    return run('dynamics.launch.py')
-
-
-@pytest.fixture
-def bringup(run):
-    """Return the names that the launch file for ros2_control defines."""
-    return run('bringup.launch.py')
-
-
 def execute(launch_file, argv=(), file=None, **values):
     """Return the context, and the actions that a launch file returns for some arguments."""
     *declared, last = launch_file.generate_launch_description().arguments[0]
@@ -114,69 +96,84 @@ def execute(launch_file, argv=(), file=None, **values):
     return context, last.options['function'](context)
 
 
-def handlers(actions, kind):
-    """Return the event handlers of one kind, by the action that they are for."""
-    found = [one.arguments[0] for one in actions if type(one).__name__ == 'RegisterEventHandler']
-    return {one.options['target_action']: one for one in found if type(one).__name__ == kind}
+class Started:
+    """What a launch file has returned: the nodes to start, and the handlers of their events."""
+
+    def __init__(self, names, argv=(), file=None, **values):
+        self.context, actions = execute(names, argv, file, **values)
+        kinds = [type(one).__name__ for one in actions]
+        self.at_once = [one for one, kind in zip(actions, kinds) if kind == 'Node']
+        # Handlers come first: a node may end at once.
+        assert kinds == ['RegisterEventHandler'] * 3 + ['Node'] * len(self.at_once)
+        self.handlers = {type(one).__name__: one for one in (
+            action.arguments[0] for action in actions[:3])}
+        for one in self.handlers.values():
+            # Other launch files may have nodes of their own.
+            assert all(map(one.target_action, self.at_once)) and not one.target_action(object())
+
+    @property
+    def nodes(self):
+        """Return the nodes to start by executable."""
+        return {one.executable: one for one in self.at_once}
+
+    def start(self, node):
+        """Return what follows the start of a node."""
+        return self.handlers['OnProcessStart'].on_start(SimpleNamespace(action=node), self.context)
+
+    def end(self, node, code=0):
+        """Return what follows the end of a node."""
+        node.return_code = code
+        return self.handlers['OnExecutionComplete'].on_completion(
+            SimpleNamespace(action=node), self.context)
+
+    def say(self, node, text, stream='stdout'):
+        """Return what follows an output of a node."""
+        return getattr(self.handlers['OnProcessIO'], f'on_{stream}')(
+            SimpleNamespace(action=node, text=text))
 
 
-def started(launch_file, **values):
-    """Return the values of the arguments, the namespace and the nodes, by executable."""
-    context, actions = execute(launch_file, **values)
-    nodes = {one.options['executable']: one for one in actions if type(one).__name__ == 'Node'}
-    namespace, = {node.options['namespace'] for node in nodes.values()}
-    return context.launch_configurations, namespace, nodes
-
-
-def test_the_file_starts_what_is_planned(launch_file):
-    context, namespace, nodes = started(launch_file, namespace='left', commands='/efforts',
-                                        rviz='true')
+def test_the_file_starts_what_is_planned(run):
+    started = Started(run('dynamics.launch.py'), namespace='left', commands='/efforts',
+                      rviz='true')
+    nodes = started.nodes
     assert set(nodes) == {'dynamics_node', 'robot_state_publisher', 'simulated_robot', 'rviz2'}
-    assert namespace == 'left'
-    assert context['use_sim_time'] == 'false'
-    node = nodes['dynamics_node'].options
-    assert (node['package'], node['name']) == ('rbd_ros', 'dynamics')
-    assert ('~/effort_commands', '/efforts') in node['remappings']
-    assert 'name' not in nodes['simulated_robot'].options
+    assert {node.namespace for node in nodes.values()} == {'left'}
+    assert started.context.launch_configurations['use_sim_time'] == 'false'
+    node = nodes['dynamics_node']
+    assert (node.package, node.name) == ('rbd_ros', 'dynamics')
+    assert ('~/effort_commands', '/efforts') in node.remappings
+    assert nodes['simulated_robot'].name is None
     # A text that looks like YAML stays a text.
-    description = nodes['robot_state_publisher'].options['parameters'][0]['robot_description']
+    description = nodes['robot_state_publisher'].parameters[0]['robot_description']
     assert type(description).__name__ == 'ParameterValue'
     assert description.options == {'value_type': str}
     assert '<robot' in description.arguments[0]
 
 
-def test_the_failure_of_a_node_that_others_need_is_that_of_launch(launch_file):
-    context, actions = execute(launch_file, rviz='true')
-    ends = handlers(actions, 'OnExecutionComplete')
-    nodes = [one for one in actions if type(one).__name__ == 'Node']
-    assert {node.options['executable'] for node in ends} == {
-        'dynamics_node', 'robot_state_publisher', 'simulated_robot'}
-    assert set(ends) == set(nodes[:3])
-    for node, one in ends.items():
+def test_the_failure_of_a_node_that_others_need_is_that_of_launch(run):
+    started = Started(run('dynamics.launch.py'), rviz='true')
+    *needed, rviz = started.at_once
+    assert started.end(rviz, 1) is None
+    for node in needed:
         for code, reason in ((1, 'exit code 1'), (-9, 'exit code -9'),
                              (None, 'it could not be started')):
-            node.return_code = code
             with pytest.raises(RuntimeError, match=f'{node.executable} has failed, {reason}$'):
-                one.on_completion(SimpleNamespace(action=node), context)
-        node.return_code = 0
-        end = one.on_completion(SimpleNamespace(action=node), context)
-        assert type(end).__name__ == 'Shutdown'
+                started.end(node, code)
+        assert type(started.end(node)).__name__ == 'Shutdown'
         # At the end of all, how one of them ends is no failure.
-        context.is_shutdown, node.return_code = True, -2
-        assert one.on_completion(SimpleNamespace(action=node), context) is None
-        context.is_shutdown = False
+        started.context.is_shutdown = True
+        assert started.end(node, -2) is None
+        started.context.is_shutdown = False
 
 
 @pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
 def test_a_node_that_starts_after_ctrl_c_is_interrupted(run, file):
-    context, actions = execute(run(file))
-    starts = handlers(actions, 'OnProcessStart')
-    assert len(starts) == {'dynamics.launch.py': 3, 'bringup.launch.py': 6}[file]
-    for node, one in starts.items():
-        context.is_shutdown = False
-        assert one.on_start(None, context) is None
-        context.is_shutdown = True
-        event = one.on_start(None, context).options['event']
+    started = Started(run(file))
+    for node in started.at_once:
+        started.context.is_shutdown = False
+        assert started.start(node) is None
+        started.context.is_shutdown = True
+        event = started.start(node).event
         assert event.signal_number == signal.SIGINT
         assert event.process_matcher.arguments == (node,)
 
@@ -215,22 +212,23 @@ def test_ctrl_c_before_the_first_node_starts_nothing(run, monkeypatch, file):
     assert execute(run(file))[1] == []
 
 
-def test_a_bad_argument_is_named_before_anything_starts(launch_file, bringup):
-    for names, file in ((launch_file, 'dynamics.launch.py'), (bringup, 'bringup.launch.py')):
+def test_a_bad_argument_is_named_before_anything_starts(run):
+    for file in ('dynamics.launch.py', 'bringup.launch.py'):
+        names = run(file)
         with pytest.raises(RuntimeError, match="no argument 'modell', did you mean 'model'"):
             execute(names, ['modell:=x.urdf'], LAUNCH / file)
         with pytest.raises(RuntimeError, match="there is no argument 'colour', only model"):
             execute(names, ['colour:=red'], LAUNCH / file)
-        with pytest.raises(RuntimeError, match="mode: there is no 'fly'"):
-            execute(names, mode='fly')
+        with pytest.raises(RuntimeError, match='use_sim_time must be true or false'):
+            execute(names, use_sim_time='perhaps')
         # What every launch file takes, and what launch itself was started with.
         assert execute(names, ['sigterm_timeout:=3', 'mode:=gravity', 'launch-prefix:=nice'],
                        LAUNCH / file)[1]
 
 
 @pytest.mark.parametrize('file', [None, LAUNCH / 'bringup.launch.py', '<script>'])
-def test_arguments_of_a_launch_file_that_includes_this_one_are_not_its_own(launch_file, file):
-    assert execute(launch_file, ['modell:=x.urdf'], file)[1]
+def test_arguments_of_a_launch_file_that_includes_this_one_are_not_its_own(run, file):
+    assert execute(run('dynamics.launch.py'), ['modell:=x.urdf'], file)[1]
 
 
 @pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
@@ -253,11 +251,10 @@ def test_a_description_that_is_published_already_is_not_published_again(run, mon
         return '/left/driver', ARM
     monkeypatch.setattr('rbd_ros.ros.launch.published_description.published_description',
                         published)
-    nodes = started(run('dynamics.launch.py'), model=str(tmp_path / 'arm.urdf'),
-                    namespace='left')[2]
-    assert set(nodes) == {'dynamics_node'}
+    started = Started(run('dynamics.launch.py'), model=str(tmp_path / 'arm.urdf'),
+                      namespace='left')
+    assert set(started.nodes) == {'dynamics_node'}
     assert asked == [('/left/robot_description', False)]
-    assert 'no moving joint' in logged.pop()
     assert logged == [
         '/left/driver publishes robot_description already, so robot_state_publisher is not '
         f'started. That description is the same as {tmp_path}/arm.urdf']
@@ -267,72 +264,42 @@ def test_a_description_that_is_published_already_is_not_published_again(run, mon
     (None, '', ''), (None, 'left', 'left'), ('/cell', 'left', '/cell/left'),
     ('/cell', '', '/cell')])
 def test_the_namespace_of_a_group_around_the_file_counts(run, base, namespace, expected):
-    values = {'ros_namespace': base, 'namespace': namespace}
-    assert started(run('dynamics.launch.py'), **values)[1] == expected
-    _, actions = execute(run('bringup.launch.py'), **values)
-    assert {node.options['namespace'] for node in handlers(actions, 'OnProcessStart')} == {
-        expected}
+    for file in ('dynamics.launch.py', 'bringup.launch.py'):
+        started = Started(run(file), ros_namespace=base, namespace=namespace)
+        assert {node.namespace for node in started.at_once} == {expected}
 
 
 # -- ros2_control. --------------------------------------------------------------------------------
-
-def begun(bringup, **values):
-    """Return what is started at once, what ends, by executable and first argument, and output."""
-    context, actions = execute(bringup, **values)
-    says, = handlers(actions, 'OnProcessIO').values()
-    ends = handlers(actions, 'OnExecutionComplete')
-
-    def end(node, code):
-        """Return what follows the end of a node."""
-        node.return_code = code
-        return ends[node].on_completion(SimpleNamespace(action=node), context)
-    return [one for one in actions if type(one).__name__ == 'Node'], end, says
+COMPLETE = (b'[INFO] [1.0] [left.torque_controller]: ~/effort_commands have reached their full '
+            b'size\n')
 
 
-def test_each_step_follows_the_one_before_and_the_controller_is_activated_last(bringup):
-    at_once, end, says = begun(bringup, namespace='left', mode='gravity')
-    assert [one.options['executable'] for one in at_once] == [
+def test_each_step_follows_the_one_before_and_the_controller_is_activated_last(run):
+    started = Started(run('bringup.launch.py'), namespace='left', mode='gravity')
+    assert [one.executable for one in started.at_once] == [
         'robot_state_publisher', 'ros2_control_node', 'spawner']
-    broadcaster = at_once[-1]
-    assert broadcaster.options['arguments'][0] == 'joint_state_broadcaster'
-    loading = end(broadcaster, 0)
-    assert loading.options['arguments'][0] == 'effort_controller'
-    assert '--inactive' in loading.options['arguments']
-    node = end(loading, 0)
-    assert node.options['executable'] == 'torque_controller'
-    assert says.options['target_action'] is node
-    # Nothing else that the node says, and only once.
-    say = says.options['on_stderr']
-    assert say(SimpleNamespace(text=b'[INFO] kernels ready after 1 s')) is None
-    line = SimpleNamespace(text=b'[INFO] [1.0] [left.torque_controller]: '
-                           b'~/effort_commands have reached their full size\n')
-    guard = say(line)
-    assert guard.options['executable'] == 'controller_guard'
-    assert says.options['on_stdout'](line) is None
+    broadcaster = started.at_once[-1]
+    assert broadcaster.arguments[0] == 'joint_state_broadcaster'
+    loading = started.end(broadcaster)
+    assert loading.arguments[0] == 'effort_controller' and '--inactive' in loading.arguments
+    node = started.end(loading)
+    assert node.executable == 'torque_controller'
+    # Nothing else that the node says, nobody else, and only once.
+    assert started.say(node, b'[INFO] kernels ready after 1 s', 'stderr') is None
+    assert started.say(loading, COMPLETE) is None
+    guard = started.say(node, COMPLETE, 'stderr')
+    assert guard.executable == 'controller_guard'
+    assert started.say(node, COMPLETE) is None
     # Its end is the end of all: the controller is active no longer.
-    assert type(end(guard, 0)).__name__ == 'Shutdown'
-    for one in (*at_once, loading, node, guard):
-        assert one.options['namespace'] == 'left'
+    for one in (*started.at_once[:2], node, guard):
+        assert type(started.end(one)).__name__ == 'Shutdown'
+    for one in (*started.at_once, loading, node, guard):
+        assert one.namespace == 'left'
+        with pytest.raises(RuntimeError, match=f'{one.executable} has failed, exit code 1'):
+            started.end(one, 1)
 
 
-def test_a_step_that_fails_is_the_failure_of_launch(bringup):
-    at_once, end, says = begun(bringup)
-    broadcaster = at_once[-1]
-    loading = end(broadcaster, 0)
-    node = end(loading, 0)
-    guard = says.options['on_stdout'](SimpleNamespace(
-        text=b'~/effort_commands have reached their full size'))
-    for step in (broadcaster, loading, guard):
-        with pytest.raises(RuntimeError, match=r'(spawner|controller_guard) has failed, exit '
-                                               r'code 1'):
-            end(step, 1)
-    for one in (*at_once[:2], node):
-        assert type(end(one, 0)).__name__ == 'Shutdown'
-        with pytest.raises(RuntimeError, match=f'{one.executable} has failed, exit code -9'):
-            end(one, -9)
-
-
-def test_a_generated_controller_is_spawned_before_the_one_above_it(bringup, tmp_path, monkeypatch):
+def test_a_generated_controller_is_spawned_before_the_one_above_it(run, tmp_path, monkeypatch):
     index = tmp_path / 'share/ament_index/resource_index/packages'
     index.mkdir(parents=True)
     (index / 'my_controller').write_text('')
@@ -342,12 +309,9 @@ def test_a_generated_controller_is_spawned_before_the_one_above_it(bringup, tmp_
         '/**/joint_trajectory_controller: {ros__parameters: {joints: [elbow]}}')
     share()     # sets the path of this environment
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path), prepend=os.pathsep)
-    context, actions = execute(bringup, controller='my_controller')
-    assert not handlers(actions, 'OnProcessIO')
-    *_, step = [one for one in actions if type(one).__name__ == 'Node']
-    ends, names = handlers(actions, 'OnExecutionComplete'), []
+    started = Started(run('bringup.launch.py'), controller='my_controller')
+    step, names = started.at_once[-1], []
     while step:
-        names.append(step.options['arguments'][0])
-        step.return_code = 0
-        step = ends[step].on_completion(SimpleNamespace(action=step), context)
+        names.append(step.arguments[0])
+        step = started.end(step)
     assert names == ['joint_state_broadcaster', 'my_controller', 'joint_trajectory_controller']

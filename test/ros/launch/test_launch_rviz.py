@@ -33,7 +33,7 @@ OWN = 'dynamics/full_joint_states'
 
 def start(published=None, log=pytest.fail, **values):
     """Return what is started with RViz, by executable, next to a node that publishes something."""
-    processes = plan({'rviz': 'true', **values}, lambda *_: True, lambda topic: published, log)
+    processes = plan({'rviz': 'true', **values}, lambda topic: published, log)
     return {one.executable: one for one in processes}
 
 
@@ -101,7 +101,7 @@ def test_the_effort_displays_of_rviz_show_messages_with_joint_names_of_the_node(
 
 
 def test_without_rviz_nobody_waits_for_a_description():
-    assert plan({'model': 'none'}, lambda *_: True, pytest.fail)
+    assert plan({'model': 'none'}, pytest.fail)
 
 
 def test_a_robot_that_is_not_described_yet_has_no_fixed_frame():

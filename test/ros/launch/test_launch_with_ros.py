@@ -154,10 +154,14 @@ def test_the_failure_of_a_step_is_that_of_the_bring_up(run):
     assert 'spawner has failed, exit code 3' in text
 
 
-def test_a_misspelt_argument_fails_before_anything_starts(run):
-    returned, text = run('dynamics.launch.py', programs(), 'modell:=x.urdf')
+@pytest.mark.parametrize('argument, reason', [
+    ('modell:=x.urdf', "there is no argument 'modell', did you mean 'model'?"),
+    ('mode:=fly', 'provided value "fly" is not valid. Valid options are'),
+    ('robot:=fanuc', 'provided value "fanuc" is not valid. Valid options are')])
+def test_a_bad_argument_fails_before_anything_starts(run, argument, reason):
+    returned, text = run('dynamics.launch.py', programs(), argument)
     assert returned == 1
-    assert "there is no argument 'modell', did you mean 'model'?" in text
+    assert reason in text
     assert 'process started' not in text
 
 

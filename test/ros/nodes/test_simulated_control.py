@@ -53,7 +53,7 @@ def parameters(process):
 def launched(mode, engine, model='', **more):
     """Return the parameters of controller and robot, and the robot's executable."""
     values = {'mode': mode, 'sim': engine, 'model': str(model), **more}
-    nodes = {one.executable: one for one in plan(values, lambda *_: True)}
+    nodes = {one.executable: one for one in plan(values)}
     robot, = set(nodes) & set(NODES)
     return parameters(nodes['torque_controller']), parameters(nodes[robot]), robot
 
@@ -144,18 +144,18 @@ def test_robot_and_controller_have_the_same_drives_and_only_these_damp_the_robot
 def test_parameters_of_ones_own_count_more_than_gains_for_a_simulated_robot(tmp_path):
     own = tmp_path / 'own.yaml'
     own.write_text('/**:\n  ros__parameters: {pd_gravity.stiffness: [7.0]}\n')
-    node = plan({'mode': 'pd_gravity', 'params': str(own)}, lambda *_: True)[0]
+    node = plan({'mode': 'pd_gravity', 'params': str(own)})[0]
     assert node.parameters[-2] == str(own)
     assert parameters(node)['pd_gravity.stiffness'] == [7.0]
     assert parameters(node)['friction'] is True
     # The defaults count less.
-    given = parameters(plan({'mode': 'pd_gravity'}, lambda *_: True)[0])
+    given = parameters(plan({'mode': 'pd_gravity'})[0])
     assert len(given['pd_gravity.stiffness']) == 7
 
 
 def test_robots_that_are_not_simulated_or_moved_by_gravity_torques_alone_are_left_alone():
     for values in ({'mode': 'pd_gravity', 'sim': 'false'}, {}):
-        nodes = {one.executable: parameters(one) for one in plan(values, lambda *_: True)}
+        nodes = {one.executable: parameters(one) for one in plan(values)}
         for given in nodes.values():
             assert 'drives' not in given and 'tolerated_delay' not in given
             assert 'drives.armature' not in given and given.get('friction') is not True
@@ -166,4 +166,4 @@ def test_fault_63_a_robot_that_cannot_be_simulated_starts_nothing(tmp_path):
     path.write_text('<robot name="r"><link name="a"/><link name="b"/><joint name="j" '
                     'type="continuous"><parent link="a"/><child link="b"/></joint></robot>')
     with pytest.raises(LaunchError, match='cannot be simulated'):
-        plan({'model': str(path), 'mode': 'computed_torque', 'sim': 'true'}, lambda *_: True)
+        plan({'model': str(path), 'mode': 'computed_torque', 'sim': 'true'})

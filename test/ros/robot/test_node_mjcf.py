@@ -73,15 +73,15 @@ def test_robots_of_mjcf_files_are_simulated(path, kind):
 
 def test_launch_files_take_mjcf_without_a_publisher_of_frames(path):
     started = {one.executable: one for one in launch_plan.plan(
-        {'model': str(path), 'sim': 'true', 'view': 'true'}, lambda *_: True)}
+        {'model': str(path), 'sim': 'true', 'view': 'true'})}
     assert set(started) == {'dynamics_node', 'simulated_robot', 'viewer'}
     for process in started.values():
         text = process.parameters[-1]['robot_description']
         assert load_quietly(text).velocity_names == ('hinge',)
     with pytest.raises(LaunchError, match='robot_state_publisher reads URDF, not MJCF'):
-        launch_plan.plan({'model': str(path), 'robot_state_publisher': 'true'}, lambda *_: True)
+        launch_plan.plan({'model': str(path), 'robot_state_publisher': 'true'})
     with pytest.raises(LaunchError, match='ros2_control needs a URDF'):
-        bringup_plan.plan({'model': str(path)}, lambda *_: True)
+        bringup_plan.plan({'model': str(path)})
 
 
 def test_the_demo_takes_mjcf():
