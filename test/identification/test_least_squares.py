@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of robots that are found again from torques."""
 
+import warnings
+
 from covering import seeds
 import measured
 import numpy as np
@@ -188,6 +190,20 @@ def test_bodies_that_cannot_exist_are_named_and_can_be_ruled_out(ur5):
     assert np.linalg.norm(B @ (held.values - truth)) < np.linalg.norm(B @ (free.values - truth))
     assert relative_error(inertial_parameters(held.model), held.pi) < EXACT
     assert not [note for note in held.model.warnings if 'principal' in note]
+
+
+def test_what_is_identified_can_be_loaded(ur5, tmp_path):
+    # The last link of this robot is hardly denser than air.
+    rng = np.random.default_rng(5)
+    true = measured.with_drives(measured.changed(ur5, rng), rng)
+    found = rbd_ros.identify(ur5, *(getattr(measured.samples(true, 5, 30.0, noise=0.03), name)
+                                    for name in ('q', 'v', 'a', 'tau')))
+    assert found.relative_error < 0.031
+    path = tmp_path / 'robot.urdf'
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', rbd_ros.ModelWarning)   # friction is not part of it
+        rbd_ros.save_urdf(found.model, path)
+    assert rbd_ros.load_urdf(path, strict=True).nv == 6
 
 
 def test_friction_is_held_where_it_takes_energy(ur5):
