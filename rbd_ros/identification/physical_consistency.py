@@ -40,7 +40,7 @@ MU_RATIO, LAST_MU = 0.03, 1e-8
 # Newton's method stops when the predicted decrease is below this fraction of mu, for the last mu
 # and for those before, or after this many steps.
 TOLERANCE, COARSE_TOLERANCE, MAX_STEPS = 1e-4, 0.1, 50
-MAX_BOUNDARY_FRACTION = 0.9  # Largest step as a fraction of the distance to the boundary.
+MIN_SHARE = 1e-9  # Smallest share of a step.
 START_MARGIN = 0.01  # Smallest slack of the inequalities at the start, in units of the scale.
 # Smallest eigenvalue of a body's initial P as a fraction of the mean: for a sphere of 10 cm, 1 cm.
 MIN_EIGENVALUE_RATIO = 1e-3
@@ -99,12 +99,12 @@ class _Problem:
             for _ in range(MAX_STEPS):
                 step, decrease = self.newton_step(x, mu)
                 cost = self.cost(x, mu)
-                share = min(1.0, MAX_BOUNDARY_FRACTION * self.steps_to_boundary(x, step))
-                while (share >= 1e-9
+                share = 1.0     # of the step, so that the cost decreases and stays finite
+                while (share >= MIN_SHARE
                        and self.cost(x + share * step, mu) > cost - 0.1 * share * decrease):
                     share *= 0.5
                 tolerance = TOLERANCE if mu == LAST_MU else COARSE_TOLERANCE
-                if decrease < tolerance * mu or share < 1e-9:
+                if decrease < tolerance * mu or share < MIN_SHARE:
                     break
                 x = x + share * step
             if mu == LAST_MU:
@@ -142,17 +142,6 @@ class _Problem:
             return np.inf
         return (0.5 * np.sum((self.A @ x - self.b) ** 2) + self.prior * np.sum(self.P0_inverse * P)
                 - (self.prior + mu) * np.sum(np.log(values)) - mu * np.sum(np.log(slack)))
-
-    def steps_to_boundary(self, x: np.ndarray, step: np.ndarray) -> float:
-        """Return how many times the step fits until a constraint becomes active."""
-        P, change = (pseudo_inertia_of_parameters(y[:self.split].reshape(-1, 10))
-                     for y in (x, step))
-        L_inv = np.linalg.inv(np.linalg.cholesky(P))
-        relative_change = np.concatenate((
-            np.linalg.eigvalsh(L_inv @ change @ L_inv.swapaxes(-1, -2)).ravel(),
-            (self.G @ step) / self.slack(x)))
-        least = np.min(relative_change)
-        return -1.0 / least if least < 0.0 else np.inf
 
     def barrier_rows(self, x: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return C and c: Hessian C^T C and gradient -C^T c of the prior and the barrier."""
