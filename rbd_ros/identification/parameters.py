@@ -16,11 +16,10 @@ from rbd_ros.model.changes.drives import (
     check_columns, COLUMNS, drive_parameter_names, drive_parameters, with_drive_parameters)
 from rbd_ros.model.changes.friction import friction, friction_terms
 from rbd_ros.model.changes.inertial import (
-    inertia_of_parameters, inertial_parameter_names, inertial_parameters, moving_bodies,
-    PARAMETERS, parameters_of_inertia, with_inertial_parameters)
+    inertial_parameter_names, inertial_parameters, moving_bodies, PARAMETERS,
+    parameters_of_pseudo_inertia, pseudo_inertia_of_parameters, with_inertial_parameters)
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import integrate, neutral, random_configuration
-from rbd_ros.model.se3 import Ad, inverse
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction, passive_rotors
 
 # Each asymmetry, and the symmetric column that it must not exceed.
@@ -124,10 +123,9 @@ class LoadParameters:
         for number, parts in enumerate(moving_bodies(self.model).values()):
             for part, T in parts:
                 if part == k:
-                    A = Ad(inverse(T))
-                    to_body = np.array([parameters_of_inertia(A.T @ inertia_of_parameters(one) @ A)
-                                        for one in np.eye(10)]).T
-                    return slice(10 * number, 10 * number + 10), to_body
+                    P = T @ pseudo_inertia_of_parameters(np.eye(10)) @ T.T
+                    return (slice(10 * number, 10 * number + 10),
+                            parameters_of_pseudo_inertia(P).T)
         raise ModelError(f"link '{self.link}' is part of the root: no joint moves it")
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:

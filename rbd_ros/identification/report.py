@@ -301,17 +301,14 @@ def write_residuals(path: str | os.PathLike[str], robot: str, joint_names: Seque
     """Write measured and computed efforts as Parquet, one row per joint and sample."""
     # With the name of the robot in each row, tables of several robots can be queried together.
     pyarrow, parquet = import_pyarrow(path)
-    texts = ('robot', 'recording', 'joint')
-    numbers = ('time', 'velocity', 'measured', 'urdf', 'fit')
-    schema = pyarrow.schema([(name, pyarrow.string()) for name in texts]
-                            + [(name, pyarrow.float64()) for name in numbers]
-                            + [('usable', pyarrow.bool_())])
-    with parquet.ParquetWriter(path, schema) as writer:
-        for one in comparisons:
-            for k, joint in enumerate(joint_names):
-                columns = [one.time, *(getattr(one, name)[:, k] for name in numbers[1:])]
-                writer.write_table(pyarrow.table(
-                    [pyarrow.array(np.full(len(one.time), text))
-                     for text in (robot, one.name, joint)]
-                    + [pyarrow.array(np.ascontiguousarray(x)) for x in columns]
-                    + [pyarrow.array(one.usable[:, k])], schema=schema))
+    tables = []
+    for one in comparisons:
+        for k, joint in enumerate(joint_names):
+            columns = {name: getattr(one, name)[:, k]
+                       for name in ('velocity', 'measured', 'urdf', 'fit', 'usable')}
+            tables.append(pyarrow.table({
+                **{name: pyarrow.repeat(text, len(one.time)) for name, text in (
+                    ('robot', robot), ('recording', one.name), ('joint', joint))},
+                'time': one.time, **{name: np.ascontiguousarray(x)
+                                     for name, x in columns.items()}}))
+    parquet.write_table(pyarrow.concat_tables(tables), path)
