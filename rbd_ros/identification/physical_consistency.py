@@ -72,7 +72,9 @@ def nearest_consistent(start: np.ndarray, matrix: np.ndarray, target: np.ndarray
     problem = _Problem(matrix * scale, target, start / scale, bodies, prior,
                        G * scale / size[:, None], h / size)
     x = problem.minimum()
-    while air and problem.keep_dense(x, scale, air):
+    for _ in range(bodies):     # each of them needs a condition once
+        if not problem.keep_dense(x, scale, air):
+            break
         x = problem.minimum()
     return x * scale, problem.barrier_rows(x, LAST_MU)[0][:16 * bodies] / scale
 
