@@ -248,9 +248,9 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
 def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Sequence[str],
                   held_out: Sequence[str], comparisons: Sequence[Comparison]) -> dict[str, Any]:
     fitted = comparisons[:len(paths)]
-    together = fitted[0]._replace(**{
-        label: np.concatenate([getattr(one, label) for one in fitted])
-        for label in ('measured', 'urdf', 'fit', 'usable')})
+    joined: Any = {label: np.concatenate([getattr(one, label) for one in fitted])
+                   for label in ('measured', 'urdf', 'fit', 'usable')}
+    together = fitted[0]._replace(**joined)
     rms = {label: together.rms(x) for label, x in (
         ('torque', together.measured), ('urdf', together.measured - together.urdf),
         ('fit', together.measured - together.fit))}

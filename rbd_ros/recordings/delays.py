@@ -121,7 +121,7 @@ class _Search:
         return np.concatenate([spline(time + seconds)
                                for spline, time in zip(self._splines, self._times)])
 
-    def squares(self, delays: Sequence[float]) -> np.ndarray:
+    def squares(self, delays: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return the squared residuals by delay, joint and block, (delays, joints, BLOCKS)."""
         found = np.zeros((len(delays), len(self.joints), BLOCKS))
         for k, seconds in enumerate(delays):

@@ -227,13 +227,13 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     if not len(one.time):
         raise RecordingError(f'{path}: no state is complete' + (': ' if notes else '')
                              + '; '.join(notes))
-    position, velocity, effort = (None if np.all(np.isnan(x)) else x for x in one.values)
+    velocity, effort = (None if np.all(np.isnan(x)) else x for x in one.values[1:])
     if effort is not None:
         effort = effort * [number(f"scale of '{name}'", scale.get(name, 1.0))
                            for name in one.names]
     recording = Recording(
-        str(path), one.names, one.time - one.time[0] if is_bag(path) else one.time, position,
-        velocity, effort, notes, left_out)
+        str(path), one.names, one.time - one.time[0] if is_bag(path) else one.time,
+        one.values[0], velocity, effort, notes, left_out)
     return recording if start is None and stop is None else recording.part(start, stop)
 
 
