@@ -16,7 +16,7 @@ from rbd_ros._internal.lazy_exports import export
 __version__ = '0.3.0'
 __getattr__, __dir__, __all__ = export(__name__, {
     'analysis': [],
-    'analysis.constraint_forces': ['constraint_forces'],
+    'analysis.contacts': ['constraint_forces'],
     'analysis.jacobians': ['jacobian_dot'],
     'analysis.regressors': ['torque_regressor'],
     'analysis.task_space': ['task_space_dynamics'],

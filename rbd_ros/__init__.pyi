@@ -3,7 +3,7 @@
 # Written by `make stubs` from __init__.py, for checkers of types.
 
 from rbd_ros import analysis as analysis
-from rbd_ros.analysis.constraint_forces import constraint_forces as constraint_forces
+from rbd_ros.analysis.contacts import constraint_forces as constraint_forces
 from rbd_ros.analysis.jacobians import jacobian_dot as jacobian_dot
 from rbd_ros.analysis.regressors import torque_regressor as torque_regressor
 from rbd_ros.analysis.task_space import task_space_dynamics as task_space_dynamics

@@ -8,7 +8,6 @@ from typing import Any
 
 from rbd_ros._internal.lazy_exports import LazyModule
 from rbd_ros.analysis.centroidal import CentroidalMethods
-from rbd_ros.analysis.constraint_forces import ConstraintForceMethods
 from rbd_ros.analysis.contacts import ContactMethods
 from rbd_ros.analysis.directional_derivatives import DirectionalDerivativeMethods
 from rbd_ros.analysis.jacobians import JacobianMethods
@@ -30,9 +29,8 @@ coupled_workspaces = LazyModule('rbd_ros.coupled_workspaces')
 
 
 class Workspace(ContactMethods, TaskSpaceMethods, MatrixDerivativeMethods,
-                DirectionalDerivativeMethods, ConstraintForceMethods, CentroidalMethods,
-                DynamicsMethods, KinematicsMethods, DerivativeMethods, JacobianMethods,
-                RegressorMethods):
+                DirectionalDerivativeMethods, CentroidalMethods, DynamicsMethods,
+                KinematicsMethods, DerivativeMethods, JacobianMethods, RegressorMethods):
     """
     The buffers of one robot, and the functions of `rbd_ros` and `rbd_ros.analysis` that use them.
 

@@ -7,7 +7,8 @@ Dynamics of a robot that stands on its feet, or touches something else that cann
 
 where f_i is the wrench or force on the robot at contact i, and J_i v is the velocity of its link
 there: of a point, three rows; of a surface, with the angular velocity, six. Contacts hold in all
-directions: forces that pull or slip are found and reported by `check_contacts`, not avoided.
+directions: forces that pull or slip are found and reported by `check_contacts`, not avoided. The
+wrenches by which constraints close loops are here, too.
 
 """
 
@@ -24,9 +25,10 @@ from rbd_ros.dynamics import DynamicsMethods
 from rbd_ros.errors import StateError
 from rbd_ros.kernels import contacts as kernels
 from rbd_ros.kernels.link_jacobians import jacobians_and_biases
-from rbd_ros.kinematics import KinematicsMethods
+from rbd_ros.kinematics import forward_kinematics, KinematicsMethods
 from rbd_ros.model.arguments import finite_array, mask, Wrenches
 from rbd_ros.model.joints import KINDS
+from rbd_ros.model.loops import equation_rows
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.contacts import (
@@ -35,7 +37,8 @@ from rbd_ros.workspace.contacts import (
 from rbd_ros.workspace.quantity import plain, quantity
 from rbd_ros.workspace.workspace import workspace_of
 
-__all__ = ['check_contacts', 'constrained_dynamics', 'constrained_inverse_dynamics']
+__all__ = ['check_contacts', 'constrained_dynamics', 'constrained_inverse_dynamics',
+           'constraint_forces']
 # Largest imbalance of velocities without motors, as a share of the largest torque.
 IMBALANCE = 1e-8
 RANK = 1e-10  # Singular values below this share of the largest count as zero.
@@ -166,6 +169,11 @@ class ContactMethods(DynamicsMethods, KinematicsMethods, JacobianMethods):
                        in zip(found.contacts, found.places, wrenches))
         return ConstrainedInverseDynamics(tau, wrenches, checks)
 
+    def constraint_forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return the forces of all equations of constraints, N and N m, in axes of frames a."""
+        self.check(q=q, v=v, a=a)
+        return np.zeros(0)      # without closed loops
+
 
 constrained_dynamics = plain(ContactMethods.constrained_dynamics)
 constrained_inverse_dynamics = plain(ContactMethods.constrained_inverse_dynamics)
@@ -257,3 +265,38 @@ def _ratio(x: float, factor: float, normal: float) -> float:
     if x == 0.0:
         return 0.0
     return x / (factor * normal) if factor > 0.0 and normal > 0.0 else inf
+
+
+def constraint_forces(model: Model, q: ArrayLike, v: ArrayLike,
+                      a: ArrayLike) -> dict[str, np.ndarray]:
+    """
+    Return the wrenches by which constraints close the loops of a robot.
+
+    They are those of rigid-body dynamics, without friction of passive joints; of least norm where
+    constraints are redundant. For reading: it is slower than `inverse_dynamics`.
+
+    Parameters
+    ----------
+    model, q, v, a
+        Robot; arguments as for `inverse_dynamics`.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (6,)
+        By the name of the constraint: moment, N m, and force, N, on link b about the origin of
+        frame a, in its axes; link a has the opposite.
+
+    """
+    forces, wrenches = workspace_of(model).constraint_forces(q, v, a), {}
+    for one, rows in equation_rows(model.constraints):
+        part, wrench = forces[rows], np.zeros(6)
+        wrenches[one.name] = wrench
+        if one.kind == 'distance':
+            T = forward_kinematics(model, q)
+            T_a = T[model.link_index(one.link_a)] @ one.placement_a
+            p_b = T[model.link_index(one.link_b)] @ one.placement_b[:, 3]
+            line = T_a[:3, :3].T @ (p_b[:3] - T_a[:3, 3])
+            wrench[3:] = part[0] * line / np.linalg.norm(line)
+        else:
+            wrench[:one.equations - 3], wrench[3:] = part[:-3], part[-3:]
+    return wrenches

@@ -24,7 +24,7 @@ from rbd_ros.identification.least_squares import fit, Identification
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.identification.payload import fit_payload, payload_partial
 from rbd_ros.identification.pipeline import (
-    compare_recording, default_workers, Errors, left_out_recording, map_recordings, read_for_robot,
+    compare_recording, default_workers, left_out_recording, map_recordings, read_for_robot,
     read_samples, Reading, reduce_recording)
 from rbd_ros.identification.reduction import merge, Partial, partial
 from rbd_ros.identification.report import Comparison, identification_report, Row, write_residuals
@@ -112,12 +112,12 @@ def run(options: argparse.Namespace) -> int:
     if held_out:
         # Held-out recordings are not fitted; not even their delay.
         reading = reading._replace(delay=float(np.median([one.delay_removed for one in excerpts])))
-        compared += [(error, one._replace(name=f'{one.name} (validation)')) for error, one in
+        compared += [one._replace(name=f'{one.name} (validation)') for one in
                      of_each('validating', held_out, compare, reading=reading)]
-    errors, comparisons = zip(*compared)
-    judgement = outcome.judge(held_out={path: (one.relative(one.urdf), one.relative(one.fit))
-                                        for path, one in zip(held_out, errors[len(paths):])})
-    result = {**_json_content(model, outcome, judgement, paths, held_out, errors, comparisons),
+    judgement = outcome.judge(held_out={
+        path: (one.relative_error(one.urdf), one.relative_error(one.fit))
+        for path, one in zip(held_out, compared[len(paths):])})
+    result = {**_json_content(model, outcome, judgement, paths, held_out, compared),
               'notes': notes}
     with whole_files(*(Path(options.output, name) for name in FILES)) as drafts:
         with warnings.catch_warnings():
@@ -131,11 +131,11 @@ def run(options: argparse.Namespace) -> int:
         drafts[3].write_text(identification_report(
             f'{model.name}: identified from '
             + (paths[0] if len(paths) == 1 else f'{len(paths)} recordings'), model.velocity_names,
-            ['N m' if angular else 'N' for angular in model.angular], comparisons, outcome.rows,
+            ['N m' if angular else 'N' for angular in model.angular], compared, outcome.rows,
             judgement.grade, judgement.reasons), encoding='utf-8')
     if options.residuals is not None:
         with whole_files(options.residuals) as drafts:
-            write_residuals(drafts[0], model.name, model.velocity_names, comparisons)
+            write_residuals(drafts[0], model.name, model.velocity_names, compared)
     return _print_summary(result, options.output)
 
 
@@ -247,17 +247,22 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
 
 
 def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Sequence[str],
-                  held_out: Sequence[str], errors: Sequence[Errors],
-                  comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
-    validation = dict(zip(held_out, errors[len(paths):]))
-    coverage = {path: one.coverage for path, one in zip(held_out, comparisons[len(paths):])
+                  held_out: Sequence[str], comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    fitted = comparisons[:len(paths)]
+    joined: Any = {label: np.concatenate([getattr(one, label) for one in fitted])
+                   for label in ('measured', 'urdf', 'fit', 'usable')}
+    together = fitted[0]._replace(**joined)
+    rms = {label: together.rms(x) for label, x in (
+        ('torque', together.measured), ('urdf', together.measured - together.urdf),
+        ('fit', together.measured - together.fit))}
+    validation = dict(zip(held_out, comparisons[len(paths):]))
+    coverage = {path: one.coverage for path, one in validation.items()
                 if one.coverage is not None}
     per_joint = {name: {
-        'unit': 'N m' if model.angular[k] else 'N', 'samples': int(together.counts[k]),
-        **{label: _json_number(together.rms(getattr(together, label))[k])
-           for label in ('torque', 'urdf', 'fit')},
-        'validation': {path: _json_number(one.rms(one.fit)[k])
+        'unit': 'N m' if model.angular[k] else 'N',
+        'samples': int(together.usable[:, k].sum()),
+        **{label: _json_number(x[k]) for label, x in rms.items()},
+        'validation': {path: _json_number(one.rms(one.measured - one.fit)[k])
                        for path, one in validation.items()},
         'coverage': {path: _json_number(shares[k]) for path, shares in coverage.items()}}
         for k, name in enumerate(model.velocity_names)}
@@ -265,9 +270,9 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
         'robot': model.name, 'recordings': list(paths),
         'standstill': {path: dict(zip(model.velocity_names, one.standstill.tolist()))
                        for path, one in zip([*paths, *held_out], comparisons)},
-        'relative_error': {'urdf': _json_number(together.relative(together.urdf)),
-                           'fit': _json_number(together.relative(together.fit)),
-                           'validation': {path: _json_number(one.relative(one.fit))
+        'relative_error': {'urdf': _json_number(together.relative_error(together.urdf)),
+                           'fit': _json_number(together.relative_error(together.fit)),
+                           'validation': {path: _json_number(one.relative_error(one.fit))
                                           for path, one in validation.items()}},
         'per_joint': per_joint, 'verdict': judgement.grade, 'reasons': list(judgement.reasons),
         'figures': {name: _json_number(x) for name, x in judgement.figures.items()},

@@ -20,11 +20,10 @@ from rbd_ros.control.contact import (
     contact_deviation, contact_deviations, detectable_forces, external_deviations)
 from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.momentum_observer import GAIN, MomentumObserver
-from rbd_ros.identification.diagnosis.doubts import effort_doubts
 from rbd_ros.identification.pipeline import read_for_robot
 from rbd_ros.identification.report import replay_report
 from rbd_ros.identification.torque_uncertainty import model_torques
-from rbd_ros.identification.verdicts import position_doubts
+from rbd_ros.identification.verdicts import effort_doubts, position_doubts
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import Recording

@@ -60,31 +60,26 @@ class DriveGains(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GainParameters:
+class GainParameters(RobotParameters):
     """The robot parameters divided by the drive gains, followed by the inverse gains."""
 
-    robot: RobotParameters      # without the payload
     load: LoadParameters
     pi: np.ndarray              # (10,), the payload
     loaded: bool = True         # whether the robot carries it
 
     @property
-    def model(self) -> Model:
-        return self.robot.model
-
-    @property
     def kind(self) -> tuple[str, ...]:
-        return ('gains', *self.load.kind, *self.robot.kind)
+        return ('gains', *self.load.kind, *super().kind)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.robot.names, *(f'{name}.inverse_gain' for name in self.model.velocity_names))
+        return (*super().names, *(f'{name}.inverse_gain' for name in self.model.velocity_names))
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        torque = self.robot.known(states, threads)
+        torque = super().known(states, threads)
         if self.loaded:
             torque = torque + self.load.regressor(states, threads) @ self.pi
-        return np.concatenate((self.robot.regressor(states, threads),
+        return np.concatenate((super().regressor(states, threads),
                                torque[:, :, None] * np.eye(self.model.nv)), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
@@ -117,10 +112,11 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
     """
     with_load = with_payload(model, link, mass, com, inertia)
     body = with_load.links[with_load.link_index(f'{link}/payload')]
+    robot = robot_parameters(model, friction, rotors)
     parameters = GainParameters(
-        robot_parameters(model, friction, rotors), LoadParameters(model, link),
+        model, robot.columns, LoadParameters(model, link),
         parameters_of_inertia(inertia_matrix(body.mass, body.com, body.inertia)))
-    structure = _structure(parameters)
+    structure = _structure(robot, parameters.names)
     parts = []
     for label, some in (('unloaded', unloaded), ('loaded', loaded)):
         some = (some,) if isinstance(some, Samples) else tuple(some)
@@ -130,8 +126,7 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
         parts += [reduce_samples(replace(parameters, loaded=label == 'loaded'), one,
                                  structure=structure) for one in some]
     whole = merge(*parts)
-    first = len(parameters.robot.names)
-    fits = np.array([_inverse_gain(whole, j, first + j) for j in range(model.nv)])
+    fits = np.array([_inverse_gain(whole, j) for j in range(model.nv)])
     value, deviation, residual = fits.T
     with np.errstate(divide='ignore'):
         gains = 1.0 / value
@@ -139,18 +134,19 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
                       residual)
 
 
-def _structure(parameters: GainParameters) -> tuple[BaseParameters, np.ndarray]:
+def _structure(robot: RobotParameters, names: tuple[str, ...]
+               ) -> tuple[BaseParameters, np.ndarray]:
     """Return the base parameters of the robot followed by the inverse gains, see `base_of`."""
     from scipy.linalg import block_diag     # lazily: SciPy is slow to import
-    base, support = base_of(parameters.robot)
-    gains = np.eye(parameters.model.nv)
-    independent = np.append(base.independent, len(parameters.robot.names) + np.arange(len(gains)))
-    names = tuple(parameters.names[k] for k in independent)
-    return (BaseParameters(independent, names, block_diag(base.combination, gains)),
+    base, support = base_of(robot)
+    gains = np.eye(robot.model.nv)
+    independent = np.append(base.independent, len(names) - len(gains) + np.arange(len(gains)))
+    return (BaseParameters(independent, tuple(names[k] for k in independent),
+                           block_diag(base.combination, gains)),
             np.concatenate((support, gains > 0.0), axis=1))
 
 
-def _inverse_gain(part: Partial, joint: int, column: int) -> tuple[float, float, float]:
+def _inverse_gain(part: Partial, joint: int) -> tuple[float, float, float]:
     """Return the inverse gain of a joint, its deviation, and the residual of the efforts."""
     active, factors = part.columns[joint], part.factors[joint]
     single = replace(part, columns=(active,), factors=(factors,), counts=part.counts[:, [joint]],
@@ -159,5 +155,6 @@ def _inverse_gain(part: Partial, joint: int, column: int) -> tuple[float, float,
     prior_deviation = np.divide(WEAK_PRIOR * np.sqrt(part.squares[joint]), size,
                                 out=np.ones_like(size), where=size > ROUNDING * np.max(size))
     found = weighted_fit(single, np.zeros(len(prior_deviation)), prior_deviation)
+    column = joint - len(part.counts.T)     # the last parameters are the inverse gains
     deviation = np.sqrt(covariance_of(found, prior_deviation)[column, column])
     return found.theta[column], deviation, found.noise[0]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.identification.parameters import (
     ASYMMETRIES, BaseParameters, RobotParameters, ROUNDING)
-from rbd_ros.identification.physical_consistency import nearest_consistent
+from rbd_ros.identification.physical_consistency import AIR, nearest_consistent
 from rbd_ros.identification.reduction import Partial, partial, samples_of
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit, WeightedFit
 from rbd_ros.model.arguments import check_model
@@ -164,7 +164,7 @@ def _consistent_fit(parameters: RobotParameters, free: WeightedFit, prior: np.nd
     values, curvature = nearest_consistent(
         prior, np.concatenate((free.matrix, drives)),
         np.concatenate((free.target, drives @ prior)), prior_deviation, bodies, prior=PRIOR_WEIGHT,
-        conditions=_inequalities(parameters))
+        conditions=_inequalities(parameters), air=AIR)
     # The derivative of the data term scatters with the noise, that of the prior with its
     # deviation.
     curvature = np.concatenate((curvature, drives)) * prior_deviation

@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from rbd_ros import batch
@@ -16,11 +16,10 @@ from rbd_ros.model.changes.drives import (
     check_columns, COLUMNS, drive_parameter_names, drive_parameters, with_drive_parameters)
 from rbd_ros.model.changes.friction import friction, friction_terms
 from rbd_ros.model.changes.inertial import (
-    inertia_of_parameters, inertial_parameter_names, inertial_parameters, moving_bodies,
-    PARAMETERS, parameters_of_inertia, with_inertial_parameters)
+    inertial_parameter_names, inertial_parameters, moving_bodies, PARAMETERS,
+    parameters_of_pseudo_inertia, pseudo_inertia_of_parameters, with_inertial_parameters)
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import integrate, neutral, random_configuration
-from rbd_ros.model.se3 import Ad, inverse
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction, passive_rotors
 
 # Each asymmetry, and the symmetric column that it must not exceed.
@@ -39,31 +38,9 @@ class States(NamedTuple):
     s: np.ndarray   # (states, nv), directions of the velocities for Coulomb friction, -1 ... 1
 
 
-class Parameters(Protocol):
-    """What `reduce_samples` needs of the parameters of a robot, a payload or drive gains."""
-
-    @property
-    def model(self) -> Model:
-        """Return the robot."""
-
-    @property
-    def kind(self) -> tuple[str, ...]:
-        """Return the kind of result; only results of the same kind can be merged."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the parameters."""
-
-    def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return Y, shape (states, nv, parameters)."""
-
-    def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return the torques that do not depend on the parameters, shape (states, nv)."""
-
-
 @dataclass(frozen=True)
 class RobotParameters:
-    """Parameters of the bodies and drives of a robot."""
+    """Parameters of the bodies and drives of a robot: the torques are known + Y theta."""
 
     model: Model
     # Columns of the drives to identify, see `rbd_ros.analysis.friction_regressor`; the others keep
@@ -72,6 +49,7 @@ class RobotParameters:
 
     @property
     def kind(self) -> tuple[str, ...]:
+        """Return the kind of result; only results of the same kind can be merged."""
         return ('robot', *self.columns)
 
     @property
@@ -90,11 +68,13 @@ class RobotParameters:
                                drive_parameters(self.model, columns=self.columns)))
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
+        """Return Y, shape (states, nv, parameters)."""
         drives = drive_columns(self._drive_terms(states), self.columns, states.v.shape)
         return np.concatenate((batch.torque_regressor(self.model, *states[:3], threads=threads),
                                drives), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
+        """Return the torques that do not depend on the parameters, shape (states, nv)."""
         columns, model = [COLUMNS[column] for column in self.columns], self.model
         # Drives of joints that depend on others in closed loops are known.
         passive = (passive_friction(model, states.q, states.v)
@@ -143,10 +123,9 @@ class LoadParameters:
         for number, parts in enumerate(moving_bodies(self.model).values()):
             for part, T in parts:
                 if part == k:
-                    A = Ad(inverse(T))
-                    to_body = np.array([parameters_of_inertia(A.T @ inertia_of_parameters(one) @ A)
-                                        for one in np.eye(10)]).T
-                    return slice(10 * number, 10 * number + 10), to_body
+                    P = T @ pseudo_inertia_of_parameters(np.eye(10)) @ T.T
+                    return (slice(10 * number, 10 * number + 10),
+                            parameters_of_pseudo_inertia(P).T)
         raise ModelError(f"link '{self.link}' is part of the root: no joint moves it")
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
@@ -164,6 +143,9 @@ class LoadParameters:
                 + friction(self.model, states.v, states.s, states.v)
                 + passive_friction(self.model, states.q, states.v)
                 + all_springs(self.model, states.q))
+
+
+Parameters: TypeAlias = RobotParameters | LoadParameters
 
 
 class BaseParameters(NamedTuple):

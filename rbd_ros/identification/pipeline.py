@@ -10,7 +10,6 @@ import os
 from signal import pthread_sigmask, SIG_BLOCK, SIG_SETMASK, SIGINT
 from typing import NamedTuple, TypeVar
 
-import numpy as np
 from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.errors import RbdError
 from rbd_ros.identification.least_squares import Identification
@@ -52,40 +51,16 @@ def read_samples(model: Model, path: str | os.PathLike[str], reading: Reading) -
                    delay=reading.delay)
 
 
-class Errors(NamedTuple):
-    """Squared errors of two robots over the usable samples of a recording, each (nv,)."""
-
-    counts: np.ndarray  # of usable samples
-    torque: np.ndarray  # sums of squares, (N m)^2 or N^2: of the measured torques, and of their
-    urdf: np.ndarray    # differences from those of the original
-    fit: np.ndarray     # and of the identified robot
-
-    def relative(self, sums: np.ndarray) -> float:
-        """Return sqrt(sum of squared errors / sum of squared torques)."""
-        whole = np.sum(self.torque)
-        return float(np.sqrt(np.sum(sums) / whole)) if whole > 0.0 else float('nan')
-
-    def rms(self, sums: np.ndarray) -> np.ndarray:
-        """Return the root mean square by joint; NaN where a joint never moved."""
-        with np.errstate(invalid='ignore', divide='ignore'):
-            return np.sqrt(sums / self.counts)
-
-
-def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
-                      ) -> tuple[Errors, Comparison]:
-    """Return the errors of the original and the identified robot, and their comparison."""
+def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading) -> Comparison:
+    """Return a recording with the torques of the original and of the identified robot."""
     samples = read_samples(urdf, path, reading)
     smooth = FRICTION_SMOOTHING * samples.threshold
-    original = model_torques(urdf, samples, smooth)[0]
     identified, dry_friction = model_torques(fit, samples, smooth)
-    squares = [np.sum(np.square(x), axis=0, where=samples.usable)
-               for x in (samples.tau, samples.tau - original, samples.tau - identified)]
     deviation = None if fit.uncertainty is None else torque_deviation(
         fit, samples.q, samples.v, samples.a, bandwidth=samples.cutoff)
-    return (Errors(np.sum(samples.usable, axis=0), *squares),
-            Comparison(path, samples.time, samples.v, samples.tau, original, identified,
-                       dry_friction, samples.usable, samples.threshold, samples.segment,
-                       deviation))
+    return Comparison(path, samples.time, samples.v, samples.tau,
+                      model_torques(urdf, samples, smooth)[0], identified, dry_friction,
+                      samples.usable, samples.threshold, samples.segment, deviation)
 
 
 def left_out_recording(path: str, *, found: Identification, left_out: LeftOut, reading: Reading

@@ -107,18 +107,15 @@ def reduce_samples(parameters: Parameters, samples: Samples, threads: int | None
     columns = tuple(np.flatnonzero(one) for one in support)
     factors = tuple(np.zeros((BLOCKS, len(one) + 1, len(one) + 1)) for one in columns)
     states, block = states_of(samples), block_of(samples)
-    borders = np.flatnonzero(np.diff(block)) + 1
     used = np.asarray(samples.usable, bool)
     for chunk, part in chunks(parameters, states):
         Y = parameters.regressor(part, threads)[:, :, base.independent]
         unknown = samples.tau[chunk] - parameters.known(part, threads)
-        inside = borders[(borders > chunk.start) & (borders < chunk.stop)] - chunk.start
-        pieces = np.split(np.arange(len(part.q)), inside)
         for j, active in enumerate(columns):
             rows = np.column_stack((Y[:, j, active], unknown[:, j]))
-            for piece in pieces:
-                k = block[chunk.start + piece[0]]
-                factors[j][k] = triangle(factors[j][k], rows[piece][used[chunk][piece, j]])
+            for k in np.unique(block[chunk]):
+                own = used[chunk, j] & (block[chunk] == k)
+                factors[j][k] = triangle(factors[j][k], rows[own])
         if progress is not None:
             progress(chunk.stop, count)
     counts = np.zeros((BLOCKS, model.nv), int)

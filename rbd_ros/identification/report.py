@@ -58,6 +58,18 @@ class Comparison(NamedTuple):
             return None
         return share_within(self.measured - self.fit, self.deviation, self.usable)
 
+    def rms(self, efforts: np.ndarray) -> np.ndarray:
+        """Return the root mean square of usable efforts, (nv,); NaN where a joint never moved."""
+        with np.errstate(invalid='ignore'):
+            return np.sqrt(np.sum(efforts ** 2, axis=0, where=self.usable)
+                           / np.sum(self.usable, axis=0))
+
+    def relative_error(self, efforts: np.ndarray) -> float:
+        """Return how far efforts are from those measured, relative to these; NaN: none was."""
+        squares = [np.sum(x ** 2, where=self.usable) for x in (self.measured - efforts,
+                                                               self.measured)]
+        return float(np.sqrt(squares[0] / squares[1])) if squares[1] > 0.0 else np.nan
+
 
 def share_within(error: np.ndarray, deviation: np.ndarray, usable: np.ndarray) -> np.ndarray:
     """Return the share of usable errors within their intervals of 90 %, by joint."""
@@ -189,12 +201,10 @@ def _errors(joint_names: Sequence[str], units: Sequence[str],
     rows = []
     for k, (name, unit) in enumerate(zip(joint_names, units)):
         for c in comparisons:
-            use, coverage = c.usable[:, k], c.coverage
-            if np.any(use):
-                rms = [np.sqrt(np.mean(x[use, k] ** 2))
-                       for x in (c.measured, c.measured - c.urdf, c.measured - c.fit)]
-                rows.append((name, c.name, unit, *(f'{x:.3g}' for x in rms),
-                             '?' if coverage is None else f'{100.0 * coverage[k]:.3g} %'))
+            if np.any(c.usable[:, k]):
+                rms = [c.rms(x)[k] for x in (c.measured, c.measured - c.urdf, c.measured - c.fit)]
+                rows.append((name, c.name, unit, *(f'{x:.3g}' for x in rms), '?'
+                             if c.coverage is None else f'{100.0 * c.coverage[k]:.3g} %'))
     return _table(('joint', 'recording', 'unit', 'RMS measured', 'RMS error, URDF',
                    'RMS error, identified', 'within 90 %'), rows)
 
@@ -291,17 +301,14 @@ def write_residuals(path: str | os.PathLike[str], robot: str, joint_names: Seque
     """Write measured and computed efforts as Parquet, one row per joint and sample."""
     # With the name of the robot in each row, tables of several robots can be queried together.
     pyarrow, parquet = import_pyarrow(path)
-    texts = ('robot', 'recording', 'joint')
-    numbers = ('time', 'velocity', 'measured', 'urdf', 'fit')
-    schema = pyarrow.schema([(name, pyarrow.string()) for name in texts]
-                            + [(name, pyarrow.float64()) for name in numbers]
-                            + [('usable', pyarrow.bool_())])
-    with parquet.ParquetWriter(path, schema) as writer:
-        for one in comparisons:
-            for k, joint in enumerate(joint_names):
-                columns = [one.time, *(getattr(one, name)[:, k] for name in numbers[1:])]
-                writer.write_table(pyarrow.table(
-                    [pyarrow.array(np.full(len(one.time), text))
-                     for text in (robot, one.name, joint)]
-                    + [pyarrow.array(np.ascontiguousarray(x)) for x in columns]
-                    + [pyarrow.array(one.usable[:, k])], schema=schema))
+    tables = []
+    for one in comparisons:
+        for k, joint in enumerate(joint_names):
+            columns = {name: getattr(one, name)[:, k]
+                       for name in ('velocity', 'measured', 'urdf', 'fit', 'usable')}
+            tables.append(pyarrow.table({
+                **{name: pyarrow.repeat(text, len(one.time)) for name, text in (
+                    ('robot', robot), ('recording', one.name), ('joint', joint))},
+                'time': one.time, **{name: np.ascontiguousarray(x)
+                                     for name, x in columns.items()}}))
+    parquet.write_table(pyarrow.concat_tables(tables), path)

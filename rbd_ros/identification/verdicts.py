@@ -3,11 +3,15 @@
 """Judge an identification: can it be trusted, and if not, what to do about it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import listed
-from rbd_ros.identification.diagnosis.doubts import effort_doubts
+from rbd_ros.identification.diagnosis.competition import MASSES
+from rbd_ros.identification.diagnosis.detectors import beyond_limits
+from rbd_ros.identification.diagnosis.diagnose import diagnose_samples, Diagnosis
+from rbd_ros.identification.diagnosis.hypotheses import FACTORS, HYPOTHESES, words_of_factors
 from rbd_ros.identification.least_squares import body_size, fit, Identification
 from rbd_ros.identification.parameters import States
 from rbd_ros.identification.payload import Payload
@@ -46,6 +50,15 @@ MAX_HELD_OUT_ERROR = 0.1
 MAX_LEFT_OUT = 0.05
 SIGNED = ('_asymmetry', '_offset')  # Suffixes of drive coefficients that may be negative.
 CERTAIN = ('degrees', 'order', 'sign')  # Kinds of mistakes that no wrong description looks like.
+# What a fit explains beside friction.
+DRIVES = ('rotor', 'torque_offset')
+RIVALS = ('payload', 'gravity_direction', 'zero_offset', 'spring')
+# Factors of all joints within 1/FACTOR ... FACTOR may be errors of the masses; those of a single
+# joint within the second one, or the third if its torques are less than a share of the largest
+# ones of the URDF: errors of light links change them much more.
+MAX_FACTOR, MAX_JOINT_FACTOR, MAX_WEAK_FACTOR, WEAK = 1.5, 1.8, 5.0, 0.1
+MAX_LEFT = 0.5  # Largest share of the RMS efforts of a joint whose factor is known.
+UNSURE = 0.2    # Deviation of a factor that is not known, as a share of the factor.
 # Grades of verdicts.
 BELIEVABLE, SIMILAR_MOTIONS = 'believable', 'good for motions like these'
 NOT_BELIEVABLE = 'not believable'
@@ -116,7 +129,10 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
     else:
         free = fit(model, part, consistent=False)
         uncertainty = _torque_uncertainty(part, found)
-        figures |= _figures(found, uncertainty)
+        determined = found.sigma[found.sigma > 1.0]
+        figures |= {'base_parameters': float(len(found.base.names)), 'rank': float(found.rank),
+                    'condition': float(np.max(determined / determined[-1:], initial=1.0)),
+                    'uncertainty': float(np.max(uncertainty))}
         said = {kind: text for one in samples for kind, text in effort_doubts(model, one).items()}
         mistakes = [said.pop(kind) for kind in CERTAIN if kind in said]
         reasons = _check_delay(samples) or mistakes or position_doubts(model, samples)
@@ -132,7 +148,10 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
                        'efforts are torques in N m (drive gains), whether the robot touched '
                        'something, and whether the URDF has its geometry')
     held_out = held_out or {}
-    reasons += _check_saturation(model, part) + _check_held_out(held_out)
+    if names := _joints_above(model, part.saturated / np.maximum(part.moving, 1), MAX_SATURATED):
+        reasons.append('drives were at their limits for a fraction of the time they moved: '
+                       f'{names}; move more slowly, or with less payload')
+    reasons += _check_held_out(held_out)
     similar = bool(held_out) and max(after for _, after in held_out.values()) <= MAX_HELD_OUT_ERROR
     grade = NOT_BELIEVABLE
     if not reasons and (similar or not uncertain):
@@ -151,18 +170,9 @@ def _check_held_out(held_out: Mapping[str, tuple[float, float]]) -> list[str]:
 
 def _check_finite(samples: tuple[Samples, ...]) -> list[str]:
     share = max((one.left_out for one in samples), default=0.0)
-    if share <= MAX_LEFT_OUT:
-        return []
     return [f'{100.0 * share:.0f} % of the states are left out because a number is missing or '
-            'not finite: check the publisher of the joint states, and record again']
-
-
-def _figures(found: Identification, uncertainty: np.ndarray) -> dict[str, float]:
-    """Return how well the motion determines the parameters."""
-    determined = found.sigma[found.sigma > 1.0]
-    return {'base_parameters': float(len(found.base.names)), 'rank': float(found.rank),
-            'condition': float(determined[0] / determined[-1]) if len(determined) else 1.0,
-            'uncertainty': float(np.max(uncertainty))}
+            'not finite: check the publisher of the joint states, and record again'
+            ] if share > MAX_LEFT_OUT else []
 
 
 def _torque_uncertainty(part: Partial, found: Identification) -> np.ndarray:
@@ -226,12 +236,10 @@ def _too_short(part: Partial) -> str:
             f'than {MIN_SAMPLES_PER_PARAMETER} per parameter: record for longer')
 
 
-def _check_saturation(model: Model, part: Partial) -> list[str]:
-    share = part.saturated / np.maximum(part.moving, 1)
-    names = [f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, share)
-             if x > MAX_SATURATED]
-    return [f'drives were at their limits for a fraction of the time they moved: {listed(names)}; '
-            'move more slowly, or with less payload'] if names else []
+def _joints_above(model: Model, share: np.ndarray, most: float) -> str:
+    """Return the joints with a larger share, with percentages."""
+    return listed(f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, share)
+                  if x > most)
 
 
 def _check_robot(part: Partial, found: Identification, free: Identification,
@@ -251,11 +259,9 @@ def _check_robot(part: Partial, found: Identification, free: Identification,
                 f'a physically consistent robot, {100.0 * free.relative_error:.0f} % without that '
                 f'constraint: {listed(_inconsistent(free))} would violate it; check the drive '
                 'gains, and whether something touches the robot'], []
-    names = [f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, uncertainty)
-             if x > MAX_UNCERTAINTY]
-    if names:
+    if names := _joints_above(model, uncertainty, MAX_UNCERTAINTY):
         uncertain.append(
-            f'torques in other poses are uncertain, relative to their size: {listed(names)}; the '
+            f'torques in other poses are uncertain, relative to their size: {names}; the '
             f'motion determines {found.rank} of {len(found.base.names)} base parameters, with a '
             f'condition number of {condition:.2g}: move further and faster, all joints '
             'at once')
@@ -296,3 +302,58 @@ def _check_payload(model: Model, payload: Payload) -> list[str]:
                            'the link that carries it: check that the payload touched nothing, '
                            'and that the model of the robot is right')
     return reasons
+
+
+def effort_doubts(model: Model, samples: Samples) -> dict[str, str]:
+    """Return why efforts look like other quantities than the torques of the joints, by kind."""
+    # A fit adapts masses to any factor of the efforts, so these are compared with the description.
+    # What a fit finds by itself competes, but is no doubt; nor are factors that may be errors of
+    # the masses.
+    limits = beyond_limits(model, np.abs(samples.tau))
+    doubts = {'limits': limits.text} if limits else {}
+    if not np.any(samples.tau[samples.usable]):
+        return doubts
+    kinds = [kind for kind, one in HYPOTHESES.items()
+             if one.compare or (one.changes and (not one.fitted or kind in RIVALS))]
+    found = diagnose_samples(model, [samples], kinds, (MASSES, *DRIVES))
+    doubts |= {one.kind: one.advice for one in found.findings
+               if one.kind not in FACTORS and not HYPOTHESES[one.kind].fitted}
+    factor = _factors(model, found)
+    unknown = np.array([share > MAX_LEFT for share in found.residual.values()])
+    strength, names = np.std(found.compared[3], axis=0), np.array(model.velocity_names)
+    factor[unknown] = 1.0
+    if np.any(factor < 0.0):
+        wrong = names[factor < 0.0]
+        doubts['sign'] = HYPOTHESES['sign'].text.format(
+            **words_of_factors(wrong, -np.ones(len(wrong))))
+    most = np.where(strength < WEAK * np.max(strength), MAX_WEAK_FACTOR, MAX_JOINT_FACTOR)
+    if _are_large(factor, most):
+        # How large they are if the masses are right.
+        found = diagnose_samples(model, [replace(samples, tau=samples.tau * np.sign(factor))],
+                                 ('common_gain', 'gain', 'current'), DRIVES)
+        factor = _factors(model, found)
+        unsure = _factors(model, found, 'deviation') > UNSURE * np.abs(factor)
+        kind = 'common_gain' if np.ptp(factor) == 0.0 else 'current'
+        changed = (factor != 1.0) & (~unsure | (kind == 'common_gain'))
+        if _are_large(np.where(changed, factor, 1.0), most):
+            words = words_of_factors(names[changed], factor[changed])
+            if len(rest := names[(factor != 1.0) & ~changed]):
+                words['scale'] += f' (the factors of {listed(rest)} are not known)'
+            doubts[kind] = HYPOTHESES[kind].text.format(**words)
+    return doubts
+
+
+def _are_large(factor: np.ndarray, most: np.ndarray) -> bool:
+    """Return whether factors are no errors of the masses; ``most``: of each joint, (nv,)."""
+    size = np.abs(np.log(np.abs(factor)))
+    return bool(np.median(size) > np.log(MAX_FACTOR) or np.any(size > np.log(most)))
+
+
+def _factors(model: Model, found: Diagnosis, label: str = 'value') -> np.ndarray:
+    """Return the factors of the efforts, (nv,), that findings contain, or their deviations."""
+    factor = np.ones(model.nv)
+    for one in found.findings:
+        if one.kind in FACTORS:
+            own = [model.velocity_names.index(name) for name in one.joints]
+            factor[own] *= np.asarray(getattr(one, label) or 0.0, float)
+    return factor

@@ -176,7 +176,7 @@ class _Collector:
                         key=lambda one: one[1][0][0])
         clock = 2 if stamped else 1
         origin = joined[0][1][clock][0]
-        return [JointSeries(names, 1e-9 * (one[clock] - origin), *one[3:])
+        return [JointSeries(names, 1e-9 * (one[clock] - origin), np.stack(one[3:]))
                 for names, one in joined], notes
 
 

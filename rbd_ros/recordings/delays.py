@@ -2,19 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimate the delay of recorded efforts relative to positions."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import batch
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
+from rbd_ros.workspace.passive_joints import all_springs, passive_friction, passive_rotors
 
 # Largest delay searched for, either way: s, and as a fraction of the longest segment.
 MAX_DELAY, MAX_SEGMENT_FRACTION = 1.5, 0.2
 SAMPLES_PER_PERIOD = 8  # Samples per period of the cut-off: more would add no information.
-# Delays whose residual variance is within this fraction of the least are equally good; the one
-# nearest to zero is chosen.
-VARIANCE_TOLERANCE = 0.02
+# Delays whose squared residuals exceed the least ones by fewer standard deviations of the scatter
+# between blocks are equally good; the one nearest to zero is chosen.
+MIN_DEVIATIONS = 2.0
 # Gauss-Newton: largest number of steps, and the step at which it has converged, s.
 MAX_STEPS, CONVERGED = 20, 1e-7
 # The best delay must explain more than a typical one, by this many standard deviations of the
@@ -23,7 +25,7 @@ MIN_SIGNIFICANCE = 15.0
 MAX_ROWS = 5000  # Rows used at most.
 # Singular values below this fraction of the largest belong to dependent columns.
 RANK_TOLERANCE = 1e-6
-BLOCKS = 20  # Blocks of samples whose scores are compared to estimate the scatter.
+BLOCKS = 20  # Blocks of samples that are compared to estimate the scatter.
 
 
 class Delay(NamedTuple):
@@ -39,10 +41,12 @@ def estimate_delay(model: Model, samples: Samples) -> Delay:
     Estimate the delay of the efforts relative to the positions, in the result of `prepare`.
 
     It is the delay at which the efforts of each joint are explained best by a linear combination
-    of gravity, all other torques of the model, acceleration, velocity, its sign and an offset.
-    Friction, motor inertia, drive gains and masses need to be known only roughly. The standard
-    deviation is the larger one of the scatter over time and the scatter between joints. A delay
-    that `prepare` removed is not included.
+    of gravity, the other torques of the bodies, those of springs and dependent joints,
+    acceleration, velocity, its sign and an offset. Friction, motor inertia, drive gains and masses
+    need to be known only roughly. Of delays that explain the efforts equally well it is the one
+    nearest to zero. The standard deviation is the larger one of the scatter over time and the
+    scatter between joints, and infinite if the efforts do not determine the delay. A delay that
+    `prepare` removed is not included.
 
     """
     search, unknown = _Search(model, samples), Delay(0.0, np.inf, 0.0)
@@ -57,9 +61,10 @@ def estimate_delay(model: Model, samples: Samples) -> Delay:
         if abs(step) < CONVERGED:
             break
     _, deviation = search.gauss_newton_step(seconds)
-    if deviation >= search.largest:
+    if deviation >= search.largest or abs(seconds) >= search.largest:
         return unknown
-    explains = -np.expm1(search.cost(seconds) - search.cost(0.0))
+    with_delay, without = search.cost(search.squares([seconds, 0.0]))
+    explains = -np.expm1(with_delay - without)
     return Delay(seconds, deviation, float(explains))
 
 
@@ -108,30 +113,42 @@ class _Search:
             self.joints.append(_JointColumns(
                 j, use, U[:, independent], (Vt[independent] / sigma[independent, None]).T,
                 rates[rows[use], j]))
+        self.share = np.array([float(len(one.rows)) for one in self.joints])
+        self.share /= max(np.sum(self.share), 1.0)
 
     def efforts(self, seconds: float) -> np.ndarray:
         """Return the efforts measured this much later."""
         return np.concatenate([spline(time + seconds)
                                for spline, time in zip(self._splines, self._times)])
 
-    def cost(self, seconds: float) -> float:
-        """Return the logarithm of the unexplained variance, averaged over the rows."""
-        efforts = self.efforts(seconds)
-        total = 0.0
-        for one in self.joints:
-            y = efforts[one.rows, one.joint]
-            residual = y - one.U @ (one.U.T @ y)
-            # Log-likelihood of noise of unknown variance, joint by joint.
-            least = np.finfo(float).eps ** 2 * (y @ y) + np.finfo(float).tiny
-            total += len(y) * np.log(residual @ residual + least)
-        return float(total / sum(len(one.rows) for one in self.joints))
+    def squares(self, delays: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Return the squared residuals by delay, joint and block, (delays, joints, BLOCKS)."""
+        found = np.zeros((len(delays), len(self.joints), BLOCKS))
+        for k, seconds in enumerate(delays):
+            efforts = self.efforts(seconds)
+            for j, one in enumerate(self.joints):
+                y = efforts[one.rows, one.joint]
+                residual = y - one.U @ (one.U.T @ y)
+                # Rounding errors are no residuals.
+                least = np.finfo(float).eps ** 2 * (y @ y) + np.finfo(float).tiny
+                found[k, j] = np.bincount(one.rows * BLOCKS // len(efforts), residual ** 2, BLOCKS
+                                          ) + least / BLOCKS
+        return found
+
+    def cost(self, squares: np.ndarray) -> np.ndarray:
+        """Return the logarithms of the unexplained variance, averaged over the rows."""
+        # Log-likelihood of noise of unknown variance, joint by joint.
+        return np.log(squares.sum(axis=2)) @ self.share
 
     def grid_search(self) -> tuple[float, bool]:
         """Return the best delay of a grid, and whether it is significant."""
         steps = int(self.largest / self._step)
         grid = self._step * np.arange(-steps, steps + 1)
-        cost = np.array([self.cost(seconds) for seconds in grid])
-        good = grid[cost <= np.min(cost) + np.log1p(VARIANCE_TOLERANCE)]
+        squares = self.squares(grid)
+        cost = self.cost(squares)
+        least = squares[np.argmin(cost)]
+        worse = self.share @ ((squares - least) / least.sum(axis=1, keepdims=True))
+        good = grid[worse.sum(axis=1) <= MIN_DEVIATIONS * np.linalg.norm(worse, axis=1)]
         # Likelihood ratio statistic; two independent rows per period of the cut-off.
         rows = sum(len(one.rows) for one in self.joints)
         gain = (np.median(cost) - np.min(cost)) * 2.0 * rows / SAMPLES_PER_PERIOD
@@ -175,4 +192,7 @@ def explanatory_columns(model: Model, samples: Samples) -> np.ndarray:
     still = np.zeros_like(v)
     gravity = batch.inverse_dynamics(model, q, still, still)
     motion = batch.inverse_dynamics(model, q, v, a) - gravity
-    return np.stack((gravity, motion, a, v, samples.low_pass(np.sign(v)), np.ones_like(v)), axis=2)
+    others = (all_springs(model, q) + samples.low_pass(passive_friction(model, q, v))
+              + passive_rotors(model, q, v, a))
+    return np.stack((gravity, motion, others, a, v, samples.low_pass(np.sign(v)),
+                     np.ones_like(v)), axis=2)

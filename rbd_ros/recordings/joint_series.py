@@ -3,7 +3,7 @@
 """Merge the joint states of several publishers into complete states."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rbd_ros._internal.text import listed
@@ -19,28 +19,26 @@ class JointSeries:
 
     names: tuple[str, ...]
     time: np.ndarray            # (states,), s
-    position: np.ndarray        # (states, joints), NaN where not measured, as below
-    velocity: np.ndarray
-    effort: np.ndarray
+    # (3, states, joints), positions, velocities and efforts, NaN where not measured.
+    values: np.ndarray
 
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.position, self.velocity, self.effort
+    def rows(self, which: np.ndarray) -> 'JointSeries':
+        """Return some of the states."""
+        return replace(self, time=self.time[which], values=self.values[:, which])
 
-    def select(self, rows: np.ndarray | slice = slice(None),
-               columns: Sequence[int] | None = None) -> 'JointSeries':
-        columns = range(len(self.names)) if columns is None else columns
-        return JointSeries(tuple(self.names[k] for k in columns), self.time[rows], *[
-            array[rows][:, columns] for array in self.arrays])
+    def joints(self, names: Sequence[str]) -> 'JointSeries':
+        """Return the states of some of the joints."""
+        column = {name: k for k, name in enumerate(self.names)}
+        return replace(self, names=tuple(names),
+                       values=self.values[:, :, [column[name] for name in names]])
 
 
 def incomplete(series: JointSeries) -> np.ndarray:
     """Return for each state whether a value is missing or not finite."""
-    bad = ~np.all(np.isfinite(series.position), axis=1) | ~np.isfinite(series.time)
-    for array in (series.velocity, series.effort):
-        measured = np.any(np.isfinite(array), axis=0)
-        bad |= ~np.all(np.isfinite(array[:, measured]), axis=1)
-    return bad
+    finite = np.isfinite(series.values)
+    measured = np.any(finite, axis=1, keepdims=True)
+    measured[0] = True
+    return ~(np.all(finite | ~measured, axis=(0, 2)) & np.isfinite(series.time))
 
 
 def clean(series: JointSeries) -> tuple[JointSeries, list[str]]:
@@ -60,7 +58,7 @@ def clean(series: JointSeries) -> tuple[JointSeries, list[str]]:
                      f'up to {np.max((before - time)[late]):.6g} s')
     if not np.any(bad | late):
         return series, notes
-    return series.select(rows=~(bad | late)), notes
+    return series.rows(~(bad | late)), notes
 
 
 def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
@@ -74,13 +72,9 @@ def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
     """
     if len(series) == 1:
         return series[0], []
-    notes = []
     names = tuple(dict.fromkeys(name for one in series for name in one.names))
-    cleaned = []
-    for one in series:
-        one, removed = clean(one)
-        cleaned.append(one)
-        notes += removed
+    cleaned, removed = zip(*map(clean, series))
+    notes = [note for some in removed for note in some]
     # Group the joints by the series that contain them.
     sources: dict[tuple[int, ...], list[str]] = {}
     for name in names:
@@ -92,24 +86,23 @@ def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
                                            for group in groups)))
     periods = [np.median(np.diff(group.time)) if len(group.time) > 1 else 0.0 for group in groups]
     complete = np.all(distances.T <= MAX_STAMP_DIFFERENCE * np.array(periods), axis=1)
-    states = [group.select(rows=pick[complete]) for group, pick in zip(groups, picks)]
-    order = np.argsort([names.index(name) for group in groups for name in group.names])
-    one = JointSeries(names, slowest.time[complete], *[
-        np.hstack(arrays)[:, order] for arrays in zip(*(state.arrays for state in states))])
+    one = JointSeries(
+        sum((group.names for group in groups), ()), slowest.time[complete], np.concatenate(
+            [group.values[:, pick[complete]] for group, pick in zip(groups, picks)], axis=2))
     if len(groups) > 1:
         apart = np.max(distances[:, complete], initial=0.0)
         notes.append(f'{len(groups)} publishers joined at the {np.sum(complete)} states of '
                      f'{listed(slowest.names)}, stamps up to {1e3 * apart:.3g} ms apart; '
                      f'{np.sum(~complete)} incomplete states left out')
-    return one, notes
+    return one.joints(names), notes
 
 
 def _joined(series: list[JointSeries], names: list[str]) -> JointSeries:
     """Return the states of the given joints, which each of the series contains."""
-    parts = [one.select(columns=[one.names.index(name) for name in names]) for one in series]
+    parts = [one.joints(names) for one in series]
     time, rows = np.unique(np.concatenate([part.time for part in parts]), return_index=True)
-    return JointSeries(tuple(names), time, *[
-        np.vstack(arrays)[rows] for arrays in zip(*(part.arrays for part in parts))])
+    return replace(parts[0], time=time,
+                   values=np.concatenate([part.values for part in parts], axis=1)[:, rows])
 
 
 def _nearest(times: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

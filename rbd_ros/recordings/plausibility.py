@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find recordings that are no single series of joint states in s and rad, before they are used."""
 
+from dataclasses import replace
+from typing import Any, NamedTuple
+
 import numpy as np
 from rbd_ros._internal.text import listed
-from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.bags import TOPIC_OPTION
 from rbd_ros.recordings.recording import Recording
@@ -23,57 +25,55 @@ FULL_TURN, MIN_WRAP = 2.0 * np.pi, 1.5 * np.pi   # rad; smallest step that is a 
 MAX_STEP_PERIODS = 5.0  # Longest step between two states, in periods, in which a wrap is certain.
 
 
-def check_recording(recording: Recording) -> None:
-    """Raise an error if the time is not in s, or states of two publishers alternate."""
-    if unit := time_unit(recording):
-        raise RecordingError(f'{recording.name}: {time_unit_message(recording, unit)}')
-    if text := second_publisher(recording):
-        raise RecordingError(f'{recording.name}: {text}')
+class Detected(NamedTuple):
+    """A mistake in a recording."""
+
+    joints: tuple[str, ...]
+    text: str               # what it is, and what to do
+    value: float | None = None
+    undone: Any = None      # recording or samples; None: nothing else can be found
 
 
-def time_unit(recording: Recording) -> str:
-    """Return the unit of the time if it is not s: velocities show it, or else the period."""
-    if len(recording) < MIN_STATES:
-        return ''
-    period = float(np.median(np.diff(recording.time)))
+def wrong_time_unit(model: Model, one: Recording) -> Detected | None:
+    """Detect times in other units than s: velocities show it, or else the period."""
+    if len(one) < MIN_STATES:
+        return None
+    period = float(np.median(np.diff(one.time)))
     factor = period / 1e-2 if period > MAX_PERIOD else 1.0
-    velocity = recording.velocity
+    velocity = one.velocity
     if velocity is not None and not np.any(np.isnan(velocity)):
         # The median over states: wrapped positions and other glitches are few.
-        rate = np.abs(np.diff(recording.position, axis=0) / np.diff(recording.time)[:, None])
+        rate = np.abs(np.diff(one.position, axis=0) / np.diff(one.time)[:, None])
         speed, rate = np.median(np.abs(velocity)), np.median(rate)
         if rate > 0.0 and speed > 0.0:
             factor = float(speed / rate)
     unit = min(UNITS, key=lambda name: abs(np.log(factor / UNITS[name])))
     off = abs(np.log(factor / UNITS[unit]))
-    return unit if period > MAX_PERIOD or (off < np.log(UNIT_TOLERANCE) and period > 0.05) else ''
+    if period <= MAX_PERIOD and (off >= np.log(UNIT_TOLERANCE) or period <= 0.05):
+        return None
+    return Detected((), f'the time must be in s, and looks like {unit}: the period is '
+                    f'{period:.4g}; divide the times by {UNITS[unit]:g}', UNITS[unit],
+                    replace(one, time=one.time / UNITS[unit]))
 
 
-def time_unit_message(recording: Recording, unit: str) -> str:
-    """Return what is wrong with the times, and what to do."""
-    return (f'the time must be in s, and looks like {unit}: the period is '
-            f'{np.median(np.diff(recording.time)):.4g}; divide the times by {UNITS[unit]:g}')
-
-
-def second_publisher(recording: Recording) -> str:
-    """Return why states of two publishers of the same joints seem to alternate, or ''."""
-    if len(recording) < MIN_STATES:
-        return ''
-    share = _off(recording.position, OFF_POSITION, MIN_OFF_POSITION)
+def two_publishers(model: Model, one: Recording) -> Detected | None:
+    """Detect states of two publishers of the same joints, which alternate."""
+    if len(one) < MIN_STATES:
+        return None
+    share = _off(one.position, OFF_POSITION, MIN_OFF_POSITION)
     what, most = 'positions', MAX_OFF_POSITION
-    if share <= most and recording.effort is not None:
-        zero = np.all(recording.effort == 0.0, axis=1)
+    if share <= most and one.effort is not None:
+        zero = np.all(one.effort == 0.0, axis=1)
         alone = zero[1:-1] & ~zero[:-2] & ~zero[2:]
         what, most, share = 'zero efforts', MAX_ZERO, float(np.mean(alone))
         if share <= most:
             what, most = 'efforts', MAX_OFF_EFFORT
-            share = _off(recording.effort, OFF_EFFORT, 0.0)
-    if share <= most:
-        return ''
-    return ('two publishers seem to state the same joints: '
-            f'{100.0 * share:.0f} % of the states have other {what} than those just before and '
-            f'after, which agree; record one publisher alone, choose its topic with '
-            f"{TOPIC_OPTION}, or remove the other publisher's rows from the table")
+            share = _off(one.effort, OFF_EFFORT, 0.0)
+    return Detected((), 'two publishers seem to state the same joints: '
+                    f'{100.0 * share:.0f} % of the states have other {what} than those just '
+                    'before and after, which agree; record one publisher alone, choose its topic '
+                    f"with {TOPIC_OPTION}, or remove the other publisher's rows from the table"
+                    ) if share > most else None
 
 
 def _off(x: np.ndarray, fraction: float, least: float) -> float:

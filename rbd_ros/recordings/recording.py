@@ -19,7 +19,8 @@ from rbd_ros.recordings.joint_series import clean, incomplete, JointSeries, merg
 from rbd_ros.recordings.tables import read_table, write_table
 
 # Suffixes of the columns of a table, after the name of the joint.
-POSITION, VELOCITY, EFFORT = '/position', '/velocity', '/effort'
+QUANTITIES = ('/position', '/velocity', '/effort')
+POSITION = QUANTITIES[0]
 # Suggestions of similar names: their number and similarity (1: equal).
 MAX_SUGGESTIONS, MIN_SIMILARITY = 3, 0.4
 
@@ -213,7 +214,7 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     _require(path, 'scale', scale, names)
     if joints is not None:
         wanted = set(joints)
-        series = [one.select(columns=[k for k, name in enumerate(one.names) if name in wanted])
+        series = [one.joints([name for name in one.names if name in wanted])
                   for one in series if wanted.intersection(one.names)]
         if not series:
             raise RecordingError(f'{path}: none of the joints {listed(sorted(wanted))} was '
@@ -226,11 +227,13 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     if not len(one.time):
         raise RecordingError(f'{path}: no state is complete' + (': ' if notes else '')
                              + '; '.join(notes))
-    factors = np.array([number(f"scale of '{name}'", scale.get(name, 1.0)) for name in one.names])
+    velocity, effort = (None if np.all(np.isnan(x)) else x for x in one.values[1:])
+    if effort is not None:
+        effort = effort * [number(f"scale of '{name}'", scale.get(name, 1.0))
+                           for name in one.names]
     recording = Recording(
-        str(path), one.names, one.time - one.time[0] if is_bag(path) else one.time, one.position,
-        None if np.all(np.isnan(one.velocity)) else one.velocity,
-        None if np.all(np.isnan(one.effort)) else factors * one.effort, notes, left_out)
+        str(path), one.names, one.time - one.time[0] if is_bag(path) else one.time,
+        one.values[0], velocity, effort, notes, left_out)
     return recording if start is None and stop is None else recording.part(start, stop)
 
 
@@ -266,19 +269,18 @@ def _table_series(path: Path) -> tuple[list[JointSeries], list[str]]:
     other = []
     for name in names:
         joint, slash, quantity = name.rpartition('/')
-        if slash + quantity in (VELOCITY, EFFORT) and joint + POSITION not in index:
-            raise RecordingError(f"{path}: there is a column '{name}', but no '{joint}{POSITION}'")
-        if name != 'time' and slash + quantity not in (POSITION, VELOCITY, EFFORT):
+        if slash + quantity in QUANTITIES:
+            if joint + POSITION not in index:
+                raise RecordingError(f"{path}: there is a column '{name}', but no "
+                                     f"'{joint}{POSITION}'")
+        elif name != 'time':
             other.append(name)
     missing = np.full(len(data), np.nan)
-
-    def columns(quantity: str) -> np.ndarray:
-        return np.stack([data[:, index[joint + quantity]] if joint + quantity in index else missing
-                         for joint in joints], axis=1)
-
+    values = [[data[:, index[name]] if (name := joint + quantity) in index else missing
+               for joint in joints] for quantity in QUANTITIES]
     notes = [f'columns left out: {listed(other)}'] if other else []
-    return [JointSeries(tuple(joints), data[:, index['time']], columns(POSITION),
-                        columns(VELOCITY), columns(EFFORT))], notes
+    return [JointSeries(tuple(joints), data[:, index['time']],
+                        np.array(values).swapaxes(1, 2))], notes
 
 
 def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
@@ -291,8 +293,8 @@ def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
     """
     names, columns = ['time'], [recording.time]
     for k, joint in enumerate(recording.joint_names):
-        for quantity, values in ((POSITION, recording.position), (VELOCITY, recording.velocity),
-                                 (EFFORT, recording.effort)):
+        for quantity, values in zip(QUANTITIES, (
+                recording.position, recording.velocity, recording.effort)):
             if values is not None and not np.all(np.isnan(values[:, k])):
                 names.append(joint + quantity)
                 columns.append(values[:, k])

@@ -8,7 +8,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
-from rbd_ros.recordings.plausibility import check_recording, unwrapped
+from rbd_ros.recordings.plausibility import two_publishers, unwrapped, wrong_time_unit
 from rbd_ros.recordings.recording import Recording
 
 # A gap is longer than both of these: multiples of the median period; s (arms hardly move in it).
@@ -47,7 +47,9 @@ def resample(model: Model, recording: Recording) -> tuple[list[Segment], float, 
     if len(recording) < 2:
         raise RecordingError(f'{recording.name}: it has {len(recording)} states; a motion needs '
                              'hundreds')
-    check_recording(recording)
+    for detect in wrong_time_unit, two_publishers:
+        if seen := detect(model, recording):
+            raise RecordingError(f'{recording.name}: {seen.text}')
     time, notes = recording.time, []
     steps = np.diff(time)
     median = np.median(steps)

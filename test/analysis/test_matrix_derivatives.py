@@ -24,7 +24,6 @@ AGREEMENT = 1e-9
 DIFFERENCES = 1e-6
 
 FACTORIZATIONS = ('christoffel', 'body')
-NAMES = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')
 
 
 @trees_and_robots

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Regressors and inertial parameters, against the dynamics, Pinocchio and directional T5."""
+"""Regressors and inertial parameters, against the dynamics and Pinocchio."""
 
 from dataclasses import replace
 
@@ -10,18 +10,22 @@ import pinocchio
 import pytest
 import rbd_ros
 from rbd_ros import analysis
+from rbd_ros.model import drive_parameters, with_friction
 from rbd_ros.model.changes.inertial import (
     moving_bodies, parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS, Mimic
 from rbd_ros.model.positions.configurations import random_configuration
-from robots import example_urdf, load_quietly, Oracle, random_tree, relative_error
+from robots import example_urdf, load_quietly, Oracle, random_tree, relative_error, with_mimics
 
 # Both sides are exact: rounding, a hundred times below on the worst tree.
 EXACT = 1e-9
-# Central differences with the step 1e-6.
-STEP, DIFFERENCES = 1e-6, 1e-6
+# Differences of torques near a hundred.
+DIFFERENCES = 1e-11
 TREES = seeds(50)
+ALL = ('rotor', 'offset', 'viscous', 'coulomb', 'viscous_asymmetry', 'coulomb_asymmetry',
+       'stribeck')
+SINGLE = ('revolute', 'prismatic', 'universal')
 
 
 def random_robot(seed):
@@ -180,3 +184,51 @@ def test_wrong_parameters_and_states_are_refused():
         rbd_ros.torque_regressor(model, zero, zero[1:], zero)
     with pytest.raises(rbd_ros.StateError, match='factorization'):
         analysis.slotine_li_regressor(model, zero, zero, zero, zero, factorization='other')
+
+
+# -- Friction and rotors. -------------------------------------------------------------------------
+def rubbing(seed, model):
+    """Return a robot with every coefficient of friction."""
+    rng = np.random.default_rng(seed)
+    damping, friction, stribeck, speed = rng.uniform(0.1, 2.0, (4, model.nv))
+    share = rng.uniform(-1.0, 1.0, (3, model.nv))
+    return with_friction(model, damping=damping, damping_asymmetry=share[0] * damping,
+                         friction=friction, friction_asymmetry=share[1] * friction,
+                         stribeck_friction=stribeck, stribeck_velocity=speed,
+                         effort_offset=share[2])
+
+
+@pytest.mark.parametrize('smooth', [0.0, 0.3])
+@pytest.mark.parametrize('seed', range(4))
+def test_regressor_times_parameters_is_friction_and_rotors(seed, smooth):
+    model = random_tree(seed, 6, kinds=SINGLE)
+    if seed % 2:
+        model = with_mimics(random_tree(seed, 6, kinds=SINGLE[:2]), seed)
+    model, rng = rubbing(seed, model), np.random.default_rng(seed)
+    v, a = rng.normal(size=(2, 5, model.nv))
+    q, bare = rbd_ros.neutral(model), rbd_ros.with_armature(model, np.zeros(model.nv))
+    rotors = np.array([rbd_ros.inverse_dynamics(model, q, *state)
+                       - rbd_ros.inverse_dynamics(bare, q, *state) for state in zip(v, a)])
+    got = analysis.friction_regressor(model, v, a, columns=ALL, smooth=smooth) @ drive_parameters(
+        model, columns=ALL)
+    expected = rbd_ros.friction_torques(model, v, smooth=smooth) + rotors
+    assert np.max(np.abs(got - expected)) < DIFFERENCES
+    assert (np.max(np.abs(rotors)) > 0.1) == bool(seed % 2)
+
+
+def test_states_of_the_regressor_are_each_their_own():
+    model = rubbing(1, random_tree(1, 4, kinds=('revolute',)))
+    v = np.random.default_rng(1).normal(size=(6, 4))
+    Y = analysis.friction_regressor(model, v)
+    assert Y.shape == (6, 4, 12)
+    assert np.array_equal(Y, [analysis.friction_regressor(model, one) for one in v])
+
+
+def test_regressor_needs_accelerations_for_rotors_and_those_of_the_same_states():
+    model = random_tree(1, 3, kinds=('revolute',))
+    with pytest.raises(rbd_ros.StateError, match='a must be real numbers, got None'):
+        analysis.friction_regressor(model, np.zeros(3), columns='rotor')
+    with pytest.raises(rbd_ros.StateError, match='a has the shape'):
+        analysis.friction_regressor(model, np.zeros((4, 3)), np.zeros(3), columns='rotor')
+    with pytest.raises(rbd_ros.StateError, match='columns must be'):
+        analysis.friction_regressor(model, np.zeros(3), columns=('damping',))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.identification import prepare
-from rbd_ros.identification.diagnosis.doubts import effort_doubts
+from rbd_ros.identification.verdicts import effort_doubts
 from robots import example_urdf, load_quietly, random_tree
 
 ROBOTS = ('ur5_robot.urdf', 'panda.urdf', 'kinova.urdf', 'xarm7.urdf', 'double_pendulum.urdf',

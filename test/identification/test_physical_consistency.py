@@ -110,3 +110,24 @@ def test_bodies_that_cannot_exist_are_mended_first():
     for start in (np.zeros(10), -truth, np.array([1.0, 5.0, 0, 0, 0, 0, 0, 0, 0, 0])):
         theta, _ = nearest_consistent(start, A, A @ truth, np.ones(10), 1)
         assert np.allclose(theta, truth, rtol=1e-4, atol=1e-4)
+
+
+def test_bodies_that_are_lighter_than_air_become_heavier():
+    rng = np.random.default_rng(7)
+    # A ball of 1 m, 2 kg/m^3, off the origin, of which the mass is hardly known.
+    density, radius, centre = 2.0, 1.0, np.array([0.3, -0.2, 0.1, 1.0])
+    mass = density * 4.0 / 3.0 * np.pi * radius ** 3
+    P = 0.2 * mass * radius ** 2 * np.diag([1.0, 1.0, 1.0, 0.0]) + mass * np.outer(centre, centre)
+    truth, A = parameters_of_pseudo_inertia(P), np.linalg.qr(rng.normal(size=(60, 10)))[0].T
+    A = A.T * np.array([0.1, *9 * [10.0]])
+    for ratio in (0.9, 1.5):
+        air = ratio * density * 4.0 / 3.0 * np.pi * 5.0 ** 1.5
+        theta, _ = nearest_consistent(truth, A, A @ truth, np.ones(10), 1, air=air)
+        P = pseudo_inertia_of_parameters(theta)
+        excess = P[3, 3] / (air ** 2 * np.linalg.det(P)) ** (1.0 / 6.0) - 1.0
+        # It is as heavy as it must be, and what is known better has hardly changed.
+        if ratio < 1.0:
+            assert np.allclose(theta, truth, rtol=1e-4, atol=1e-4)
+        else:
+            assert -1e-6 < excess < 0.02
+            assert np.allclose(theta[1:], truth[1:], atol=0.02)

@@ -286,19 +286,20 @@ def swing(tmp_path_factory):
 
 def test_errors_are_those_of_the_robot_that_they_name_where_it_moves(swing):
     model, true, _, path = swing
-    errors, compared = pipeline.compare_recording(str(path), urdf=model, fit=true,
-                                                  reading=pipeline.Reading())
-    use = compared.usable
+    one = pipeline.compare_recording(str(path), urdf=model, fit=true, reading=pipeline.Reading())
+    use, squares = one.usable, {}
     assert not np.all(use)
-    assert np.array_equal(errors.counts, use.sum(axis=0))
-    for k in range(2):
-        one, tau = use[:, k], compared.measured[:, k]
-        assert errors.torque[k] == pytest.approx(np.sum(tau[one] ** 2))
-        assert errors.urdf[k] == pytest.approx(np.sum((tau - compared.urdf[:, k])[one] ** 2))
-        assert errors.fit[k] == pytest.approx(np.sum((tau - compared.fit[:, k])[one] ** 2))
+    for label, x in (('measured', one.measured), ('urdf', one.measured - one.urdf),
+                     ('fit', one.measured - one.fit)):
+        squares[label] = [np.sum(x[use[:, k], k] ** 2) for k in range(2)]
+        assert np.allclose(one.rms(x), np.sqrt(squares[label] / use.sum(axis=0)))
+    for label in ('urdf', 'fit'):
+        assert one.relative_error(getattr(one, label)) == pytest.approx(
+            np.sqrt(np.sum(squares[label]) / np.sum(squares['measured'])))
     # Steps of friction pass the same filter as the efforts: the robot explains itself.
-    assert errors.relative(errors.fit) < 5e-3 < 0.1 < errors.relative(errors.urdf)
-    assert np.allclose(errors.rms(errors.fit), np.sqrt(errors.fit / errors.counts))
+    assert one.relative_error(one.fit) < 5e-3 < 0.1 < one.relative_error(one.urdf)
+    never = one._replace(usable=np.zeros_like(use))
+    assert np.all(np.isnan(never.rms(one.fit))) and np.isnan(never.relative_error(one.fit))
 
 
 def test_joints_at_rest_are_compared_without_dry_friction(swing, tmp_path):
@@ -316,8 +317,8 @@ def test_joints_at_rest_are_compared_without_dry_friction(swing, tmp_path):
     tau = batch.inverse_dynamics(true, q, v, a) + rbd_ros.friction_torques(true, v)
     path = tmp_path / 'waits.csv'
     write_recording(path, Recording('waits', model.velocity_names, t, q, v, tau))
-    _, compared = pipeline.compare_recording(str(path), urdf=model, fit=true,
-                                             reading=pipeline.Reading())
+    compared = pipeline.compare_recording(str(path), urdf=model, fit=true,
+                                          reading=pipeline.Reading())
     since = np.remainder(compared.time, 4.0)
     waits = (since > 2.6) & (since < 3.4)
     assert np.all(np.abs(compared.friction[waits]) < 0.01 * np.array([0.3, 0.2]))

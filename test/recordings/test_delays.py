@@ -72,6 +72,21 @@ def test_delays_no_drive_has_are_found_and_left(arm, loaded, delay):
     assert f'efforts come {delay:.3g} s later' in got.notes[-1]
 
 
+@pytest.mark.parametrize('seed', range(4))
+def test_of_equal_delays_the_shortest_is_chosen(arm, seed):
+    rng = np.random.default_rng(seed)
+
+    # Delays of a motion with a period of 1 s are equal up to that.
+    def motion(time, order=0):
+        wave, phase = 2j * np.pi * np.arange(1, 4), np.linspace(0.0, 5.0, 18).reshape(3, 6)
+        return np.real(np.einsum('k,kj,tk->tj', wave ** (order - 1), np.exp(1j * phase),
+                                 np.exp(time[:, None] * wave)))
+
+    got = prepare(arm, recorded(arm, motion, np.arange(0.0, 20.0, 8e-3), delay=0.03, rng=rng,
+                                viscous=5.0, noise=0.05))
+    assert abs(got.delay - 0.03) * got.rate < PRECISE
+
+
 def test_gains_and_signs_of_drives_do_not_matter(arm, loaded):
     one = record(loaded, 0.02, viscous=5.0, coulomb=3.0, noise=0.01)
     gains = np.array([1.0, -2.0, 0.1, 5.0, -1.0, 30.0])

@@ -97,6 +97,14 @@ def test_publishers_in_turns_make_complete_states(tmp_path):
     assert np.array_equal(got.effort, 2.0 * got.position)
 
 
+def test_a_joint_of_two_publishers_keeps_its_column(tmp_path):
+    stamps = [MS * k for k in range(1, 20)]
+    got = read_recording(bag(tmp_path, states(stamps),
+                             states([stamp + MS // 2 for stamp in stamps], ['a'])))
+    assert got.joint_names == NAMES
+    assert np.array_equal(got.position, truth(1e-9 * np.array(stamps)))
+
+
 def test_the_slowest_publisher_gives_the_times(tmp_path):
     slow, fast = [10 * MS * k for k in range(1, 9)], [MS * k for k in range(5, 90)]
     shift = 300_000

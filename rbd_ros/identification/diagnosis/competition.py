@@ -187,7 +187,7 @@ class Competition:
         parts = self._weighted(H, self.count / left)
         A = parts.sum(axis=0)
         dof = n - np.trace(_inverse(A))
-        held_out = sum(self._left(_solved(A - part), one) for part, one in zip(parts, H))
+        held_out = sum(map(self._left, _solved(A - parts), H))
         score = (np.sum(self.count * np.log(held_out / self.total)) + self.price * dof
                  + beta @ beta)
         sizes = beta * self.scale[self._free(chosen)]
@@ -280,29 +280,19 @@ class Competition:
     def jackknife(self, found: Fitted) -> np.ndarray:
         """Return the sizes that all samples but one part give, (parts, sizes)."""
         H = self.products(found.chosen, self.reduction(found.chosen), self.G)
-        n = H.shape[-1] - 1
         parts = self._weighted(H, self.count / found.left)
-        A = parts.sum(axis=0) - parts
-        return (_inverse(A) @ A[:, :n, n:])[:, :, 0] * self.scale[self._free(found.chosen)]
-
-
-def _scaled(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return products (..., n + 1, n + 1) without the last, with the prior's, and their scales."""
-    n = A.shape[-1] - 1
-    unit = 1.0 / np.sqrt(np.diagonal(A, axis1=-2, axis2=-1)[..., :n] + 1.0)
-    eye = np.eye(n)
-    # Dependent columns stay solvable.
-    return (A[..., :n, :n] + eye) * (unit[..., :, None] * unit[..., None, :]) + (
-        ROUNDING * eye), unit
-
-
-def _solved(A: np.ndarray) -> np.ndarray:
-    """Return the sizes (n,) that products (n + 1, n + 1) and the prior give."""
-    scaled, unit = _scaled(A)
-    return unit * np.linalg.solve(scaled, unit * A[:-1, -1])
+        return _solved(parts.sum(axis=0) - parts) * self.scale[self._free(found.chosen)]
 
 
 def _inverse(A: np.ndarray) -> np.ndarray:
     """Return the inverse of products (..., n + 1, n + 1) without the last, with the prior's."""
-    scaled, unit = _scaled(A)
-    return np.linalg.inv(scaled) * (unit[..., :, None] * unit[..., None, :])
+    eye = np.eye(A.shape[-1] - 1)
+    unit = 1.0 / np.sqrt(np.diagonal(A, axis1=-2, axis2=-1)[..., :-1] + 1.0)
+    scale = unit[..., :, None] * unit[..., None, :]
+    # Dependent columns stay solvable.
+    return np.linalg.inv((A[..., :-1, :-1] + eye) * scale + ROUNDING * eye) * scale
+
+
+def _solved(A: np.ndarray) -> np.ndarray:
+    """Return the sizes (..., n) that products (..., n + 1, n + 1) and the prior give."""
+    return np.asarray((_inverse(A) @ A[..., :-1, -1:])[..., 0])

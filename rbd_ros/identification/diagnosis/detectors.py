@@ -5,15 +5,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.identification.diagnosis.motion import Motion, motion_of, span
 from rbd_ros.identification.parameters import States
 from rbd_ros.model.model import Model
-from rbd_ros.recordings.plausibility import (
-    second_publisher, time_unit, time_unit_message, UNITS, unwrapped)
+from rbd_ros.recordings.plausibility import Detected, unwrapped
 from rbd_ros.recordings.recording import Recording
 from rbd_ros.recordings.samples import Samples
 
@@ -31,39 +29,14 @@ MAX_BEYOND, BEYOND = 0.01, 1.1
 MIN_STUCK, MIN_TRAVEL = 0.3, 0.05
 
 
-class Detected(NamedTuple):
-    """A mistake in a recording."""
-
-    joints: tuple[str, ...]
-    text: str               # what it is, and what to do
-    value: float | None = None
-    undone: Any = None      # recording or samples; None: nothing else can be found
-
-
 # -- In recordings of a robot. --------------------------------------------------------------------
-def wrong_time_unit(model: Model, one: Recording) -> Detected | None:
-    """Detect times in other units than s."""
-    unit = time_unit(one)
-    if not unit:
-        return None
-    text = time_unit_message(one, unit)
-    return Detected((), text, UNITS[unit], replace(one, time=one.time / UNITS[unit]))
-
-
-def two_publishers(model: Model, one: Recording) -> Detected | None:
-    """Detect states of two publishers of the same joints."""
-    text = second_publisher(one)
-    return Detected((), text) if text else None
-
-
 def wrapped(model: Model, one: Recording) -> Detected | None:
     """Detect positions that jump by a full turn."""
     position, notes = unwrapped(model, one.time, one.position)
-    names = [name for name, x, y in zip(one.joint_names, one.position.T, position.T)
-             if np.ptp(x - y) > 0.0]
-    return Detected(tuple(names), f'{notes[0]}; have the driver publish positions that are '
-                    'continuous, as controllers would follow the jump', FULL_TURN, one
-                    ) if notes else None
+    moved = np.ptp(position - one.position, axis=0) > 0.0
+    return Detected(tuple(np.array(one.joint_names)[moved].tolist()),
+                    f'{notes[0]}; have the driver publish positions that are continuous, as '
+                    'controllers would follow the jump', FULL_TURN, one) if notes else None
 
 
 def stuck(model: Model, one: Recording) -> Detected | None:

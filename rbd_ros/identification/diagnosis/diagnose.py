@@ -11,12 +11,13 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import RecordingError, StateError
 from rbd_ros.identification.diagnosis.competition import (
     ABOUT_ONE, Competition, Fitted, MIN_GAIN, ROUNDING)
-from rbd_ros.identification.diagnosis.detectors import beyond_limits, Detected
+from rbd_ros.identification.diagnosis.detectors import beyond_limits
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS, HYPOTHESES, words
 from rbd_ros.identification.diagnosis.motion import Motion, motion_of
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.delays import estimate_delay
+from rbd_ros.recordings.plausibility import Detected
 from rbd_ros.recordings.preparation import MIN_DELAY_EXPLAINS, prepare
 from rbd_ros.recordings.recording import Recording
 from rbd_ros.recordings.samples import Samples

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.identification.diagnosis.detectors import (
-    CONFIRM, degrees, Detected, orders, stuck, two_publishers, wrapped, wrong_time_unit)
+    CONFIRM, degrees, orders, stuck, wrapped)
 from rbd_ros.identification.diagnosis.motion import Motion, span
 from rbd_ros.identification.least_squares import body_size, LENGTH_POWERS, mass_scales
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.model.changes.inertial import body_names, inertial_parameters, moving_bodies
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.plausibility import Detected, two_publishers, wrong_time_unit
 from rbd_ros.recordings.recording import Recording
 from rbd_ros.recordings.samples import Samples
 
