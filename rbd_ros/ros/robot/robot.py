@@ -163,13 +163,12 @@ class Robot:
         return v if isfinite(v.sum()) else None
 
     def all_joints(self, v: np.ndarray | None) -> dict[str, np.ndarray]:
-        """Return the positions of all joints, mimics included, and velocities if v is known."""
+        """Return the positions of all joints, mimics included, and velocities, none without v."""
         states = self.states
-        found = {'positions': self._shown.position(states.q)}
-        if v is not None:
-            v = states.all_velocities(v) if isinstance(states, ClosedJointStates) else v
-            found['velocities'] = self._shown.velocity(v)
-        return found
+        if v is not None and isinstance(states, ClosedJointStates):
+            v = states.all_velocities(v)
+        return {'positions': self._shown.position(states.q),
+                'velocities': np.zeros(0) if v is None else self._shown.velocity(v)}
 
     def measured_torques(self, v: np.ndarray | None) -> np.ndarray:
         """Return the joint torques that measured efforts stand for, N m or N; NaN if unknown."""
