@@ -3,7 +3,7 @@
 """The messages that the dynamics node publishes: their topics, types and contents."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -149,7 +149,7 @@ def _scalars(message: Any, name: str) -> list[tuple[Any, str]]:
     part = getattr(message, name)
     if isinstance(part, float):
         return [(message, name)]
-    inner = getattr(part, 'get_fields_and_field_types', dict)()
+    inner: Iterable[str] = getattr(part, 'get_fields_and_field_types', dict)()
     return [place for one in inner for place in _scalars(part, one)]
 
 

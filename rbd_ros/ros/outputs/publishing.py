@@ -25,6 +25,7 @@ from rbd_ros.ros.runtime.report import guarded, Lasting, Report, WARN
 from rbd_ros.workspace.memory.results import DynamicsTerms
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.timer import Timer
 from visualization_msgs.msg import MarkerArray
 
@@ -52,7 +53,7 @@ class Publishing(Part):
             **SOURCES, COMMANDED: lambda topic, values, robot, settings: commanding.last(),
             EXTERNAL: lambda topic, values, robot, settings: forces.values(topic, robot,
                                                                            values['q'])}
-        self._publishers = {
+        self._publishers: dict[str, Publisher] = {
             topic: node.create_publisher(one.kind, topic, 10, event_callbacks=NO_EVENTS)
             for topic, one in TOPICS.items()}
         self._marker_publisher = node.create_publisher(MarkerArray, MARKERS, 10,
