@@ -125,12 +125,7 @@ class CommandMessages:
 
 
 def number_field(message: Any, path: str, value: npt.ArrayLike) -> Field:
-    """
-    Return a field of a message, with as many numbers as a value, for a `Template`.
-
-    A message of geometry_msgs takes its numbers in their order there, as `convert` returns them.
-
-    """
+    """Return a field of a message with the shape of a value, in the order of its parts."""
     *outer, name = path.split('.')
     for part in outer:
         message = getattr(message, part)
@@ -165,14 +160,8 @@ class Outputs:
 
     def message(self, topic: str, stamp: Time | Stamp, frame: str,
                 values: Mapping[str, Any]) -> bytes:
-        """
-        Return the serialized message of one of `TOPICS` for one state.
-
-        `frame` is the frame of the centre of mass and its Jacobian. `values` holds the terms in
-        the topic: ``q``, ``v``, fields of `DynamicsTerms`, and the results of `outputs.terms`,
-        `Commanding.last` and `ExternalForces.values`.
-
-        """
+        """Return the serialized message of one of `TOPICS` for the terms of one state."""
+        # `frame` is that of the centre of mass and its Jacobian.
         if frame != self._frame:
             self._frame, self._templates = frame, {}
         key = topic, (values['contact'] if topic == CONTACT

@@ -20,10 +20,9 @@ from rbd_ros.ros.outputs.withheld import Withheld
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.part import Part, steady_timer
 from rbd_ros.ros.runtime.report import guarded, Lasting, Report, WARN
 from rbd_ros.workspace.memory.results import DynamicsTerms
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.timer import Timer
@@ -68,9 +67,8 @@ class Publishing(Part):
 
     def _start_timer(self) -> None:
         if self._settings.publish_rate > 0.0:
-            self._timer = self._node.create_timer(
-                1.0 / self._settings.publish_rate, self._on_timer,
-                clock=Clock(clock_type=ClockType.STEADY_TIME))
+            self._timer = steady_timer(self._node, 1.0 / self._settings.publish_rate,
+                                       self._on_timer)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

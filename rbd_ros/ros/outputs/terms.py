@@ -79,12 +79,7 @@ def deviation(topic: str, values: Terms, robot: Robot, settings: PublishingSetti
 
 
 def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) -> Terms | str:
-    """
-    Compute the pose, motion and equations of motion of the task link.
-
-    Beyond `condition_limit` of the Jacobian, the task inertia is damped.
-
-    """
+    """Compute the pose and motion of the task link, and its equations of motion, damped or not."""
     workspace, link, q, v = robot.workspace, robot.task_link, values['q'], values['v']
     limit = settings.condition_limit
     if not link:

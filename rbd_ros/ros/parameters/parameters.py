@@ -121,12 +121,7 @@ def _parameters_type(kinds: tuple[type, ...]) -> type[Parameters]:
 
 
 def declare(node: Node, settings: Mapping[str, Setting], log: Log) -> dict[str, str]:
-    """
-    Declare parameters on a node; return why overrides are rejected, by name, for `read`.
-
-    Overrides of parameters that do not exist are logged.
-
-    """
+    """Declare parameters, and log unknown ones; return why overrides are rejected, for `read`."""
     for name in sorted(set(overrides(node)) - set(settings)):
         if not name.startswith(_OF_RCLPY):
             log.warning(f"there is no parameter '{name}'"

@@ -94,13 +94,8 @@ class Robot:
         return Stamp(0, 0) if leader is None else leader.stamp
 
     def join_base(self, stamp: float, now: float, timeout: float, any_stamp: bool) -> None:
-        """
-        Take the state of the base that is nearest in time to a stamp, s; 0: the latest one.
-
-        Its age and the distance of its stamp are at most `timeout`, s. With `any_stamp`, the
-        latest state is taken if all stamps are too far away.
-
-        """
+        """Take the state of the base that is nearest in time to a stamp, s; 0: the latest one."""
+        # With `any_stamp`, the latest one is taken if all stamps are more than `timeout`, s, away.
         if self.odometry is None:
             return
         state, self._base_apart = self.odometry.nearest(stamp, now, timeout)

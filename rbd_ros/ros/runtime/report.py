@@ -14,9 +14,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from rbd_ros._internal.text import printable
-from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.part import Part, steady_timer
 import rclpy
-from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 
@@ -175,9 +174,7 @@ class Health(Part):
         self._node, self._parts, self._report, self._log = node, parts, report, log
         self._error = error
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        # A steady clock, because simulated time may stand still.
-        self._timer = node.create_timer(1.0, self._publish,
-                                        clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = steady_timer(node, 1.0, self._publish)
 
     def close(self) -> None:
         self._node.destroy_timer(self._timer)
