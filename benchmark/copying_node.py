@@ -15,8 +15,7 @@ from builtin_interfaces.msg import Time
 import numpy as np
 from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.ros.messages.topics import (
-    C_RATE, COMMANDED, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs, TASK_TOPICS, TOPICS,
-    TORQUE_DEVIATION)
+    C_RATE, COMMANDED, CommandMessages, COMMANDS, DEVIATION, EXTERNAL, Outputs, TASK, TOPICS)
 from rbd_ros.ros.outputs.commanding import NO_EVENTS
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 import rclpy
@@ -40,7 +39,8 @@ class CopyingNode(Node):
         self._messages = {}
         self._publishers_of = {
             topic: self.create_publisher(kind, topic, 10, event_callbacks=NO_EVENTS)
-            for topic, kind in TOPICS.items()}
+            for topic, kind in ((COMMANDS, CommandMessages.kinds[COMMANDS]),
+                                *((topic, one.kind) for topic, one in TOPICS.items()))}
         self.create_subscription(String, 'robot_description', self._on_description,
                                  DESCRIPTION_QOS)
         self.create_subscription(JointState, 'joint_states', self._on_joint_state, 10, raw=True)
@@ -58,8 +58,8 @@ class CopyingNode(Node):
             COMMANDS, model.velocity_names, values['g']))}
         self._messages.update(
             (topic, bytearray(outputs.message(topic, Time(), 'world', values)))
-            for topic in TOPICS if topic not in (COMMANDS, COMMANDED, C_RATE, TORQUE_DEVIATION,
-                                                 *TASK_TOPICS, *EXTERNAL_TOPICS))
+            for topic, one in TOPICS.items() if topic not in (COMMANDED, C_RATE)
+            and one.source not in (DEVIATION, EXTERNAL, TASK))
         gc.freeze()
 
     def _on_joint_state(self, raw):

@@ -348,7 +348,7 @@ def _robot_parameters():
     from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
     from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
     from rbd_ros.ros.nodes.viewer import ViewerNode
-    from rbd_ros.ros.parameters.parameters import fixed_values
+    from rbd_ros.ros.parameters.parameters import declare
     from rbd_ros.ros.runtime.report import Log
     from rclpy.node import Node
     seen = {}
@@ -356,7 +356,7 @@ def _robot_parameters():
                         ('The simulated robot in MuJoCo', RobotInMujoco),
                         ('The viewer', ViewerNode)):
         with running(lambda: Node('parameters')) as node:
-            fixed_values(node, kind.parameters, Log(node.get_logger()))
+            declare(node, kind.parameters, Log(node.get_logger()))
             declared = _declared(node)
         yield from (f'## {title}', '')
         if kind is RobotInMujoco:

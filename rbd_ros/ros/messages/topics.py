@@ -3,15 +3,15 @@
 """The messages that the dynamics node publishes: their topics, types and contents."""
 
 from array import array
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import (Accel, AccelStamped, PointStamped, Pose, PoseStamped, Twist, Wrench,
-                               WrenchStamped)
+from geometry_msgs.msg import AccelStamped, PointStamped, PoseStamped, WrenchStamped
 import numpy as np
+import numpy.typing as npt
 from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
-from rbd_ros._internal.cdr import Field, field, numbers, Stamp, Template
+from rbd_ros._internal.cdr import Field, field, Stamp, Template
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.ros.convert import template
@@ -23,55 +23,63 @@ GRAVITY = '~/gravity_torques'
 COMMANDS = '~/effort_commands'
 EFFORT_TRAJECTORY = '~/effort_trajectory'    # The same commands in another message type
 COMMANDED = '~/commanded_efforts'    # The same with names, for displays: no controller listens
-# In the order of publishing: first what a controller waits for.
-TOPICS = {
-    COMMANDS: Float64MultiArray,
-    COMMANDED: JointState,
-    '~/gravity_torques': JointState,
-    '~/coriolis_torques': JointState,
-    '~/mass_matrix': MatrixStamped,
-    '~/coriolis_matrix': MatrixStamped,
-    '~/com_jacobian': MatrixStamped,
-    '~/com': PointStamped,
-    '~/dynamics': DynamicsStamped,
-    '~/full_joint_states': JointState,
-    '~/mass_matrix_rate': MatrixStamped,
-    '~/coriolis_matrix_rate': MatrixStamped,
-    '~/gravity_torques_rate': JointState,
-    '~/task_dynamics': TaskDynamicsStamped,
-    '~/task_pose': PoseStamped,
-    '~/task_jacobian': MatrixStamped,
-    '~/task_bias': AccelStamped,
-    '~/task_inertia': MatrixStamped,
-    '~/torque_deviation': JointState,
-    '~/external_torques': JointState,
-    '~/external_wrench': WrenchStamped,
-    '~/contact': ContactStamped,
-}
-TORQUE_DEVIATION = '~/torque_deviation'
 FULL_STATES = '~/full_joint_states'
 C_RATE = '~/coriolis_matrix_rate'
-TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN = '~/task_dynamics', '~/task_pose', '~/task_jacobian'
+TASK_POSE, TASK_JACOBIAN = '~/task_pose', '~/task_jacobian'
 TASK_BIAS, TASK_INERTIA = '~/task_bias', '~/task_inertia'
-TASK_TOPICS = (TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA)
-EXTERNAL_TORQUES, EXTERNAL_WRENCH, CONTACT = EXTERNAL_TOPICS = (
+EXTERNAL_TORQUES, EXTERNAL_WRENCH, CONTACT = (
     '~/external_torques', '~/external_wrench', '~/contact')
-RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
-VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS,
-                   TASK_DYNAMICS, TASK_BIAS, TORQUE_DEVIATION)
-# Topics in the axes of the task link, which their header names.
-LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA, EXTERNAL_WRENCH)
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')    # The rows and columns of task-space matrices
-# Topics with one number per joint, and their terms.
-VECTORS = {GRAVITY: 'holding', '~/coriolis_torques': 'coriolis_torques',
-           '~/gravity_torques_rate': 'g_dot', TORQUE_DEVIATION: 'torque_deviation',
-           EXTERNAL_TORQUES: 'external_torques'}
-# Topics with a matrix: the term, and the names of rows and columns if they are not the joints.
-MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
-            '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
-            '~/mass_matrix_rate': ('M_dot', None, None),
-            '~/coriolis_matrix_rate': ('C_dot', None, None),
-            TASK_JACOBIAN: ('J', TWIST, None), TASK_INERTIA: ('Lambda', TWIST, TWIST)}
+DATA = 'matrix.data'
+RATES, TASK, EXTERNAL, DEVIATION = 'rates', 'task', 'external', 'deviation'
+
+
+class Topic(NamedTuple):
+    """The messages of a topic, and what they need."""
+
+    kind: type
+    terms: Mapping[str, str]    # The fields with numbers, and their terms
+    source: str = ''    # What computes the terms, if not every state has them
+    needs_velocity: bool = False
+    in_link: bool = False    # Whether it is in the axes of the task link, which its header names
+    # Names of the rows and columns of a matrix that are not the joints.
+    rows: Sequence[str] = ()
+    columns: Sequence[str] = ()
+
+
+# Except commands, which come first. In the order of publishing.
+TOPICS = {
+    COMMANDED: Topic(JointState, {'effort': 'commanded'}, COMMANDED),
+    GRAVITY: Topic(JointState, {'effort': 'holding'}),
+    '~/coriolis_torques': Topic(JointState, {'effort': 'coriolis_torques'}, needs_velocity=True),
+    '~/mass_matrix': Topic(MatrixStamped, {DATA: 'M'}),
+    '~/coriolis_matrix': Topic(MatrixStamped, {DATA: 'C'}, needs_velocity=True),
+    '~/com_jacobian': Topic(MatrixStamped, {DATA: 'com_jacobian'}, rows=('x', 'y', 'z')),
+    '~/com': Topic(PointStamped, {'point': 'com'}),
+    '~/dynamics': Topic(DynamicsStamped, {
+        'position': 'q', 'velocity': 'v', 'gravity_torques': 'g', 'com': 'com',
+        'coriolis_torques': 'coriolis_torques', 'mass_matrix': 'M', 'coriolis_matrix': 'C',
+        'com_jacobian': 'com_jacobian'}, needs_velocity=True),
+    FULL_STATES: Topic(JointState, {'position': 'positions', 'velocity': 'velocities'},
+                       FULL_STATES),
+    '~/mass_matrix_rate': Topic(MatrixStamped, {DATA: 'M_dot'}, RATES, needs_velocity=True),
+    C_RATE: Topic(MatrixStamped, {DATA: 'C_dot'}, RATES, needs_velocity=True),
+    '~/gravity_torques_rate': Topic(JointState, {'effort': 'g_dot'}, RATES, needs_velocity=True),
+    '~/task_dynamics': Topic(TaskDynamicsStamped, {
+        'pose': 'pose', 'twist': 'twist', 'jacobian': 'J', 'bias_acceleration': 'bias',
+        'task_inertia': 'Lambda', 'bias_wrench': 'eta', 'condition_number': 'condition',
+        'condition_limit': 'condition_limit'}, TASK, needs_velocity=True),
+    TASK_POSE: Topic(PoseStamped, {'pose': 'pose'}, TASK),
+    TASK_JACOBIAN: Topic(MatrixStamped, {DATA: 'J'}, TASK, in_link=True, rows=TWIST),
+    TASK_BIAS: Topic(AccelStamped, {'accel': 'bias'}, TASK, needs_velocity=True, in_link=True),
+    TASK_INERTIA: Topic(MatrixStamped, {DATA: 'Lambda'}, TASK, in_link=True, rows=TWIST,
+                        columns=TWIST),
+    '~/torque_deviation': Topic(JointState, {'effort': 'torque_deviation'}, DEVIATION,
+                                needs_velocity=True),
+    EXTERNAL_TORQUES: Topic(JointState, {'effort': 'external_torques'}, EXTERNAL),
+    EXTERNAL_WRENCH: Topic(WrenchStamped, {'wrench': 'external_wrench'}, EXTERNAL, in_link=True),
+    CONTACT: Topic(ContactStamped, {name: name for name in ('external_torques', 'thresholds')},
+                   EXTERNAL)}
 
 
 def all_coordinates(model: Model) -> tuple[list[str], list[int], list[int]]:
@@ -116,15 +124,28 @@ class CommandMessages:
         return self._templates[topic].fill(None, {'commands': efforts})
 
 
-def geometry(message: Accel | Pose | Twist | Wrench) -> Field:
-    """Return all numbers of a message as one field of a `Template`; `convert` returns them."""
-    parts = [getattr(message, part) for part in message.get_fields_and_field_types()]
-    places = [(part, name) for part in parts for name in part.get_fields_and_field_types()]
+def number_field(message: Any, path: str, value: npt.ArrayLike) -> Field:
+    """Return a field of a message with the shape of a value, in the order of its parts."""
+    *outer, name = path.split('.')
+    for part in outer:
+        message = getattr(message, part)
+    places = _scalars(message, name)
+    if not places:
+        return field(message, name, np.shape(value))
 
     def write(flat: 'array[float]') -> None:
-        for (part, name), x in zip(places, flat):
-            setattr(part, name, x)
+        for (owner, one), x in zip(places, flat):
+            setattr(owner, one, x)
     return (len(places),), write
+
+
+def _scalars(message: Any, name: str) -> list[tuple[Any, str]]:
+    """Return the numbers in a field, by their messages and names; none if it is a sequence."""
+    part = getattr(message, name)
+    if isinstance(part, float):
+        return [(message, name)]
+    inner: Iterable[str] = getattr(part, 'get_fields_and_field_types', dict)()
+    return [place for one in inner for place in _scalars(part, one)]
 
 
 class Outputs:
@@ -139,74 +160,32 @@ class Outputs:
 
     def message(self, topic: str, stamp: Time | Stamp, frame: str,
                 values: Mapping[str, Any]) -> bytes:
-        """
-        Return the serialized message of one of `TOPICS`, except the commands, for one state.
-
-        `frame` is the frame of the centre of mass and its Jacobian. `values` holds the terms in
-        the topic: ``q``, ``v``, fields of `DynamicsTerms`, and the results of `outputs.terms`,
-        `Commanding.last` and `ExternalForces.values`.
-
-        """
+        """Return the serialized message of one of `TOPICS` for the terms of one state."""
+        # `frame` is that of the centre of mass and its Jacobian.
         if frame != self._frame:
             self._frame, self._templates = frame, {}
         key = topic, (values['contact'] if topic == CONTACT
                       else values['command_joints'] if topic == COMMANDED
-                      else topic == FULL_STATES and 'velocities' in values)
+                      else topic == FULL_STATES and len(values['velocities']))
         if key not in self._templates:
-            self._templates[key] = self._template(*key)
+            self._templates[key] = self._template(topic, values)
         return self._templates[key].fill(stamp, values)
 
-    def _template(self, topic: str, variant: Any) -> Template:
-        names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
-        message = TOPICS[topic]()
-        message.header.frame_id = (self._prefix + self._task_link if topic in LINK_TOPICS
-                                   else self._frame)
-        if topic in VECTORS:
-            message.name = names
-            fields = {VECTORS[topic]: field(message, 'effort', (nv,))}
-        elif topic in MATRICES:
-            term, rows, columns = MATRICES[topic]
-            rows, columns = list(rows or names), list(columns or names)
-            message.matrix.row_names, message.matrix.column_names = rows, columns
-            fields = {term: field(message.matrix, 'data', (len(rows), len(columns)))}
-        elif topic == FULL_STATES:
-            message.name = all_coordinates(self._model)[0]
-            fields = {'positions': field(message, 'position', (len(message.name),))}
-            if variant:
-                fields['velocities'] = field(message, 'velocity', (len(message.name),))
+    def _template(self, topic: str, values: Mapping[str, Any]) -> Template:
+        model, (kind, terms, _, _, in_link, rows, columns) = self._model, TOPICS[topic]
+        message, names = kind(), list(model.velocity_names)
+        message.header.frame_id = self._prefix + self._task_link if in_link else self._frame
+        if topic == FULL_STATES:
+            names = all_coordinates(model)[0]
         elif topic == COMMANDED:
-            message.name = list(variant)
-            fields = {'commanded': field(message, 'effort', (len(variant),))}
-        elif topic == '~/com':
-            fields = {'com': numbers(message.point, 'x', 'y', 'z')}
-        elif topic == EXTERNAL_WRENCH:
-            fields = {'external_wrench': geometry(message.wrench)}
-        elif topic == CONTACT:
-            message.contact, message.joint_names = variant, names
-            fields = {name: field(message, name, (nv,))
-                      for name in ('external_torques', 'thresholds')}
-        elif topic == TASK_POSE:
-            fields = {'pose': geometry(message.pose)}
-        elif topic == TASK_BIAS:
-            fields = {'bias': geometry(message.accel)}
-        elif topic == TASK_DYNAMICS:
-            message.model_id, message.joint_names = self._model_id, names
-            message.link = self._task_link
-            fields = {'pose': geometry(message.pose), 'twist': geometry(message.twist),
-                      'J': field(message, 'jacobian', (6, nv)),
-                      'bias': geometry(message.bias_acceleration),
-                      'Lambda': field(message, 'task_inertia', (6, 6)),
-                      'eta': geometry(message.bias_wrench),
-                      'condition': numbers(message, 'condition_number', 'condition_limit')}
-        else:
-            message.model_id, message.joint_names = self._model_id, names
-            message.position_names = list(self._model.position_names)
-            message.mass = self._model.mass
-            shapes = {'q': ('position', (nq,)), 'v': ('velocity', (nv,)),
-                      'g': ('gravity_torques', (nv,)),
-                      'coriolis_torques': ('coriolis_torques', (nv,)),
-                      'M': ('mass_matrix', (nv, nv)), 'C': ('coriolis_matrix', (nv, nv)),
-                      'com_jacobian': ('com_jacobian', (3, nv))}
-            fields = {term: field(message, *shape) for term, shape in shapes.items()}
-            fields['com'] = numbers(message.com, 'x', 'y', 'z')
-        return template(message, [message.header], fields)
+            names = list(values['command_joints'])
+        constants = {'name': names, 'joint_names': names, 'model_id': self._model_id,
+                     'position_names': list(model.position_names), 'mass': model.mass,
+                     'link': self._task_link, 'contact': values.get('contact')}
+        for name in constants.keys() & message.get_fields_and_field_types().keys():
+            setattr(message, name, constants[name])
+        if kind is MatrixStamped:
+            message.matrix.row_names = list(rows or names)
+            message.matrix.column_names = list(columns or names)
+        return template(message, [message.header], {
+            term: number_field(message, path, values[term]) for path, term in terms.items()})

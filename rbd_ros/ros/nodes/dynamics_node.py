@@ -20,7 +20,7 @@ from rbd_ros.ros.outputs.publishing import Publishing
 from rbd_ros.ros.outputs.terms import PublishingSettings
 from rbd_ros.ros.outputs.withheld import Withheld
 from rbd_ros.ros.parameters.parameters import (
-    BadParameter, declare, NO_GRAVITY, Parameters, read, unknown_overrides, usage)
+    BadParameter, check, declare, NO_GRAVITY, Parameters, read, usage)
 from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot, read_robot
 from rbd_ros.ros.robot.effort_diagnosis import EffortCheck, EffortDiagnosis
 from rbd_ros.ros.robot.read_model import check_task_link, require_stated_efforts, RobotSettings
@@ -30,7 +30,7 @@ from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.part import Entity, Part
 from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services, QosOverrides
-from rbd_ros.ros.runtime.report import guarded, Health, Log, Refusal, Report
+from rbd_ros.ros.runtime.report import guarded, Health, Log, Report
 from rbd_ros.ros.runtime.worker import Worker
 from rbd_ros.ros.services.analysis_services import AnalysisServices
 from rbd_ros.ros.services.background_services import BackgroundService, BadRequest, methods
@@ -121,13 +121,11 @@ class DynamicsNode(QosOverrides, LifecycleNode):
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         # The parts of the configured node, with the settings of each.
         self._parts: list[tuple[Part, tuple[type, ...]]] = []
-        self._refusal: Refusal | None = None
+        self._refusal: Health | None = None
         super().__init__(self.node_name, **options)
         self._log, self.report = Log(self.get_logger()), Report()
         self._report = self.report
-        self._refused = declare(self, self.settings)
-        for text in unknown_overrides(self, self.settings):
-            self._log.warning(text)
+        self._refused = declare(self, self.settings, self._log)
         self.add_on_set_parameters_callback(self.check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._alone, self.kernels = alone, Kernels(self._log, self._failed, alone)
@@ -195,7 +193,8 @@ class DynamicsNode(QosOverrides, LifecycleNode):
     def _refuse(self) -> TransitionCallbackReturn:
         """Publish the last error until the next transition."""
         if self.context.ok():
-            self._refusal = Refusal(self, self.report, self._log)
+            self._refusal = Health(self, (), self.report, self._log,
+                                   self.report.last_error or 'not configured')
         return TransitionCallbackReturn.FAILURE
 
     def _end_refusal(self) -> None:
@@ -204,7 +203,7 @@ class DynamicsNode(QosOverrides, LifecycleNode):
             self._refusal, self.report.last_error = None, ''
 
     def _read(self, changes: Sequence[Parameter] = ()) -> Parameters:
-        return read(self, self.kinds, self.settings, changes, self._refused)
+        return check(self.kinds, read(self, self.settings, changes, self._refused))
 
     def _make_law(self) -> Law:
         self.compensation = self._add(Compensation(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from rbd_ros import RbdError
 from rbd_ros._internal.setting import Setting
-from rbd_ros.ros.parameters.parameters import BadParameter, fixed_values, usage
+from rbd_ros.ros.parameters.parameters import BadParameter, declare, read, usage
 from rbd_ros.ros.runtime.rclpy_workarounds import guard_services, QosOverrides
 from rbd_ros.ros.runtime.report import Log, Report
 
@@ -23,7 +23,7 @@ class PlainNode(QosOverrides):
         super().__init__(self.program, **options)
         self._log, self._report = Log(self.get_logger()), Report()
         guard_services(self, self._log)
-        self._given = fixed_values(self, self.parameters, self._log)
+        self._given = read(self, self.parameters, (), declare(self, self.parameters, self._log))
 
     @classmethod
     def usage(cls) -> str:

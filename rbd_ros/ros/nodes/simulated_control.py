@@ -22,7 +22,7 @@ import yaml
 # 1/s: decay rate of errors; lower with springs only, which tolerate less delay at the same rate.
 RATE, SPRING_RATE = 10.0, 5.0
 ROTOR = 0.02    # Rotor inertia as a share of the largest inertia that a joint moves
-POSES = 200
+POSES = 10
 # Damping against delayed gravity torques is in gravity_damping: other modes need none.
 ROBOT = {'tolerated_delay': 0.0}
 
@@ -41,19 +41,15 @@ def poses(model: Model) -> np.ndarray:
 
 def with_rotors(model: Model) -> Model:
     """Return the robot with rotor inertias, which real drives have."""
-    inertia = np.max([np.diag(mass_matrix(model, q)) for q in poses(model)[:10]], axis=0)
+    inertia = np.max([np.diag(mass_matrix(model, q)) for q in poses(model)], axis=0)
     of_kind = [inertia[model.angular == kind].max() for kind in model.angular]
     return with_armature(model, np.maximum(model.armature, ROTOR * np.array(of_kind)))
 
 
 def gains(model: Model, q: np.ndarray) -> dict[str, Any]:
-    """
-    Return gains of all modes for a robot with rotors that starts at q (model.nq,), rad or m.
-
-    Springs without inverse dynamics move everything that a joint carries; for the other laws, the
-    inertia of a joint is that with all other joints free.
-
-    """
+    """Return gains of all modes for a robot with rotors that starts at q (model.nq,), rad or m."""
+    # Springs without inverse dynamics move everything that a joint carries; for the other laws,
+    # the inertia of a joint is that with all other joints free.
     M = mass_matrix(model, q)
     carried, alone = np.diag(M), 1.0 / np.diag(np.linalg.inv(M))
     return {'friction': True, 'springs': True, 'control_joints': list(model.velocity_names),

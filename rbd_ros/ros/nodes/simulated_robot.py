@@ -19,12 +19,12 @@ from rbd_ros.model.positions.configurations import closed_along
 from rbd_ros.ros.nodes.plain_node import PlainNode
 from rbd_ros.ros.robot.read_model import load_quietly, RobotSettings
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
+from rbd_ros.ros.runtime.part import steady_timer
 from rbd_ros.ros.runtime.report import guarded
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import MujocoRobot
 from rbd_ros.simulation.simulator import Simulator
 from rbd_ros.workspace import Workspace
-from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
@@ -100,9 +100,8 @@ class SimulatedRobot(PlainNode):
         self._state = JointState(name=names)
         self._publisher = self.create_publisher(JointState, 'joint_states', 10)
         self.create_subscription(Float64MultiArray, '~/commands', self._on_command, 10)
-        wall = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(1.0 / given['rate'], self._on_timer, clock=wall)
-        self._discovery = self.create_timer(DISCOVERY_TIME, self._describe, clock=wall)
+        steady_timer(self, 1.0 / given['rate'], self._on_timer)
+        self._discovery = steady_timer(self, DISCOVERY_TIME, self._describe)
         damping = (f'{model.damping.min():.3g} to {model.damping.max():.3g} N m s/rad or N s/m'
                    if model.nv else 'none')
         self._log.info(f"simulating '{model.name}' with {self.engine}: {model.nv} joints, "
@@ -158,13 +157,7 @@ class SimulatedRobot(PlainNode):
 
 
 def rest_position(model: Model) -> np.ndarray:
-    """
-    Return the positions of independent joints (nv,) at the start, rad or m.
-
-    Zeros; for joints that exclude zero, the middle of the limits or the single limit. With closed
-    loops those that are closed first.
-
-    """
+    """Return where independent joints (nv,) start, rad or m: at zero if their limits allow it."""
     if model.loops is not None:
         return model.loops.neutral[model.loops.own]
     q = np.zeros(model.nv)
@@ -177,14 +170,10 @@ def rest_position(model: Model) -> np.ndarray:
 
 
 def with_damping(model: Model, delay: float) -> Model:
-    """
-    Return the robot with enough viscous damping for commands that are delayed by T = `delay`, s.
-
-    With K = dg/dq, gravity torques that are late by T have the error K (q(t) - q(t - T)), about K
-    T v: negative damping where K is negative. Each joint is damped by at least T times the largest
-    row sum of abs(K) in some poses.
-
-    """
+    """Return the robot with enough viscous damping for commands with a delay, s."""
+    # With K = dg/dq, gravity torques that are late by T have the error K (q(t) - q(t - T)), about
+    # K T v: negative damping where K is negative. Each joint is damped by at least T times the
+    # largest row sum of abs(K) in some poses.
     if not delay:
         return model
     workspace, rng, still = Workspace(model), np.random.default_rng(0), np.zeros(model.nv)

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The newest state of a robot from joint states and the topics of the dynamics node."""
 
+from contextlib import suppress
 from dataclasses import replace
+from math import inf, isfinite
 from time import monotonic
 from typing import Any
 
@@ -10,14 +12,14 @@ from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
-from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
-from rbd_ros.model.positions.closure import close
 from rbd_ros.model.positions.configurations import neutral
 from rbd_ros.model.se3 import pose
 from rbd_ros.ros import convert
 from rbd_ros.ros.runtime.rclpy_workarounds import WaitingMessages
+from rbd_ros.ros.state.closed_joint_states import ClosedJointStates
+from rbd_ros.ros.state.joint_states import JointStates, Rejected
 from rbd_ros.view.state import computed_state, State
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
@@ -35,6 +37,7 @@ DEVIATION, BASE = 'dynamics/torque_deviation', 'odom'
 KINDS = {STATES: JointState, DYNAMICS: DynamicsStamped, TORQUES: JointState, WRENCH: WrenchStamped,
          DEVIATION: JointState, BASE: Odometry}
 SEVERAL = 10    # joint states that wait at most, since several nodes may publish them
+ANY_AGE = 1e9    # s
 
 
 class _Unattended(CallbackGroup):
@@ -59,12 +62,9 @@ class ViewedRobot:
         self._waiting = {topic: WaitingMessages(kind) for topic, kind in KINDS.items()}
         self._reader = convert.joint_state_reader()
         self._subscriptions: dict[str, Subscription] = {}
-        self._q, self._v = neutral(model), np.zeros(model.nv)
-        self._effort = np.full(model.nv, np.nan)
-        self._came = -np.inf    # when the last joint state was received, s
+        self._states = JointStates(model) if model.loops is None else ClosedJointStates(model)
+        self._neutral = neutral(model)
         self._base: np.ndarray | None = None
-        self._moves = self._known = False
-        self._entries = {name: k for k, name in enumerate(model.position_names)}
         self._columns = {name: k for k, name in enumerate(model.velocity_names)}
         # Time and content of the last message on each topic of the dynamics node.
         self._last: dict[str, tuple[float, Any]] = {}
@@ -89,42 +89,24 @@ class ViewedRobot:
                 if raw is None:
                     break
                 if topic == STATES:
-                    self._merge(self._reader.read(raw))
+                    with suppress(Rejected):
+                        self._states.update(self._reader.read(raw), monotonic())
                 elif topic == BASE:
                     self._move_base(deserialize_message(raw, Odometry))
                 else:
                     self._last[topic] = monotonic(), deserialize_message(raw, KINDS[topic])
-        if not self._known:
+        model, states, now = self._model, self._states, monotonic()
+        age = min(states.ages(now).values(), default=inf)
+        if not isfinite(age) or (model.loops is not None and states.missing(now, ANY_AGE)):
             return None
-        if self._model.loops is not None:
-            closed = close(self._model, self._q)
-            if closed is None:
-                return None
-            self._q = closed
-        # The page keeps states; this one goes on changing.
-        q, v = self._q.copy(), self._v.copy()
-        state = replace(computed_state(self._model, q, v, {}, self._base),
-                        effort=_known(self._effort), external=np.full(self._model.nv, np.nan),
-                        age=monotonic() - self._came)
-        if not self._moves:
-            state = replace(state, coriolis=np.full(self._model.nv, np.nan))
+        # Joints that were not measured yet are shown at neutral positions, and at rest.
+        q = np.where(np.isfinite(states.q), states.q, self._neutral)
+        moves = np.isfinite(states.v)
+        state = replace(computed_state(model, q, np.where(moves, states.v, 0.0), {}, self._base),
+                        effort=_known(states.effort), external=np.full(model.nv, np.nan), age=age)
+        if not moves.any():
+            state = replace(state, coriolis=np.full(model.nv, np.nan))
         return self._with_published(state)
-
-    def _merge(self, message: JointStateContent) -> None:
-        """Copy the finite numbers of a message into the state of the joints that it names."""
-        count = len(message.name)
-        for k, name in enumerate(message.name):
-            column = self._columns.get(name)
-            if column is None:
-                continue
-            if len(message.position) == count and np.isfinite(message.position[k]):
-                self._q[self._entries[name]] = message.position[k]
-                self._known, self._came = True, monotonic()
-            if len(message.velocity) == count and np.isfinite(message.velocity[k]):
-                self._v[column] = message.velocity[k]
-                self._moves = True
-            if len(message.effort) == count:
-                self._effort[column] = message.effort[k]
 
     def _move_base(self, message: Odometry) -> None:
         """Take the pose of the root link, unless it is not one."""

@@ -13,10 +13,10 @@ from rbd_ros.ros.nodes.plain_node import PlainNode
 from rbd_ros.ros.nodes.viewed_robot import ViewedRobot
 from rbd_ros.ros.robot.read_model import load_quietly
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
+from rbd_ros.ros.runtime.part import steady_timer
 from rbd_ros.ros.runtime.report import guarded
 from rbd_ros.view.geometry import load_geometry
 from rbd_ros.view.viewer import HOST, PORT, Viewer
-from rclpy.clock import Clock, ClockType
 from std_msgs.msg import String
 
 NICENESS = 10    # Lower priority than nodes that control a robot
@@ -55,8 +55,7 @@ class ViewerNode(PlainNode):
         self._robot: ViewedRobot | None = None
         self._text = ''
         self._start = monotonic()
-        self.create_timer(1.0 / self._given['rate'], self._on_timer,
-                          clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, 1.0 / self._given['rate'], self._on_timer)
         if self._given['robot_description']:
             self._describe(self._given['robot_description'])
         else:

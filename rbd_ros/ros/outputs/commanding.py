@@ -18,10 +18,9 @@ from rbd_ros.ros.outputs.withheld import NOT_CONFIRMED, Withheld
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.part import Part, steady_timer
 from rbd_ros.ros.runtime.report import ERROR, guarded, Lasting, Log, OK, Report, WARN
 from rbd_ros.workspace.memory.results import DynamicsTerms
-from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
@@ -64,9 +63,9 @@ class Commanding(Part):
             self._start_timer()
 
     def _start_timer(self) -> None:
-        self._timer = self._node.create_timer(
-            LISTENERS_PERIOD if self._settings.on_stale == 'stop' else COMMAND_PERIOD,
-            self._on_silence, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        stops = self._settings.on_stale == 'stop'
+        self._timer = steady_timer(self._node, LISTENERS_PERIOD if stops else COMMAND_PERIOD,
+                                   self._on_silence)
 
     def close(self) -> None:
         self.active = False

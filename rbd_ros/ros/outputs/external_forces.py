@@ -260,7 +260,7 @@ class ExternalForces(Part):
             + ', '.join(f'{x:.4g}' for x in thresholds[len(thresholds) - len(joints):]) + ']')
 
     def values(self, topic: str, robot: Robot, q: np.ndarray) -> dict[str, Any] | str:
-        """Return the terms of one of the EXTERNAL_TOPICS, or why there are none."""
+        """Return the terms of a topic of external forces, or why there are none."""
         if topic == EXTERNAL_WRENCH and not robot.task_link:
             return NO_TASK_LINK
         by_deviation = self._settings.contact_thresholds == 'deviation'

@@ -12,8 +12,7 @@ from rbd_ros import spring_torques
 from rbd_ros._internal.text import listed
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros.messages.topics import (
-    COMMANDED, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES, EXTERNAL_WRENCH, GRAVITY, TASK_TOPICS,
-    TOPICS, VELOCITY_TOPICS)
+    COMMANDED, EXTERNAL, EXTERNAL_TORQUES, GRAVITY, TASK, TOPICS)
 from rbd_ros.ros.outputs.commanding import Commanding, LISTENERS_PERIOD, NO_EVENTS
 from rbd_ros.ros.outputs.external_forces import ExternalForces
 from rbd_ros.ros.outputs.terms import NO_TASK_LINK, PublishingSettings, Source, SOURCES, Terms
@@ -21,17 +20,16 @@ from rbd_ros.ros.outputs.withheld import Withheld
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.part import Part, steady_timer
 from rbd_ros.ros.runtime.report import guarded, Lasting, Report, WARN
 from rbd_ros.workspace.memory.results import DynamicsTerms
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.timer import Timer
 from visualization_msgs.msg import MarkerArray
 
 NO_VELOCITY = 'the velocity is unknown'
 MARKERS = '~/markers'
-NEED_TASK_LINK = {*TASK_TOPICS, EXTERNAL_WRENCH}
 
 
 class Publishing(Part):
@@ -52,11 +50,11 @@ class Publishing(Part):
         self._markers_subscribed = False
         self._sources: dict[str, Source] = {
             **SOURCES, COMMANDED: lambda topic, values, robot, settings: commanding.last(),
-            **dict.fromkeys(EXTERNAL_TOPICS, lambda topic, values, robot, settings:
-                            forces.values(topic, robot, values['q']))}
-        self._publishers = {
-            topic: node.create_publisher(kind, topic, 10, event_callbacks=NO_EVENTS)
-            for topic, kind in TOPICS.items() if topic != COMMANDS}
+            EXTERNAL: lambda topic, values, robot, settings: forces.values(topic, robot,
+                                                                           values['q'])}
+        self._publishers: dict[str, Publisher] = {
+            topic: node.create_publisher(one.kind, topic, 10, event_callbacks=NO_EVENTS)
+            for topic, one in TOPICS.items()}
         self._marker_publisher = node.create_publisher(MarkerArray, MARKERS, 10,
                                                        event_callbacks=NO_EVENTS)
         self._start_timer()
@@ -69,9 +67,8 @@ class Publishing(Part):
 
     def _start_timer(self) -> None:
         if self._settings.publish_rate > 0.0:
-            self._timer = self._node.create_timer(
-                1.0 / self._settings.publish_rate, self._on_timer,
-                clock=Clock(clock_type=ClockType.STEADY_TIME))
+            self._timer = steady_timer(self._node, 1.0 / self._settings.publish_rate,
+                                       self._on_timer)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -107,9 +104,10 @@ class Publishing(Part):
                                 if publisher.get_subscription_count()]
             self._markers_subscribed = self._marker_publisher.get_subscription_count() > 0
             self._forces.wanted = self._markers_subscribed or any(
-                topic in EXTERNAL_TOPICS for topic in self._subscribed)
+                TOPICS[topic].source == EXTERNAL for topic in self._subscribed)
             if self._commanding.active and not robot.task_link:
-                for topic in [topic for topic in self._subscribed if topic in NEED_TASK_LINK]:
+                for topic in [topic for topic in self._subscribed
+                              if TOPICS[topic].in_link or TOPICS[topic].source == TASK]:
                     self._subscribed.remove(topic)
                     self._withheld.note(topic, NO_TASK_LINK)
 
@@ -197,13 +195,13 @@ class Publishing(Part):
     def _make(self, topic: str, values: Terms, robot: Robot,
               ready: list[tuple[str, bytes]]) -> str | None:
         """Append the message of a topic to `ready`, or return why not."""
-        if values['v'] is None and topic in VELOCITY_TOPICS:
+        if values['v'] is None and TOPICS[topic].needs_velocity:
             return NO_VELOCITY
-        if topic in self._sources:
-            found = self._sources[topic](topic, values, robot, self._settings)
+        if source := TOPICS[topic].source:
+            found = self._sources[source](topic, values, robot, self._settings)
             if isinstance(found, str):
                 return found
-            if 'condition' in found and found['condition'][0] > found['condition'][1]:
+            if found.get('condition', 0.0) > self._settings.condition_limit:
                 self._report.count('task inertia damped')
             values.update(found)
         ready.append((topic, robot.outputs.message(topic, robot.stamp, robot.frame, values)))

@@ -12,8 +12,7 @@ from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.control import EffortConvention
 from rbd_ros.ros import convert
 from rbd_ros.ros.messages.topics import (
-    C_RATE, FULL_STATES, RATE_TOPICS, TASK_BIAS, TASK_INERTIA, TASK_JACOBIAN, TASK_POSE,
-    TASK_TOPICS, TORQUE_DEVIATION)
+    C_RATE, DEVIATION, FULL_STATES, RATES, TASK, TASK_BIAS, TASK_INERTIA, TASK_JACOBIAN, TASK_POSE)
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.state.joint_states import all_within
 from rbd_ros.workspace.memory.results import Factorization, MatricesDot
@@ -80,13 +79,7 @@ def deviation(topic: str, values: Terms, robot: Robot, settings: PublishingSetti
 
 
 def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) -> Terms | str:
-    """
-    Compute the pose, motion and equations of motion of the task link.
-
-    Beyond `condition_limit` of the Jacobian, the task inertia is damped; ``condition`` holds that
-    number and the limit.
-
-    """
+    """Compute the pose and motion of the task link, and its equations of motion, damped or not."""
     workspace, link, q, v = robot.workspace, robot.task_link, values['q'], values['v']
     limit = settings.condition_limit
     if not link:
@@ -95,7 +88,7 @@ def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) 
         return {}           # computed for ~/task_dynamics, which comes first
     if topic == TASK_INERTIA:
         Lambda, condition = workspace.task_inertia(values['M'], q, link, condition_limit=limit)
-        return {'Lambda': Lambda, 'condition': np.array([condition, limit])}
+        return {'Lambda': Lambda, 'condition': condition}
     J, T = workspace.body_jacobian(q, link)
     if topic == TASK_JACOBIAN:
         return {'J': J}
@@ -104,12 +97,12 @@ def task(topic: str, values: Terms, robot: Robot, settings: PublishingSettings) 
     if topic == TASK_BIAS:
         return {'bias': convert.linear_first(workspace.jacobian_dot_v(q, v, link))}
     task = workspace.task_space_dynamics(q, v, link, condition_limit=limit)
-    return {'J': J, 'Lambda': task.Lambda, 'condition': np.array([task.condition, limit]),
+    return {'J': J, 'Lambda': task.Lambda, 'condition': task.condition, 'condition_limit': limit,
             'pose': convert.pose_numbers(T), 'twist': convert.linear_first(J @ v),
             'bias': convert.linear_first(task.J_dot @ v), 'eta': convert.linear_first(task.eta)}
 
 
+# By the `source` of a topic.
 SOURCES: dict[str, Source] = {
-    **dict.fromkeys(RATE_TOPICS, rates), **dict.fromkeys(TASK_TOPICS, task),
-    FULL_STATES: lambda topic, values, robot, settings: robot.all_joints(values['v']),
-    TORQUE_DEVIATION: deviation}
+    RATES: rates, TASK: task, DEVIATION: deviation,
+    FULL_STATES: lambda topic, values, robot, settings: robot.all_joints(values['v'])}

@@ -10,7 +10,7 @@ if values do not fit together.
 
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import make_dataclass
 from functools import cache
 from math import isfinite
@@ -95,20 +95,6 @@ def _checked_list(name: str, setting: Setting, value: Any) -> tuple[Any, ...]:
     return tuple(float(one) for one in value)
 
 
-def check_lengths(settings: Mapping[str, Setting], values: Mapping[str, Sequence[Any]]) -> None:
-    """Raise if a list that has one number per joint has another length than that of the joints."""
-    for name, setting in settings.items():
-        if not setting.per:
-            continue
-        count, expected = len(values[name]), len(values[setting.per])
-        accepted = ({1, expected} if setting.single else {expected}) - {0}
-        if count in accepted or (count == 0 and not setting.default):
-            continue
-        raise BadParameter(f'{name} has {count} entries, {setting.per} has {expected}: '
-                           + (f'give one number, or one for each of {setting.per}'
-                              if setting.single else 'both must have the same length'))
-
-
 NO_GRAVITY = 0.01    # m/s^2; less counts as zero gravity
 
 PartSettings = TypeVar('PartSettings', bound=NamedTuple)
@@ -134,8 +120,12 @@ def _parameters_type(kinds: tuple[type, ...]) -> type[Parameters]:
                           bases=(Parameters,), frozen=True)
 
 
-def declare(node: Node, settings: Mapping[str, Setting]) -> dict[str, str]:
-    """Declare parameters on a node; return why overrides are rejected, by name, for `read`."""
+def declare(node: Node, settings: Mapping[str, Setting], log: Log) -> dict[str, str]:
+    """Declare parameters, and log unknown ones; return why overrides are rejected, for `read`."""
+    for name in sorted(set(overrides(node)) - set(settings)):
+        if not name.startswith(_OF_RCLPY):
+            log.warning(f"there is no parameter '{name}'"
+                        + did_you_mean(name, settings, '; it has no effect'))
     refused = {}
     for name, setting in settings.items():
         is_list = isinstance(setting.default, tuple)
@@ -182,47 +172,9 @@ def usage(program: str, purpose: str, settings: Mapping[str, Setting]) -> str:
     return '\n'.join(lines)
 
 
-def fixed_values(node: Node, settings: Mapping[str, Setting], log: Log) -> dict[str, Any]:
-    """Declare parameters that may not change at run time; return their values as `read` does."""
-    refused = declare(node, settings)
-    for text in unknown_overrides(node, settings):
-        log.warning(text)
-    return _values(node, settings, (), refused)
-
-
-def unknown_overrides(node: Node, known: Collection[str]) -> Iterator[str]:
-    """Yield a sentence for every override of a parameter that does not exist."""
-    for name in sorted(set(overrides(node)) - set(known)):
-        if not name.startswith(_OF_RCLPY):
-            yield (f"there is no parameter '{name}'"
-                   + did_you_mean(name, known, '; it has no effect'))
-
-
-def read(node: Node, kinds: tuple[type, ...], settings: Mapping[str, Setting],
-         changes: Sequence[Parameter], refused: Mapping[str, str]) -> Parameters:
+def read(node: Node, settings: Mapping[str, Setting], changes: Sequence[Parameter],
+         refused: Mapping[str, str]) -> dict[str, Any]:
     """Return the checked values of declared parameters, with changes; or raise BadParameter."""
-    return check(kinds, _values(node, settings, changes, refused))
-
-
-def check(kinds: tuple[type, ...], values: Mapping[str, Any]) -> Parameters:
-    """Return the fields of `assemble`, or raise BadParameter if they do not fit together."""
-    result = assemble(kinds, values)
-    for kind in kinds:
-        if hasattr(kind, 'check'):
-            result.select(kind).check()
-    return result
-
-
-def assemble(kinds: tuple[type, ...], values: Mapping[str, Any]) -> Parameters:
-    """Return the fields that settings declare, from the values of ROS parameters by name."""
-    return _parameters_type(kinds)(**{
-        name: one.make({label: values[label] for label in one.settings})
-        if isinstance(one, Group) else values[name]
-        for kind in kinds for name, one in declared(kind).items()})
-
-
-def _values(node: Node, settings: Mapping[str, Setting], changes: Sequence[Parameter],
-            refused: Mapping[str, str]) -> dict[str, Any]:
     values = {name: node.get_parameter(name).value for name in settings}
     new = {change.name: change.value for change in changes if change.name in values}
     for name, reason in refused.items():
@@ -234,5 +186,26 @@ def _values(node: Node, settings: Mapping[str, Setting], changes: Sequence[Param
 def check_values(settings: Mapping[str, Setting], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values converted to the types of their settings, or raise BadParameter."""
     result = {name: checked_value(name, settings[name], value) for name, value in values.items()}
-    check_lengths(settings, result)
+    for name, setting in settings.items():
+        if not setting.per:
+            continue
+        count, expected = len(result[name]), len(result[setting.per])
+        accepted = ({1, expected} if setting.single else {expected}) - {0}
+        if count in accepted or (count == 0 and not setting.default):
+            continue
+        raise BadParameter(f'{name} has {count} entries, {setting.per} has {expected}: '
+                           + (f'give one number, or one for each of {setting.per}'
+                              if setting.single else 'both must have the same length'))
+    return result
+
+
+def check(kinds: tuple[type, ...], values: Mapping[str, Any]) -> Parameters:
+    """Return the fields that settings declare, from checked values; they must fit together."""
+    result = _parameters_type(kinds)(**{
+        name: one.make({label: values[label] for label in one.settings})
+        if isinstance(one, Group) else values[name]
+        for kind in kinds for name, one in declared(kind).items()})
+    for kind in kinds:
+        if hasattr(kind, 'check'):
+            result.select(kind).check()
     return result

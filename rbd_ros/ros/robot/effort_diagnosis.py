@@ -27,7 +27,24 @@ REST_SPEED = 0.01    # rad/s or m/s: slower joints are at rest
 REST_TIME, MIN_STATES = 0.5, 20
 
 
-class EffortCheck(Part):
+class _EffortFinding(Part):
+    """What is wrong with the efforts of the current robot; empty: nothing, as far as is known."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._robot: Robot | None = None
+        self.finding = ''
+        self.reset()
+
+    def reset(self) -> None:
+        """Discard the states: time jumped."""
+
+    def findings(self) -> Iterator[tuple[bytes, str]]:
+        if self.finding:
+            yield WARN, self.finding
+
+
+class EffortCheck(_EffortFinding):
     """
     Compares the efforts of each robot with its gravity torques, once, at rest.
 
@@ -36,21 +53,11 @@ class EffortCheck(Part):
 
     """
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._robot: Robot | None = None
-        # What is wrong with the efforts; empty: nothing, as far as is known.
-        self._done, self.finding = False, ''
-        self.reset()
+    _done = False
 
     def reset(self) -> None:
-        """Wait again for a robot at rest: time jumped."""
         self._first: float | None = None
         self._count, self._sum, self._known = 0, np.zeros(1), np.zeros(0, bool)
-
-    def findings(self) -> Iterator[tuple[bytes, str]]:
-        if self.finding:
-            yield WARN, self.finding
 
     def note(self, robot: Robot) -> None:
         """Take another complete state of the robot."""
@@ -97,7 +104,7 @@ KINDS, NUISANCE = ('sign', 'without_gravity', 'common_gain', 'gain', 'gravity_di
 MIN_EXPLAINED = 0.5
 
 
-class EffortDiagnosis(Part):
+class EffortDiagnosis(_EffortFinding):
     """
     Diagnoses the states of the last minute in the worker's thread, at most once a minute.
 
@@ -106,19 +113,12 @@ class EffortDiagnosis(Part):
     """
 
     def __init__(self, worker: Worker, log: Log) -> None:
-        self._worker, self._log = worker, log
-        self._robot: Robot | None = None
+        super().__init__(log)
+        self._worker = worker
         self._rows = np.zeros((0, 0))   # of the last states, in turn
-        self.finding = ''       # what is wrong; empty: nothing, as far as is known
-        self.reset()
 
     def reset(self) -> None:
-        """Discard the states: time jumped."""
         self._count, self._next = 0, inf
-
-    def findings(self) -> Iterator[tuple[bytes, str]]:
-        if self.finding:
-            yield WARN, self.finding
 
     def note(self, robot: Robot) -> None:
         """Take another complete state of the robot."""

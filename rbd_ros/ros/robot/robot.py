@@ -94,13 +94,8 @@ class Robot:
         return Stamp(0, 0) if leader is None else leader.stamp
 
     def join_base(self, stamp: float, now: float, timeout: float, any_stamp: bool) -> None:
-        """
-        Take the state of the base that is nearest in time to a stamp, s; 0: the latest one.
-
-        Its age and the distance of its stamp are at most `timeout`, s. With `any_stamp`, the
-        latest state is taken if all stamps are too far away.
-
-        """
+        """Take the state of the base that is nearest in time to a stamp, s; 0: the latest one."""
+        # With `any_stamp`, the latest one is taken if all stamps are more than `timeout`, s, away.
         if self.odometry is None:
             return
         state, self._base_apart = self.odometry.nearest(stamp, now, timeout)
@@ -163,13 +158,12 @@ class Robot:
         return v if isfinite(v.sum()) else None
 
     def all_joints(self, v: np.ndarray | None) -> dict[str, np.ndarray]:
-        """Return the positions of all joints, mimics included, and velocities if v is known."""
+        """Return the positions of all joints, mimics included, and velocities, none without v."""
         states = self.states
-        found = {'positions': self._shown.position(states.q)}
-        if v is not None:
-            v = states.all_velocities(v) if isinstance(states, ClosedJointStates) else v
-            found['velocities'] = self._shown.velocity(v)
-        return found
+        if v is not None and isinstance(states, ClosedJointStates):
+            v = states.all_velocities(v)
+        return {'positions': self._shown.position(states.q),
+                'velocities': np.zeros(0) if v is None else self._shown.velocity(v)}
 
     def measured_torques(self, v: np.ndarray | None) -> np.ndarray:
         """Return the joint torques that measured efforts stand for, N m or N; NaN if unknown."""

@@ -5,6 +5,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.timer import Timer
+
 
 class Part:
     """A part of a node; what a part does not override does nothing."""
@@ -23,6 +27,11 @@ class Part:
     def findings(self) -> Iterable[tuple[bytes, str]]:
         """Return levels and sentences for /diagnostics, since the last call."""
         return ()
+
+
+def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> Timer:
+    """Return a timer with a period, s, of the machine's clock: simulated time may stand still."""
+    return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 class Entity(Part):

@@ -69,13 +69,9 @@ def overrides(node: Node) -> Mapping[str, Any]:
 
 
 def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
-    """
-    Make all services of a node, including rclpy's own, answer every request in printable text.
-
-    In rclpy, an exception in a service ends the process. A single request can cause one: a
-    parameter of an unknown type (up to 9.1.2), or an impossible transition (before 8.0).
-
-    """
+    """Make all services of a node, also rclpy's, answer every request in printable text."""
+    # In rclpy, an exception in a service ends the process. A single request can cause one: a
+    # parameter of an unknown type (up to 9.1.2), or an impossible transition (before 8.0).
     for service in node.services:
         if not getattr(service.callback, 'is_guarded', False):
             service.callback = _answering(service, service.callback, log, report)

@@ -14,9 +14,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from rbd_ros._internal.text import printable
-from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.part import Part, steady_timer
 import rclpy
-from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 
@@ -168,14 +167,14 @@ def guarded(callback: Callable[..., T]) -> Callable[..., T | None]:
 
 
 class Health(Part):
-    """Publishes what the parts of a node report; see doc/faults.md."""
+    """Publishes what the parts of a node report, or its last `error`; see doc/faults.md."""
 
-    def __init__(self, node: Node, parts: Sequence[Part], report: Report, log: Log) -> None:
+    def __init__(self, node: Node, parts: Sequence[Part], report: Report, log: Log,
+                 error: str = '') -> None:
         self._node, self._parts, self._report, self._log = node, parts, report, log
+        self._error = error
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        # A steady clock, because simulated time may stand still.
-        self._timer = node.create_timer(1.0, self._publish,
-                                        clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = steady_timer(node, 1.0, self._publish)
 
     def close(self) -> None:
         self._node.destroy_timer(self._timer)
@@ -194,20 +193,10 @@ class Health(Part):
             findings or [(OK, 'publishing')], facts)
 
     def findings(self) -> Iterator[tuple[bytes, str]]:
-        """Yield an error if several nodes have the same name."""
+        """Yield the error, and one if several nodes have the same name."""
+        if self._error:
+            yield ERROR, self._error
         own = self._node.get_name(), self._node.get_namespace()
         count = Counter(self._node.get_node_names_and_namespaces())[own]
         if count > 1:
             yield ERROR, f'{count} nodes are called {self._node.get_fully_qualified_name()}'
-
-
-class Refusal(Health):
-    """Publishes the last error of a node that could not be configured, until `close`."""
-
-    def __init__(self, node: Node, report: Report, log: Log) -> None:
-        self._reason = report.last_error or 'not configured'
-        super().__init__(node, (), report, log)
-
-    def findings(self) -> Iterator[tuple[bytes, str]]:
-        """Yield the reason why the node is not configured."""
-        yield ERROR, self._reason

@@ -16,11 +16,10 @@ from rbd_ros.model import without_payload
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
-from rbd_ros.ros.runtime.part import Part
+from rbd_ros.ros.runtime.part import Part, steady_timer
 from rbd_ros.ros.runtime.report import guarded, Log, Report
 from rbd_ros.ros.services.background_services import (
     Again, BackgroundService, BadRequest, Finish, Work)
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.timer import Timer
 
@@ -113,9 +112,7 @@ class PayloadIdentification(Part):
                              'efforts')
         self._collecting = StateCollection(robot)
         self._then = then
-        # A steady clock, because simulated time may stand still.
-        self._timer = self._node.create_timer(request.duration, self._end,
-                                              clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = steady_timer(self._node, request.duration, self._end)
 
     @guarded
     def _end(self) -> None:

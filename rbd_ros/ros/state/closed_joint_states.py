@@ -82,12 +82,7 @@ class ClosedJointStates:
         return self._measured.update(message, now, stamp, timeout, filter_time, fastest, lag)
 
     def missing(self, now: float, timeout: float) -> list[str]:
-        """
-        Return the joints that the measured ones do not determine, and solve the loops.
-
-        Measured are those whose position is not in doubt, nor older than a timeout, s.
-
-        """
+        """Close the loops; return the joints that recent positions do not determine."""
         stale = self._measured.missing(now, timeout)
         if stale != self._stale:
             self._is_new, self._stale = True, stale

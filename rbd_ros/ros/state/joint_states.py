@@ -57,14 +57,9 @@ class Differentiator:
 
     def update(self, joints: np.ndarray, positions: np.ndarray, time: float, filter_time: float,
                timeout: float) -> None:
-        """
-        Take positions, rad or m, of joints with these indices, measured at `time`, s.
-
-        Positions that are not newer than the last ones are ignored. `filter_time` is the time
-        constant of the first-order filter, s; after a pause longer than `timeout`, s, or with
-        another clock, differentiation starts again.
-
-        """
+        """Take positions, rad or m, of joints by index; the filter has a time constant, s."""
+        # Those not newer than the last ones are ignored; after a pause longer than `timeout`, s,
+        # or with another clock, differentiation starts again.
         step = time - self._times[joints]
         newer = ~((step <= 0.0) & (step >= -timeout))
         if not newer.all():

@@ -113,13 +113,8 @@ class OdometryStates:
 
     def nearest(self, stamp: float, now: float,
                 timeout: float) -> tuple[BaseState | None, float | None]:
-        """
-        Return the state that is nearest in time to a stamp, s (0: the latest state), or None.
-
-        Its age and the distance of its stamp are at most `timeout`, s. If it is None although
-        recent states exist, also return the distance of the nearest stamp, s, else None.
-
-        """
+        """Return the state nearest to a stamp, s (0: the latest), or None and how far it is, s."""
+        # Its age and the distance are at most `timeout`, s; no distance if no state is recent.
         recent = [state for state in self._history if 0.0 <= now - state.received <= timeout]
         if not recent:
             return None, None

@@ -33,7 +33,7 @@ from rbd_ros.ros.control.control_modes import ControlModes
 from rbd_ros.ros.control.law_factory import ControlSettings
 from rbd_ros.ros.control.reference_receiver import LawSettings
 from rbd_ros.ros.nodes.torque_controller import TorqueController
-from rbd_ros.ros.parameters.parameters import assemble
+from rbd_ros.ros.parameters.parameters import check
 from rbd_ros.ros.runtime.report import Report
 from rbd_ros.ros.runtime.worker import Worker
 from scipy.spatial.transform import Rotation
@@ -67,8 +67,8 @@ MOSTLY = st.sampled_from([True, True, True, False])
 
 def chosen_gains(**changes):
     """Return settings with which each mode differs from the others, with changes."""
-    return assemble(TorqueController.kinds, {
-        **DEFAULTS, 'mode': 'pd_gravity', 'slotine_li.rate': (RATE,),
+    return check(TorqueController.kinds, {
+        **DEFAULTS, 'mode': 'pd_gravity', 'task_link': LINK, 'slotine_li.rate': (RATE,),
         'slotine_li.adaptation': ADAPTATION, 'slotine_li.links': (LINK,),
         'hybrid.free_joints': (FREE,), 'cartesian_speed': SPEED, 'angular_speed': ANGULAR_SPEED,
         'path_tolerance': (PATH,), 'goal_tolerance': (GOAL,), 'goal_time': GOAL_TIME,

@@ -19,7 +19,7 @@ from rbd_ros.ros.demo.session import Phase, Sample, Session
 from rbd_ros.ros.demo.torque_modes import (
     AdaptiveMode, ComputedTorqueMode, HybridMode, ImpedanceMode)
 from rbd_ros.ros.nodes.torque_controller import TorqueController
-from rbd_ros.ros.parameters.parameters import assemble
+from rbd_ros.ros.parameters.parameters import check
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
 
@@ -62,7 +62,7 @@ class Lockstep(Session):
             given['cartesian_impedance.stiffness'] = [
                 1.07 * x for x in given['cartesian_impedance.stiffness']]
         self._law = make_controller(
-            assemble(TorqueController.kinds, given).select(ControlSettings),
+            check(TorqueController.kinds, given).select(ControlSettings),
             Circumstances(self.model, self._task, q, friction, 0.02))
         self._reference = (
             PoseReference(rbd_ros.forward_kinematics(self.model, q)[

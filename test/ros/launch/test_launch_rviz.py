@@ -96,7 +96,7 @@ def test_the_effort_displays_of_rviz_show_messages_with_joint_names_of_the_node(
             topic = one['Topic']['Value']
             topic = topics.get(topic, topic)
             assert topic.partition('/')[0] == name
-            assert TOPICS['~/' + topic.partition('/')[2]] is JointState
+            assert TOPICS['~/' + topic.partition('/')[2]].kind is JointState
             assert one['Robot Description'] == 'robot_description'
 
 

@@ -189,7 +189,7 @@ def test_a_mode_that_moves_the_task_link_is_not_configured_without_one(harness):
 def test_an_error_during_a_transition_is_repeated_too(harness, monkeypatch):
     def fail(*arguments, **options):
         raise ValueError('no such part')
-    monkeypatch.setattr(dynamics_node, 'Health', fail)
+    monkeypatch.setattr(dynamics_node, 'Subscriptions', fail)
     level, message, _ = harness(None).diagnosis()
     assert level == DiagnosticStatus.ERROR and 'ValueError: no such part' in message
 

@@ -18,10 +18,12 @@ import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
+from rbd_ros import random_configuration
 from rbd_ros.ros.nodes.viewed_robot import (
     BASE, DEVIATION, DYNAMICS, MAX_AGE, TORQUES, ViewedRobot, WRENCH)
 from rbd_ros.ros.nodes.viewer import ViewerNode
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
@@ -230,6 +232,21 @@ def test_numbers_that_cannot_be_shown_are_not_known(send, ur10):
     send(WRENCH, message, lambda state: state.wrenches)
     message.wrench.torque.y = np.inf
     send(WRENCH, message, lambda state: not state.wrenches)
+
+
+def test_joints_of_closed_loops_that_are_not_measured_are_shown_where_they_must_be(peer):
+    model = load_quietly(ROOT / 'urdf/four_bar.urdf')
+    robot, q = ViewedRobot(peer, model, ''), random_configuration(model, 3)
+    own = model.loops.own
+    names = [model.position_names[k] for k in own]
+    robot._subscriptions = {'joint_states': None}
+    for measured, known in (((names[0], np.nan), False), ((names[0], q[own][0]), True)):
+        waiting = [serialize_message(joint_state([measured[0]], [measured[1]]))]
+        robot._waiting['joint_states'].take = lambda _, waiting=waiting: (
+            waiting.pop() if waiting else None)
+        state = robot.newest()
+        assert (state is not None) == known
+    np.testing.assert_allclose(np.exp(1j * state.q), np.exp(1j * q), atol=1e-9)
 
 
 def test_states_that_cannot_be_shown_do_not_end_the_node(peer, viewer):

@@ -228,26 +228,15 @@ def page():
             for part in re.split(r'\n(?=##)', text)}
 
 
-def test_parameters_are_described_listed_and_in_the_file_of_defaults(page, node):
-    changeable, fixed = (page['May be set while the node runs'],
-                         page['Read when the node is configured'])
+def test_parameters_are_on_the_page_as_they_may_change(page):
     declared = DynamicsNode.settings
-    assert changeable.keys() == {name for name, one in declared.items() if one.changeable}
-    assert changeable.keys() | fixed.keys() == set(declared)
-    defaults = (ROOT / 'config/dynamics.param.yaml').read_text()
-    for name in node._parameters:
-        if name.startswith(('use_sim_time', 'start_type_description_service', 'qos_overrides.')):
-            continue
-        descriptor = node.describe_parameter(name)
-        assert descriptor.description
-        assert descriptor.read_only != declared[name].changeable
-        _, meaning = (fixed if descriptor.read_only else changeable)[name]
-        assert meaning.replace('\\', '').startswith(descriptor.description)
-        assert re.search(rf'^    (# )?{name}:', defaults, re.MULTILINE), name
-        value = node.get_parameter_or(name).value
-        if isinstance(value, float):
-            limits, = descriptor.floating_point_range
-            assert limits.from_value <= value <= limits.to_value
+    for heading, changeable in (('May be set while the node runs', True),
+                                ('Read when the node is configured', False)):
+        rows = page[heading]
+        assert rows.keys() == {x for x, one in declared.items() if one.changeable == changeable}
+        for name, (_, meaning) in rows.items():
+            assert meaning.replace('\\', '').startswith(declared[name].description)
+    assert page['The torque controller'].keys() == set(settings_of((ControlSettings,)))
 
 
 def test_defaults_on_the_page_are_those_of_the_code(page):
@@ -261,26 +250,17 @@ def test_defaults_on_the_page_are_those_of_the_code(page):
     assert checked > 30
 
 
-def test_parameters_of_the_torque_controller_are_on_the_page(page):
-    assert page['The torque controller'].keys() == set(settings_of((ControlSettings,)))
-
-
-def test_parameters_of_the_torque_controller_are_described_listed_and_in_a_file(start):
-    node = start(TorqueController)
+@pytest.mark.parametrize('name, settings', [
+    ('dynamics', DynamicsNode.settings), ('torque_controller', settings_of((ControlSettings,)))])
+def test_parameters_are_in_a_file_of_defaults_and_those_of_modes_explained(name, settings):
     page = (ROOT / 'doc/how_to/torque_controller.md').read_text()
-    defaults = (ROOT / 'config/torque_controller.param.yaml').read_text()
-    values = yaml.safe_load(defaults)['/**']['ros__parameters']
-    assert set(settings_of((ControlSettings,))) < set(node._parameters)
-    for name in settings_of((ControlSettings,)):
-        descriptor, value = node.describe_parameter(name), node.get_parameter_or(name).value
-        assert descriptor.description and not descriptor.read_only
-        assert f'`{name}`' in page, name
-        assert re.search(rf'^    (# )?{name}:', defaults, re.MULTILINE), name
-        assert name not in values or values[name] == (
-            value if isinstance(value, (str, float)) else list(value)), name
-        if isinstance(value, float):
-            limits, = descriptor.floating_point_range
-            assert limits.from_value <= value <= limits.to_value
+    text = (ROOT / f'config/{name}.param.yaml').read_text()
+    values = yaml.safe_load(text)['/**']['ros__parameters']
+    for label, one in settings.items():
+        assert re.search(rf'^    (# )?{label}:', text, re.MULTILINE), label
+        assert label not in values or values[label] == (
+            list(one.default) if isinstance(one.default, tuple) else one.default), label
+        assert name == 'dynamics' or (one.changeable and f'`{label}`' in page), label
 
 
 def other_value(name, setting):

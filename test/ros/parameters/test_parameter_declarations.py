@@ -19,7 +19,7 @@ from rbd_ros.control.laws import control_laws
 from rbd_ros.ros.control.law_factory import ControlSettings, LAWS, make_controller, parameter_name
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.parameters.parameters import (
-    assemble, BadParameter, check_lengths, checked_value, CONDITIONS)
+    BadParameter, check, check_values, checked_value, CONDITIONS)
 from rclpy.parameter import Parameter
 from robots import random_tree
 
@@ -46,7 +46,8 @@ def control_settings(**values):
     """Return the settings of the torque controller with their defaults, and some values."""
     defaults = {name: one.default for name, one in TorqueController.settings.items()}
     assert values.keys() <= defaults.keys()
-    return assemble(TorqueController.kinds, {**defaults, **values}).select(ControlSettings)
+    return check(TorqueController.kinds, {**defaults, 'task_link': 'tool', **values}).select(
+        ControlSettings)
 
 
 def test_generated_files_are_up_to_date(monkeypatch):
@@ -88,8 +89,8 @@ def test_declarations_are_consistent():
         assert (one.low is None) == (one.high is None), name
         assert not one.per or one.per in SETTINGS, name
         assert not one.condition or one.condition in CONDITIONS, name
-        assert checked_value(name, one, one.default) == one.default
-    check_lengths(SETTINGS, {name: one.default for name, one in SETTINGS.items()})
+    defaults = {name: one.default for name, one in SETTINGS.items()}
+    assert check_values(SETTINGS, defaults) == defaults
     for mode, law in control_laws().items():
         assert law.purpose, mode
         assert sum(gain.damps for gain in law.gains.values()) <= 1, mode
@@ -197,7 +198,7 @@ def test_lists_have_one_number_or_one_for_each_joint():
             (exact, (1.0,), ('a', 'b'), False), (exact, (1.0, 2.0), ('a', 'b'), True)):
         lists, values = ({'list': settings, 'names': names}, {'list': numbers, 'names': joints})
         if good:
-            check_lengths(lists, values)
+            assert check_values(lists, values) == values
             continue
         with pytest.raises(BadParameter, match=r'list has \d entries, names has \d'):
-            check_lengths(lists, values)
+            check_values(lists, values)

@@ -15,7 +15,7 @@ from collections import Counter
 from math import ceil
 
 from covering import covering
-from harness import Ear, joint_state, ros
+from harness import Ear, joint_state, ros, TOPICS
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule, RuleBasedStateMachine
 from machines import run_machine
@@ -23,7 +23,6 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.model.positions.closure import equations_and_gaps
-from rbd_ros.ros.messages.topics import TOPICS
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.runtime.share_directory import share
 from rclpy.clock import ClockType

@@ -292,9 +292,7 @@ def test_locked_joints_and_a_choice_of_joints_keep_the_mass(harness, model):
     ({'locked_joints': ['hand']}, "no joint 'hand'"),
     ({'joints': ['hand']}, "no joint 'hand'"),
     ({'constraints': '/nowhere.yaml'}, '/nowhere.yaml'),
-    ({'locked_joints': ['elbow_joint'], 'locked_positions': [0.1, 0.2]}, 'has 2 entries'),
-    ({'drives.joints': ['hand'], 'drives.armature': [0.1]}, "names 'hand'"),
-    ({'drives.joints': ['elbow_joint'], 'drives.armature': [-0.1]}, 'elbow_joint')])
+    ({'locked_joints': ['elbow_joint'], 'locked_positions': [0.1, 0.2]}, 'has 2 entries')])
 def test_fault_48_parameters_that_do_not_fit_the_robot_refuse_it_by_name(given, message):
     assert message in refusal(ARM, **given)
 

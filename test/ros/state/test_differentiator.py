@@ -22,15 +22,6 @@ def moving():
     return one
 
 
-def test_no_rate_is_kept_over_a_pause_of_all_joints():
-    one = moving()
-    one.update(BOTH, np.array([9.0, 9.0]), 1.6, FILTER, TIMEOUT)
-    assert np.all(np.isnan(one.rates))
-    # What comes then is the rate since the pause alone: the filter begins with it.
-    one.update(BOTH, np.array([9.3, 8.9]), 1.7, FILTER, TIMEOUT)
-    assert one.rates == pytest.approx([3.0, -1.0])
-
-
 def test_only_joints_that_paused_lose_their_rate():
     one = moving()
     for t in (1.2, 1.4):
