@@ -20,9 +20,9 @@ from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import closed_along, independent_positions
+from rbd_ros.motions.limits import beyond, limits_of, slowdown
 from rbd_ros.motions.retiming import retime
-from rbd_ros.motions.trajectory_efforts import (
-    acceleration_limits, beyond, slowdown, trajectory_efforts, TrajectoryEfforts)
+from rbd_ros.motions.trajectory_efforts import trajectory_efforts, TrajectoryEfforts
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     warn_of_range(model, q)
     for quantity, values, limits, units in (
             ('velocity', v, model.velocity_limit, ('rad/s', 'm/s')),
-            ('acceleration', a, acceleration_limits(model, v, a), ('rad/s^2', 'm/s^2')),
+            ('acceleration', a, limits_of(model).rates(v, a), ('rad/s^2', 'm/s^2')),
             ('effort', tau, model.effort_limit, ('N m', 'N'))):
         for k in np.flatnonzero(beyond(values, limits)):
             print_error(f"warning: '{model.velocity_names[k]}': the {quantity} is {values[k]:.4g} "

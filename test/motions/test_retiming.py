@@ -16,6 +16,7 @@ from rbd_ros.analysis import retime
 from rbd_ros.control import JointTrajectory
 from rbd_ros.model import with_friction, with_springs
 from rbd_ros.motions import path_limits
+from rbd_ros.motions.limits import limits_of
 from robots import example_urdf, load_quietly
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
@@ -351,9 +352,10 @@ def test_joints_that_depend_on_others_keep_to_their_limits_of_velocity(jerk, lea
 
 
 @pytest.mark.parametrize('options, message', [
-    ({'velocity_limit': np.zeros(7)}, "velocity limit of 'panda_joint1' is 0"),
-    ({'acceleration_limit': np.full(7, np.nan)}, "acceleration limit of 'panda_joint1' is nan"),
-    ({'jerk_limit': np.zeros(7)}, "the jerk limit of 'panda_joint1' is 0"),
+    ({'velocity_limit': np.zeros(7)}, "velocity limit of 'panda_joint1' must be positive, got 0"),
+    ({'acceleration_limit': np.full(7, np.nan)},
+     "acceleration limit of 'panda_joint1' must be positive, got nan"),
+    ({'jerk_limit': np.zeros(7)}, "the jerk limit of 'panda_joint1' must be positive, got 0"),
     ({'effort_share': 1.5}, 'effort_share must lie between 0 and 1'),
     ({'effort_share': 0.0}, 'effort_share is 0')])
 def test_options_that_are_wrong_are_named(arm, options, message):
@@ -459,8 +461,7 @@ def there_and_back():
     """Return the path of a wheel with friction, the limits at its nodes, and squared rates."""
     robot = with_friction(wheel(effort=9.0, velocity=1.0), damping={'j': 2.0},
                           friction={'j': 3.0})
-    limits = path_limits.Limits(robot.velocity_limit, *[np.full(1, np.inf)] * 2,
-                                robot.effort_limit, np.full(1, np.inf))
+    limits = limits_of(robot)
     path = path_limits.Path(robot, limits, np.array([[0.0], [1.0], [0.0]]))
     return (path, path_limits.NodeLimits(robot, limits, path, True, True),
             np.full(len(path.s), 0.25))

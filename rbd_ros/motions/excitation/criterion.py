@@ -3,7 +3,6 @@
 """The criterion of excitation: condition number of the regressor, and distance to limits."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import batch
@@ -11,7 +10,8 @@ from rbd_ros.analysis.regressors import friction_regressor
 from rbd_ros.errors import StateError
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import moved
-from rbd_ros.motions.excitation.fourier_series import RestBasis, shrunk, whole_motion
+from rbd_ros.motions.excitation.fourier_series import RestBasis, whole_motion
+from rbd_ros.motions.limits import Limits
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction, velocity_map
 
 DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')  # Regressor columns of the drives.
@@ -24,32 +24,6 @@ DRAWS = 4  # Positions of independent joints that are tried for each state with 
 FRICTION_SMOOTHING = 0.05
 # Step of the finite differences of the regressor, rad or m, per s, per s^2.
 DIFFERENCE_STEP = 1e-8
-
-
-class Limits(NamedTuple):
-    """Limits of the joints, each of shape (nv,)."""
-
-    lower: np.ndarray           # rad or m
-    upper: np.ndarray
-    velocity: np.ndarray        # rad/s or m/s
-    acceleration: np.ndarray    # rad/s^2 or m/s^2
-    effort: np.ndarray          # N m or N, may be infinite
-    assumed: tuple[str, ...] = ()   # limits that the robot lacks, for which defaults are used
-    jerk: np.ndarray | float = np.inf   # rad/s^3 or m/s^3, may be infinite
-    # With closed loops, (nq, 2): limits of the coordinates of dependent joints, may be infinite.
-    passive: np.ndarray | None = None
-
-    def reduced(self, share: float) -> 'Limits':
-        """Return a fraction of the limits; positions shrink about their middle."""
-        lower, upper = shrunk(np.stack((self.lower, self.upper), axis=1), share).T
-        passive = None if self.passive is None else shrunk(self.passive, share)
-        return Limits(lower, upper, share * self.velocity, share * self.acceleration,
-                      share * self.effort, self.assumed, share * self.jerk, passive)
-
-    def contain(self, q: np.ndarray) -> bool:
-        """Return whether configurations (points, nq) keep to the limits of dependent joints."""
-        return self.passive is None or bool(
-            np.all((q >= self.passive[:, 0]) & (q <= self.passive[:, 1])))
 
 
 class Criterion:
