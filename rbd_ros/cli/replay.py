@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import batch
-from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.cli.common.options import (
-    add_list, add_package_path, add_reading, add_robot, joint_vector, load_robot, number_of_joint,
-    reading_of, shapes_of)
+    add_list, add_package_path, add_reading, add_robot, check_outputs, joint_vector, load_robot,
+    number_of_joint, reading_of, shapes_of, write_text)
 from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
 from rbd_ros.cli.common.progress import progress, Update
 from rbd_ros.control.contact import (
@@ -75,17 +74,7 @@ def run(options: argparse.Namespace) -> int:
     if table.suffix not in SUFFIXES:
         raise UsageError(f'-o {table}: the name must end in {" or ".join(SUFFIXES)}')
     plot = None if options.plot is None else Path(options.plot or table.with_suffix('.html'))
-    page = None if options.html is None else Path(options.html)
-    written = [path for path in (table, plot, page) if path is not None]
-    for path in check_places(*written):
-        if path == Path(options.recording).resolve():
-            raise UsageError(f'{path} is the recording and will not be replaced; choose another '
-                             'name')
-    for name, path, other, role in (('--plot', plot, table, 'the table'),
-                                    ('--html', page, table, 'the table'),
-                                    ('--html', page, plot, 'the report')):
-        if path is not None and other is not None and path.resolve() == other.resolve():
-            raise UsageError(f'{name} {path}: this is {role}; choose another name')
+    check_outputs([options.recording], {'-o': table, '--plot': plot, '--html': options.html})
     model = load_robot(options)
     gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
     reading = reading_of(options)
@@ -96,17 +85,14 @@ def run(options: argparse.Namespace) -> int:
     for note in samples.notes:
         print_error(f'note: {note}')
     units = ['N m' if angular else 'N' for angular in model.angular]
-    with whole_files(table) as (draft,):
-        names, columns = _table(model, samples, replay, terms)
-        write_table(draft, names, *columns)
+    names, columns = _table(model, samples, replay, terms)
+    write_table(table, names, *columns)
     if plot is not None:
-        with whole_files(plot) as (draft,):
-            draft.write_text(replay_report(
-                f'{model.name}: {options.recording}', model.velocity_names, units, samples,
-                replay.model, replay.external, replay.deviation), encoding='utf-8')
-    if page is not None:
-        with whole_files(page) as (draft,):
-            draft.write_text(_page(options, model, samples, replay), encoding='utf-8')
+        write_text(plot, replay_report(
+            f'{model.name}: {options.recording}', model.velocity_names, units, samples,
+            replay.model, replay.external, replay.deviation))
+    if options.html is not None:
+        write_text(options.html, _page(options, model, samples, replay))
     code = _print_summary(model, samples, replay, units)
     if model.uncertainty is not None:
         _print_contacts(model, samples, recording, gain)

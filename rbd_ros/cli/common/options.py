@@ -8,10 +8,13 @@ import argparse
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+import json
+from math import isfinite
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
+from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import did_you_mean, listed, printable
 from rbd_ros.cli.common.parser import print_error, UsageError
 from rbd_ros.model.arguments import finite_vector
@@ -159,6 +162,40 @@ def reading_of(options: argparse.Namespace) -> Reading:
     from rbd_ros.identification.pipeline import Reading
     return Reading(rename=dict(options.rename), scale=dict(options.scale), start=options.start,
                    stop=options.stop, topic=options.topic, cutoff=options.cutoff)
+
+
+# -- Files that are written. ----------------------------------------------------------------------
+def check_outputs(recordings: Iterable[str], given: Mapping[str, str | Path | None]) -> None:
+    """Raise unless files, by the options that name them, can be written and are different."""
+    taken = dict.fromkeys((Path(one).resolve() for one in recordings), 'the recording')
+    for option, path in given.items():
+        if path is not None:
+            place, = check_places(path)
+            if place in taken:
+                raise UsageError(f'{option} {path}: this is {taken[place]}, which will not be '
+                                 'replaced; choose another name')
+            taken[place] = f'the file of {option}'
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a whole file, or none."""
+    with whole_files(path) as (draft,):
+        draft.write_text(text, encoding='utf-8')
+
+
+def json_text(content: Any) -> str:
+    """Return JSON; arrays are lists, and numbers that are not finite null."""
+    return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False) + '\n'
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _plain(one) for name, one in content.items()}
+    if isinstance(content, (np.ndarray, np.generic)):
+        content = content.tolist()
+    if isinstance(content, (list, tuple)):
+        return [_plain(one) for one in content]
+    return None if isinstance(content, float) and not isfinite(content) else content
 
 
 # -- Numbers and names. ---------------------------------------------------------------------------
