@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from rbd_ros._internal.atomic_write import check_places, whole_files
+from rbd_ros._internal.atomic_write import check_places
 from rbd_ros._internal.text import listed
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint, state_vector,
@@ -113,8 +113,7 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
     if options.output is not None:
         filled = Trajectory(model.velocity_names, trajectory.time, trajectory.positions[:, order],
                             found.velocity, found.acceleration, found.effort)
-        with whole_files(options.output) as (draft,):
-            write_trajectory(draft, filled)
+        write_trajectory(Path(options.output), filled)
     if found.time_scale <= 1.0:
         return 0
     return print_error('beyond the limits of the robot' + (
@@ -141,8 +140,7 @@ def _retimed(model: Model, options: argparse.Namespace, q: np.ndarray) -> int:
         written = Trajectory(model.velocity_names, found.time,
                              found.q[:, independent_positions(model)], found.v,
                              found.a if found.smooth else None, found.effort)
-        with whole_files(options.output) as (draft,):
-            write_trajectory(draft, written)
+        write_trajectory(Path(options.output), written)
     return 0
 
 

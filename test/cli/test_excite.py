@@ -4,7 +4,6 @@
 
 import re
 import signal
-from time import sleep
 
 from command_line import ARM, code_of, one_line, running
 import numpy as np
@@ -26,7 +25,7 @@ LIMITED = ('--velocity', '1', 'elbow=0.5', '--lower', 'elbow=-1', '--upper', 'el
 def files(tmp_path_factory):
     """Return the table and the message of one motion."""
     folder = tmp_path_factory.mktemp('excite')
-    paths = folder / 'new' / 'a.csv', folder / 'new' / 'a.yaml'
+    paths = folder / 'new' / 'a.csv', folder / 'other' / 'a.yaml'
     assert code_of('excite', ARM, *QUICK, *LIMITED, '-o', str(paths[0]), str(paths[1])) in (0, 2)
     return paths
 
@@ -103,8 +102,7 @@ def test_ctrl_c_leaves_the_previous_file_and_nothing_else(tmp_path):
     path.write_text('previous')
     with running('-m', 'rbd_ros.cli.main', 'excite', ARM, '-o', str(path),
                  '--steps', '100000') as process:
-        while len(list(tmp_path.iterdir())) == 1 and process.poll() is None:
-            sleep(0.1)              # until it has begun, and not while it makes its folder
+        assert process.stderr.readline().startswith('rbd_ros excite: excite')    # it has begun
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     # To a shell both are 130: Python dies of the signal if it came in the middle of an exec().
