@@ -241,7 +241,6 @@ class Terminal(io.StringIO):
     """Where somebody looks on."""
 
     def isatty(self):
-        """Return that it is one."""
         return True
 
 

@@ -75,7 +75,6 @@ def no_error_bars(monkeypatch):
 
 
 def record(path, robot, seed=0, seconds=20.0, change=lambda t, q, v, tau: (t, q, v, tau)):
-    """Write a recording as a table."""
     t, q, v, a = motion(seed, seconds)
     rng = np.random.default_rng(100 + seed)
     tau = torques(robot, q, v, a) + rng.normal(scale=NOISE, size=v.shape)
@@ -112,7 +111,6 @@ def found(tmp_path_factory):
 
 
 def content(directory):
-    """Return what stands in identification.json."""
     return json.loads((directory / 'identification.json').read_text(encoding='utf-8'))
 
 
@@ -406,7 +404,6 @@ def test_ctrl_c_ends_the_workers_without_a_word(tmp_path, everyone, at_work):
 
 
 def children(pid):
-    """Return the processes that a process has started."""
     return [int(x) for x in Path(f'/proc/{pid}/task/{pid}/children').read_text('utf-8').split()]
 
 

@@ -74,7 +74,6 @@ def replay(folder, recording, *options, code=0, check=False):
 
 
 def columns(model, table, label):
-    """Return what is in the columns of all joints."""
     return np.stack([table[f'{joint}/{label}'] for joint in model.velocity_names], axis=1)
 
 

@@ -185,7 +185,6 @@ def of(*words):
 
 
 def message_type(text):
-    """Return the class of a type as ROS writes it."""
     package, folder, name = text.split('/')
     return getattr(importlib.import_module(f'{package}.{folder}'), name)
 
@@ -443,7 +442,6 @@ def test_examples_in_docstrings_hold():
 
 @pytest.fixture(scope='module')
 def generate():
-    """Return what doc/generate.py defines."""
     return runpy.run_path(str(DOC / 'generate.py'))
 
 

@@ -81,7 +81,6 @@ def drag_slider(page, label, pixels, number=0):
 
 
 def click(page, path):
-    """Click an element."""
     wait_for(lambda: page.find_elements('xpath', path), path)[-1].click()
 
 

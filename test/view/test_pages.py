@@ -65,7 +65,6 @@ def rows(page, color):
 
 
 def column(model, cells, k):
-    """Return a column of the table of torques."""
     return np.array([float(cells[name][k]) for name in model.velocity_names])
 
 
