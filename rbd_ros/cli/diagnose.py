@@ -8,8 +8,7 @@ import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import (
     add_reading, add_robot, check_outputs, json_text, load_robot, reading_of, write_text)
-from rbd_ros.cli.common.parser import NEGATIVE
-from rbd_ros.cli.common.progress import progress
+from rbd_ros.cli.common.terminal import NEGATIVE, progress
 from rbd_ros.identification.diagnosis.diagnose import diagnose, Finding
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS
 from rbd_ros.identification.pipeline import read_for_robot

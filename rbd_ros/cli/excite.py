@@ -10,8 +10,7 @@ import numpy as np
 from rbd_ros._internal.atomic_write import check_places
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint)
-from rbd_ros.cli.common.parser import NEGATIVE, print_error
-from rbd_ros.cli.common.progress import progress
+from rbd_ros.cli.common.terminal import NEGATIVE, print_error, progress
 from rbd_ros.cli.common.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.model.model import Model
 from rbd_ros.motions.excitation.fourier_series import even_times, whole_motion

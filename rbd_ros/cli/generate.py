@@ -10,7 +10,7 @@ from typing import Any
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros._internal.text import listed
 from rbd_ros.cli.common.options import add_list, add_robot, load_robot
-from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.terminal import UsageError
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.package import package_files
 from rbd_ros.control.generated_controller import controller_files

@@ -16,8 +16,7 @@ from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import (
     add_list, add_reading, add_robot, json_text, load_robot, reading_of)
-from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
-from rbd_ros.cli.common.progress import progress
+from rbd_ros.cli.common.terminal import NEGATIVE, print_error, progress, UsageError
 from rbd_ros.control.contact import largest_external
 from rbd_ros.errors import ModelWarning, StateError
 from rbd_ros.identification.least_squares import fit, Identification

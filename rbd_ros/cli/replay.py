@@ -13,8 +13,7 @@ from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.cli.common.options import (
     add_list, add_package_path, add_reading, add_robot, check_outputs, joint_vector, load_robot,
     number_of_joint, reading_of, shapes_of, write_text)
-from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
-from rbd_ros.cli.common.progress import progress, Update
+from rbd_ros.cli.common.terminal import NEGATIVE, print_error, progress, Update, UsageError
 from rbd_ros.control.contact import (
     contact_deviation, contact_deviations, detectable_forces, external_deviations)
 from rbd_ros.control.friction import DEAD_BAND

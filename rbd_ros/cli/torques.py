@@ -13,7 +13,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint, state_vector,
     warn_of_other_positions, warn_of_range)
-from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
+from rbd_ros.cli.common.terminal import NEGATIVE, print_error, UsageError
 from rbd_ros.cli.common.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques

@@ -17,7 +17,7 @@ from command_line import ARM, code_of, one_line, ROOT, running
 import pytest
 import rbd_ros
 from rbd_ros._internal.atomic_write import whole_files
-from rbd_ros.cli.common.progress import heartbeat, progress, SILENCE
+from rbd_ros.cli.common.terminal import heartbeat, progress, SILENCE
 from rbd_ros.cli.main import COMMANDS, main
 from robots import example_urdf, load_quietly
 
@@ -279,8 +279,9 @@ class Clock:
     (Terminal(), [])])
 def test_no_command_is_silent_for_more_than_five_seconds(monkeypatch, stream, counting):
     monkeypatch.setattr('sys.stderr', stream)
-    monkeypatch.setattr('rbd_ros.cli.common.progress.SILENCE', SILENCE)
-    with heartbeat('x', Clock()) as clock:
+    monkeypatch.setattr('rbd_ros.cli.common.terminal.Event', Clock)
+    monkeypatch.setattr('rbd_ros.cli.common.terminal.SILENCE', SILENCE)
+    with heartbeat('x') as clock:
         assert clock.tick() <= 5.0
         with progress('counting') as update:
             clock.tick()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.model.se3 import Ad, exp
-from rbd_ros.textbook.lagrange import christoffel_coriolis_matrix
+from rbd_ros.textbook.sums_over_links import christoffel_coriolis_matrix
 
 # Rounding, of sums of some hundred products.
 ROUNDING = 1e-11

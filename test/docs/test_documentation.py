@@ -21,7 +21,7 @@ from harness import Harness, keep_sending, ros
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.cli.common.parser import Parser
+from rbd_ros.cli.common.terminal import Parser
 from rbd_ros.cli.main import main as rbd_ros_command
 from rbd_ros.model.files.constraint_elements import constraints_of
 from rbd_ros.model.files.constraint_files import read_constraints

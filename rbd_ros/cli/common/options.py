@@ -16,7 +16,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import did_you_mean, listed, printable
-from rbd_ros.cli.common.parser import print_error, UsageError
+from rbd_ros.cli.common.terminal import print_error, UsageError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.changes.modifications import with_locked_joints
 from rbd_ros.model.files.any_format import is_mjcf_file, load_file

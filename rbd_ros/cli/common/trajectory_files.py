@@ -11,7 +11,7 @@ import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.cli.common.options import write_text
-from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.terminal import UsageError
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.arguments import real_array
 from rbd_ros.recordings.tables import read_table, SUFFIXES, write_table

@@ -1,23 +1,54 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of long work, so that no command is silent for long."""
+"""What the commands read and print: arguments, one-line messages, and progress of long work."""
 
+import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+import re
 import sys
 from threading import Event, Thread
 from time import monotonic
+from typing import Any, NoReturn
 
+from rbd_ros._internal.text import printable
+from rbd_ros.errors import RbdError
+
+NEGATIVE = 2    # exit code of a command that ran, but whose result is negative
 # Time between two updates of the line at a terminal, and between two lines without one, s.
 PERIOD, SILENCE = 0.1, 4.0
 Update = Callable[[float, float], None]
 _work = ['still working']   # What is being done; the last one is the innermost.
 
 
+class UsageError(RbdError, ValueError):
+    """Wrong usage of a command; the message names the option."""
+
+
+def print_error(text: str, code: int = 1) -> int:
+    """Print a text on one line of standard error, and return the exit code."""
+    print(printable(text), file=sys.stderr)
+    return code
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser with one-line errors, exit code 1, and numbers like -1e-3 as arguments."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options,
+                         formatter_class=argparse.RawDescriptionHelpFormatter)
+        # argparse takes -1e-3 for an option; no public setting changes that.
+        self._negative_number_matcher = re.compile(r'^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$')
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and exit with code 1."""
+        self.exit(1, f'{self.prog}: {printable(message)}; see {self.prog} --help\n')
+
+
 @contextmanager
-def heartbeat(command: str, ended: Event | None = None) -> Iterator[Event]:
+def heartbeat(command: str) -> Iterator[Event]:
     """Context manager: print what a command is doing every `SILENCE`, until an event is set."""
-    ended = Event() if ended is None else ended
+    ended = Event()
 
     def beat() -> None:
         while not ended.wait(SILENCE):
