@@ -60,7 +60,7 @@ class SmoothMotion:
         begin, end = np.zeros(jerk.shape[1:]), np.ones(jerk.shape[1:])
         middle, first, second = _extreme_shares(jerk)
         # Accelerations are extreme at an end, or where the jerk is zero.
-        used = [limits.slowdown(*(value(one, x) for one in (speed, rate, jerk)), reverses)
+        used = [limits.slowdown(value(speed, x), value(rate, x), value(jerk, x), reverses)
                 for x in (begin, end, middle, first, second)]
         return float(max(np.max(used), np.max(np.abs(peak) / limits.velocity)))
 

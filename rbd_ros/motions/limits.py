@@ -54,8 +54,8 @@ class Limits(NamedTuple):
         """Return a fraction of the limits; positions shrink about their middle."""
         lower, upper = _shrunk(np.stack((self.lower, self.upper), axis=1), share).T
         passive = None if self.passive is None else _shrunk(self.passive, share)
-        return Limits(lower, upper, *(share * getattr(self, label) for label in RATES),
-                      self.assumed, passive)
+        rates = {label: share * getattr(self, label) for label in RATES}
+        return self._replace(lower=lower, upper=upper, passive=passive, **rates)
 
     def contain(self, q: np.ndarray) -> bool:
         """Return whether configurations (points, nq) keep to the limits of dependent joints."""

@@ -255,9 +255,9 @@ class JointTrajectory:
     def _refuse(self, wrong: np.ndarray, tau: np.ndarray, times: np.ndarray) -> None:
         """Raise if any effort is wrong; the last axis is that of the joints."""
         if wrong.any():
-            *place, joint = np.argwhere(wrong)[0].tolist()
-            error = _beyond(self._model, joint, 'needs', ('N m', 'N'), tau[(*place, joint)],
-                            times[tuple(place)], self._model.effort_limit[joint])
+            place = tuple(np.argwhere(wrong)[0].tolist())
+            error = _beyond(self._model, place[-1], 'needs', ('N m', 'N'), tau[place],
+                            times[place[:-1]], self._model.effort_limit[place[-1]])
             raise StateError(f'{error}: move more slowly')
 
 
