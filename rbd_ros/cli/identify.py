@@ -13,9 +13,9 @@ import warnings
 
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
-from rbd_ros._internal.text import listed, printable
+from rbd_ros._internal.text import printable
 from rbd_ros.cli.common.options import (
-    add_list, add_reading, add_robot, json_text, load_robot, reading_of)
+    add_list, add_reading, add_robot, json_text, load_robot, names_in, reading_of)
 from rbd_ros.cli.common.terminal import NEGATIVE, print_error, progress, UsageError
 from rbd_ros.control.contact import largest_external
 from rbd_ros.errors import ModelWarning, StateError
@@ -201,20 +201,10 @@ def _largest_external(path: str, *, model: Model, reading: Reading) -> np.ndarra
 def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:
     if options.payload is not None:
         return bound(payload_partial, link=options.payload)
-    friction = DEFAULT_FRICTION if options.friction is None else options.friction
-    return bound(partial, friction=_friction(friction), rotors=not options.no_rotors)
-
-
-def _friction(text: str) -> tuple[str, ...]:
-    if text.strip() == 'none':
-        return ()
-    names, known = [word.strip() for word in text.split(',')], [*COLUMNS]
-    known.remove('rotor')
-    for name in names:
-        if name not in known:
-            raise UsageError(f"--friction: there is no '{printable(name, 100)}', only "
-                             f'{listed(known)}; or none')
-    return tuple(dict.fromkeys(names))
+    text = DEFAULT_FRICTION if options.friction is None else options.friction.strip()
+    known = [name for name in COLUMNS if name != 'rotor']
+    names = () if text == 'none' else names_in('--friction', [text], known, '; or none')
+    return bound(partial, friction=tuple(names), rotors=not options.no_rotors)
 
 
 def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: list[Samples]

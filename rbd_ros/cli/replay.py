@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import batch
-from rbd_ros._internal.text import listed, printable
+from rbd_ros._internal.text import printable
 from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.cli.common.options import (
     add_list, add_package_path, add_reading, add_robot, check_outputs, joint_vector, load_robot,
-    number_of_joint, reading_of, shapes_of, write_text)
+    names_in, number_of_joint, reading_of, shapes_of, write_text)
 from rbd_ros.cli.common.terminal import NEGATIVE, print_error, progress, Update, UsageError
 from rbd_ros.control.contact import (
     contact_deviation, contact_deviations, detectable_forces, external_deviations)
@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the table; return 2 if the model explains nothing of the efforts."""
-    terms = _terms(options.terms)
+    terms = names_in('--terms', options.terms, MATRICES + VECTORS)
     for _, number in options.gain:
         if not 0.0 < number < np.inf:
             raise UsageError(f'--gain: gains must be positive, 1/s, got {number:g}')
@@ -112,15 +112,6 @@ def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: R
             f'{model.name}: {options.recording}', model, geometry, samples.time, samples.q,
             samples.v, {'measured': samples.tau, 'model': replay.model,
                         'external': replay.external}, update, segment=samples.segment)
-
-
-def _terms(given: list[str]) -> list[str]:
-    terms = [term for words in given for term in words.split(',') if term]
-    unknown = [term for term in terms if term not in MATRICES + VECTORS]
-    if unknown:
-        raise UsageError(f"--terms: there is no '{unknown[0]}', only "
-                         + listed(MATRICES + VECTORS))
-    return list(dict.fromkeys(terms))
 
 
 def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) -> Replay:

@@ -193,14 +193,10 @@ class NodeLimits:
 
     def constraints(self, x: np.ndarray | None, allowed: np.ndarray, exerted: np.ndarray
                     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """
-        Return a, b and c of the inequalities a u + b x + c <= 0, shape (intervals, inequalities).
-
-        ``x`` (nodes,) is the last solution, about which friction is linearized; None: there is
-        none. Shares (intervals,) that are used: ``allowed`` of the limits of accelerations,
-        ``exerted`` of what starting to move leaves of those of efforts.
-
-        """
+        """Return a, b, c (intervals, inequalities) of the inequalities a u + b x + c <= 0."""
+        # `x` (nodes,): the last solution, about which friction is linearized. Shares (intervals,)
+        # of limits: `allowed` of accelerations, `exerted` of what starting to move leaves of
+        # efforts.
         path, limits = self._path, self._limits
         fixed, slope = self._lines(x)
         shares = self._held + exerted[:, None] * (1.0 - self._held)

@@ -11,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from unittest.mock import Mock
 import warnings
 
 from command_line import ARM, code_of, one_line, ROOT, running
@@ -131,10 +132,7 @@ def test_commands_import_what_they_need(arguments, unneeded):
     (MemoryError('9 TiB'), 1, 'refused: there is not enough memory: 9 TiB\n$'),
     (rbd_ros.ModelError('a\nb'), 1, r'refused: a\\nb')])
 def test_errors_while_a_command_runs_are_one_line(capsys, monkeypatch, error, code, message):
-    def run(options):
-        raise error
-
-    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    monkeypatch.setattr('rbd_ros.cli.check.run', Mock(side_effect=error))
     assert main(['check', ARM]) == code
     assert re.search(message, one_line(capsys))
 
@@ -155,11 +153,8 @@ def test_files_that_an_interrupt_leaves_open_are_not_reported(capsys, monkeypatc
     UnicodeEncodeError('ascii', 'é', 0, 1, 'a\nb'), SystemError('c' * 10_000)])
 def test_mistakes_of_the_program_are_one_line_that_leads_to_the_traceback(capsys, monkeypatch,
                                                                           error):
-    def run(options):
-        raise error
-
     monkeypatch.delenv('RBD_ROS_TRACEBACK', raising=False)
-    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    monkeypatch.setattr('rbd_ros.cli.check.run', Mock(side_effect=error))
     assert main(['check', ARM]) == 70
     line = one_line(capsys)
     assert line.startswith(f'failed: {type(error).__name__}: ') and len(line) < 1000

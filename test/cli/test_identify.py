@@ -312,6 +312,7 @@ def test_what_is_refused_writes_nothing(found, tmp_path, capsys, monkeypatch):
             ((str(tmp_path / 'none.csv'),), 'no such file'),
             ((paths[0], '--validate', str(tmp_path / 'none.csv')), 'no such file'),
             ((paths[0], '--friction', 'magic'), 'magic'),
+            ((paths[0], '--friction', ''), "--friction: there is no '', only viscous, "),
             ((paths[0], '--rename', 'knee=elbow_joint'), 'knee'),
             ((paths[0], '--workers', '0'), 'workers'),
             ((paths[0], '--from', '30', '--to', '10'), 'no states')):

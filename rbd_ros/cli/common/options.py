@@ -247,7 +247,7 @@ def state_vector(model: Model, label: str, given: Sequence[tuple[str | None, flo
         if name is None:
             raise UsageError(f'{label}: give either all numbers in the order of the model, or '
                              f'NAME={x:g} for each')
-        vector[_index(label, name, names)] = x
+        vector[index_of(label, name, names)] = x
     vector = finite_vector(model, label, vector, positions=positions)
     if not positions or not model.constraints:
         return vector
@@ -276,11 +276,24 @@ def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     """Return a number per velocity: given by name or for all (later ones win), or the default."""
     vector = np.array(default, float)
     for name, x in given:
-        vector[... if name is None else _index(label, name, model.velocity_names)] = x
+        vector[... if name is None else index_of(label, name, model.velocity_names)] = x
     return vector
 
 
-def _index(label: str, name: str, names: tuple[str, ...]) -> int:
+def names_in(option: str, texts: Sequence[str], known: Sequence[str], more: str = '') -> list[str]:
+    """Return the names in texts, separated by commas, without repetitions."""
+    names = dict.fromkeys(name for text in texts for word in text.split(',')
+                          if (name := word.strip()))
+    # Texts without a name are errors.
+    for name in names or [''] * len(texts):
+        if name not in known:
+            raise UsageError(f"{option}: there is no '{printable(name, 100)}', only "
+                             f'{listed(known)}{more}')
+    return [*names]
+
+
+def index_of(label: str, name: str, names: tuple[str, ...]) -> int:
+    """Return the index of a coordinate."""
     if name not in names:
         raise UsageError(f"{label}: the robot has no coordinate '{name}'"
                          + did_you_mean(name, names, '; it has ' + listed(names)))
