@@ -10,6 +10,8 @@ Jacobians are taken with respect to all joints and then multiplied by G.
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np
