@@ -196,6 +196,24 @@ def test_ctrl_c_ends_a_running_command_with_one_line():
     assert err == 'interrupted; no file was changed\n'
 
 
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+def test_ctrl_c_ends_a_command_whose_destructor_swallows_it(monkeypatch, capsys):
+    class Loan:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def run(options):
+        with progress('working') as update:
+            Loan()
+            update(1, 2)
+        return 0
+    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    before = signal.getsignal(signal.SIGINT)
+    assert main(['check', ARM]) == 130
+    assert 'interrupted; no file was changed\n' in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 # -- Files and progress. --------------------------------------------------------------------------
 
 def test_files_appear_whole_or_not_at_all(tmp_path):

@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 import re
+import signal
 import sys
-from threading import Event, Thread
+from threading import current_thread, Event, main_thread, Thread
 from time import monotonic
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ NEGATIVE = 2    # exit code of a command that ran, but whose result is negative
 PERIOD, SILENCE = 0.1, 4.0
 Update = Callable[[float, float], None]
 _work = ['still working']   # What is being done; the last one is the innermost.
+_interrupted = Event()  # Ctrl-C was pressed; destructors swallow the exception.
 
 
 class UsageError(RbdError, ValueError):
@@ -48,7 +50,9 @@ class Parser(argparse.ArgumentParser):
 @contextmanager
 def heartbeat(command: str) -> Iterator[Event]:
     """Context manager: print what a command is doing every `SILENCE`, until an event is set."""
-    ended = Event()
+    ended, handler = Event(), signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler and current_thread() is main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
 
     def beat() -> None:
         while not ended.wait(SILENCE):
@@ -59,8 +63,16 @@ def heartbeat(command: str) -> Iterator[Event]:
     try:
         yield ended
     finally:
+        if signal.getsignal(signal.SIGINT) is _interrupt:
+            signal.signal(signal.SIGINT, handler)
+        _interrupted.clear()
         ended.set()
         thread.join()
+
+
+def _interrupt(*_: object) -> NoReturn:
+    _interrupted.set()
+    raise KeyboardInterrupt
 
 
 @contextmanager
@@ -71,6 +83,8 @@ def progress(label: str) -> Iterator[Update]:
 
     def update(done: float, total: float) -> None:
         nonlocal last
+        if _interrupted.is_set():
+            raise KeyboardInterrupt
         _work[place] = f'{label}, {100.0 * done / max(total, 1e-300):.0f} %'
         if shown and monotonic() - last >= PERIOD:
             last = monotonic()
