@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from rbd_ros.cli.common import progress
+from rbd_ros.cli.common import terminal
 from rbd_ros.kernels.jit import compiled
 
 # Lock files shared by the processes of one run; their contents do not matter.
@@ -63,7 +63,7 @@ def pytest_runtest_protocol(item):
 def commands_are_compared_without_lines_about_their_work():
     """Let slow machines print what fast ones do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress, 'SILENCE', 3600.0)
+        patch.setattr(terminal, 'SILENCE', 3600.0)
         yield
 
 

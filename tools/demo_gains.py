@@ -34,21 +34,21 @@ def made(values):
     return control, law, q
 
 
-def warning(values, period, age):
-    """Return the warning of damping at states of the demo arm with a period and an age, s."""
-    control, law, q = made(values)
+def warning(of_arm, period, age):
+    """Return the warning of damping of what is `made` at states with a period and an age, s."""
+    control, law, q = of_arm
     return damping_warning(law, control, q, period, np.full(law.model.nv, age))
 
 
-def slowest_rate(values, age=None):
+def slowest_rate(of_arm, age=None):
     """Return the smallest rate of states with an age, s, without a warning; inf: there is none."""
     # None: a period.
     fast, slow = FASTEST, SLOWEST
-    if warning(values, fast, fast if age is None else age):
+    if warning(of_arm, fast, fast if age is None else age):
         return np.inf
     while slow > PRECISION * fast:
         period = np.sqrt(slow * fast)
-        if warning(values, period, period if age is None else age):
+        if warning(of_arm, period, period if age is None else age):
             slow = period
         else:
             fast = period

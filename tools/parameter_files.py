@@ -13,7 +13,7 @@ from pathlib import Path
 import textwrap
 from types import NoneType
 
-from demo_gains import launched, slowest_rate
+from demo_gains import launched, made, slowest_rate
 import numpy as np
 from rbd_ros.control import JointReference
 from rbd_ros.ros.control.law_factory import LAWS, parameter_name
@@ -91,9 +91,9 @@ def rates_table():
         return 'none' if rate == np.inf else f'{ceil(0.999 * rate):d}'
     lines = [f"| mode | {' | '.join(AGES)} |", '|---' * (1 + len(AGES)) + '|']
     for mode in LAWS:
-        values = launched(mode)
+        of_arm = made(launched(mode))
         lines.append(f'| `{mode}` | ' + ' | '.join(
-            text(slowest_rate(values, age)) for age in AGES.values()) + ' |')
+            text(slowest_rate(of_arm, age)) for age in AGES.values()) + ' |')
     return '\n'.join(lines)
 
 

@@ -4,13 +4,13 @@
 
 import argparse
 from collections.abc import Iterable, Iterator
-import json
 from math import isfinite
 import re
+from typing import Any
 import warnings
 
 from rbd_ros._internal.text import amount, counted
-from rbd_ros.cli.common.options import add_robot, load_robot
+from rbd_ros.cli.common.options import add_robot, json_text, load_robot
 from rbd_ros.errors import ModelWarning, UrdfError
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import gap_in_words
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         warnings.simplefilter('ignore', ModelWarning)       # part of the report
         model = load_robot(options, strict=options.strict)
     if options.json:
-        print(json.dumps(content(model), indent=2, ensure_ascii=False, allow_nan=False))
+        print(json_text(content(model)), end='')
     else:
         print('\n'.join(describe(model)))
     if model.links and model.mass == 0.0:
@@ -108,32 +108,27 @@ def grouped(notes: Iterable[str]) -> list[str]:
 
 
 def content(model: Model) -> dict[str, object]:
-    """Return the content of a robot as values that JSON can represent."""
+    """Return the content of a robot, for JSON."""
+    of_joints = {label: getattr(model, label) for label in (
+        'lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction',
+        'acceleration_limit', 'deceleration_limit', 'jerk_limit', 'stiffness',
+        'spring_reference')}
     return {
-        'name': model.name,
-        'mass': model.mass,
-        'gravity': model.gravity.tolist(),
-        'position_names': list(model.position_names),
+        **_attributes(model, 'name mass gravity position_names'),
         'coordinates': [
-            {'name': name, 'unit': 'rad' if model.angular[k] else 'm', **{
-                label: float(x) if isfinite(x := getattr(model, label)[k]) else None for label in (
-                    'lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction',
-                    'acceleration_limit', 'deceleration_limit', 'jerk_limit', 'stiffness',
-                    'spring_reference')}}
+            {'name': name, 'unit': 'rad' if model.angular[k] else 'm',
+             **{label: values[k] for label, values in of_joints.items()}}
             for k, name in enumerate(model.velocity_names)],
-        'configurations': {name: q.tolist() for name, q in model.configurations.items()},
-        'joints': [
-            {'name': joint.name, 'kind': joint.kind, 'parent': joint.parent, 'child': joint.child,
-             'placement': joint.placement.tolist(), 'axis': joint.axis.tolist(),
-             'mimic': None if joint.mimic is None else vars(joint.mimic),
-             'armature': [float(x) for x in joint.armature]}
-            for joint in model.joints],
-        'links': [
-            {'name': link.name, 'mass': float(link.mass), 'com': link.com.tolist(),
-             'inertia': link.inertia.tolist()} for link in model.links],
+        'configurations': model.configurations,
+        'joints': [{**_attributes(joint, 'name kind parent child placement axis'),
+                    'mimic': None if joint.mimic is None else vars(joint.mimic),
+                    'armature': joint.armature} for joint in model.joints],
+        'links': [_attributes(link, 'name mass com inertia') for link in model.links],
         'constraints': [
-            {'name': one.name, 'kind': one.kind, 'link_a': one.link_a, 'link_b': one.link_b,
-             'placement_a': one.placement_a.tolist(), 'placement_b': one.placement_b.tolist(),
-             'length': one.length} for one in model.constraints],
-        'independent_joints': list(model.independent_joints),
-        'warnings': list(model.warnings)}
+            _attributes(one, 'name kind link_a link_b placement_a placement_b length')
+            for one in model.constraints],
+        **_attributes(model, 'independent_joints warnings')}
+
+
+def _attributes(thing: object, names: str) -> dict[str, Any]:
+    return {name: getattr(thing, name) for name in names.split()}

@@ -12,7 +12,7 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.batch import gravity_torques
 from rbd_ros.cli.common.options import add_description
-from rbd_ros.cli.common.parser import NEGATIVE
+from rbd_ros.cli.common.terminal import NEGATIVE
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import number, whole_number
 from rbd_ros.model.changes.inertial import ENTRIES

@@ -3,15 +3,12 @@
 """``rbd_ros diagnose``: say why efforts differ from the torques of a description."""
 
 import argparse
-import json
-from pathlib import Path
 
 import numpy as np
-from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.cli.common.options import add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.common.parser import NEGATIVE, UsageError
-from rbd_ros.cli.common.progress import progress
+from rbd_ros.cli.common.options import (
+    add_reading, add_robot, check_outputs, json_text, load_robot, reading_of, write_text)
+from rbd_ros.cli.common.terminal import NEGATIVE, progress
 from rbd_ros.identification.diagnosis.diagnose import diagnose, Finding
 from rbd_ros.identification.diagnosis.hypotheses import FACTORS
 from rbd_ros.identification.pipeline import read_for_robot
@@ -33,11 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the findings, the strongest first; return 2 if there are any."""
-    written = [Path(path) for path in (options.json, options.report) if path is not None]
-    if len({*check_places(*written)}) < len(written):
-        raise UsageError('--json and --report: two files would have the same name')
-    if {path.resolve() for path in written} & {Path(one).resolve() for one in options.recordings}:
-        raise UsageError('--json, --report: recordings will not be replaced; choose another name')
+    check_outputs(options.recordings, {'--json': options.json, '--report': options.report})
     model, reading = load_robot(options), reading_of(options)
     with progress('diagnosing') as update:
         found = diagnose(
@@ -52,18 +45,13 @@ def run(options: argparse.Namespace) -> int:
     if not found.findings:
         print('nothing found: the description explains the efforts')
     if options.json is not None:
-        with whole_files(options.json) as (draft,):
-            content = {'findings': [one._asdict() for one in found.findings],
-                       'residual': found.residual}
-            draft.write_text(json.dumps(content, indent=2, ensure_ascii=False,
-                                        allow_nan=False) + '\n', encoding='utf-8')
+        write_text(options.json, json_text({
+            'findings': [one._asdict() for one in found.findings], 'residual': found.residual}))
     if options.report is not None:
         title = f'{model.name}: diagnosis of {listed(options.recordings)}'
-        text = diagnosis_report(
+        write_text(options.report, diagnosis_report(
             title, model.velocity_names, ['N m' if angular else 'N' for angular in model.angular],
-            found.compared, lines)
-        with whole_files(options.report) as (draft,):
-            draft.write_text(text, encoding='utf-8')
+            found.compared, lines))
     return NEGATIVE if found.findings else 0
 
 

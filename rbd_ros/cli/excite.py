@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from rbd_ros._internal.atomic_write import whole_files
+from rbd_ros._internal.atomic_write import check_places
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint)
-from rbd_ros.cli.common.parser import NEGATIVE, print_error
-from rbd_ros.cli.common.progress import progress
+from rbd_ros.cli.common.terminal import NEGATIVE, print_error, progress
 from rbd_ros.cli.common.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.model.model import Model
 from rbd_ros.motions.excitation.fourier_series import even_times, whole_motion
-from rbd_ros.motions.excitation.optimize import Excitation, excitation_limits, excite, Limits
+from rbd_ros.motions.excitation.optimize import Excitation, excitation_limits, excite
+from rbd_ros.motions.limits import Limits
 from rbd_ros.motions.trajectory_efforts import effort_of_pace
 
 MAX_CONDITION_NUMBER = 100.0  # Above this condition number some parameters are hardly excited.
@@ -53,18 +53,17 @@ def run(options: argparse.Namespace) -> int:
     paths = [Path(path) for path in options.output]
     for path in paths:
         check_suffix(path)
+    check_places(*paths)
     model = load_robot(options)
     limits = _limits(model, options)
     for assumed in limits.assumed:
         print(f'{assumed}; using defaults, see --lower, --upper and --velocity')
     times = even_times(options.duration, options.rate)
-    with whole_files(*paths) as drafts:
-        with progress('excite') as update:
-            found = excite(model, limits, duration=options.duration, harmonics=options.harmonics,
-                           seed=options.seed, steps=options.steps, progress=update)
-        for draft in drafts:
-            write_trajectory(draft, Trajectory(tuple(found.joint_names), times,
-                                               *found.motion.at(times)))
+    with progress('excite') as update:
+        found = excite(model, limits, duration=options.duration, harmonics=options.harmonics,
+                       seed=options.seed, steps=options.steps, progress=update)
+    for path in paths:
+        write_trajectory(path, Trajectory(found.joint_names, times, *found.motion.at(times)))
     print('\n'.join(_report(model, found, times)))
     if found.condition_number < MAX_CONDITION_NUMBER:
         return 0

@@ -7,8 +7,7 @@ from functools import partial
 
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.common.options import add_list, add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.common.parser import NEGATIVE, print_error
-from rbd_ros.cli.common.progress import progress
+from rbd_ros.cli.common.terminal import NEGATIVE, print_error, progress
 from rbd_ros.identification.drive_gains import identify_drive_gains
 from rbd_ros.identification.pipeline import map_recordings, read_samples
 

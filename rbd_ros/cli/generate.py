@@ -9,8 +9,8 @@ from typing import Any
 
 from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros._internal.text import listed
-from rbd_ros.cli.common.options import add_list, add_robot, load_robot
-from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.options import add_list, add_robot, index_of, load_robot
+from rbd_ros.cli.common.terminal import UsageError
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.package import package_files
 from rbd_ros.control.generated_controller import controller_files
@@ -71,9 +71,7 @@ def function_options(model: Model, options: argparse.Namespace,
             users = listed([one for one in FUNCTIONS if name in FUNCTIONS[one].options])
             raise UsageError(f'--{name} belongs to {users}: give both or neither')
     for name in options.prescribed:
-        if name not in model.velocity_names:
-            raise UsageError(f"--prescribed: the robot has no coordinate '{name}'; it has "
-                             + listed(model.velocity_names))
+        index_of('--prescribed', name, model.velocity_names)
     values = {'link': options.link,
               'prescribed': [name in options.prescribed for name in model.velocity_names]}
     return {name: values[name] for name in needed}

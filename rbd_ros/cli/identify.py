@@ -6,18 +6,17 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial as bound
-import json
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 import warnings
 
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
-from rbd_ros._internal.text import listed, printable
-from rbd_ros.cli.common.options import add_list, add_reading, add_robot, load_robot, reading_of
-from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
-from rbd_ros.cli.common.progress import progress
+from rbd_ros._internal.text import printable
+from rbd_ros.cli.common.options import (
+    add_list, add_reading, add_robot, json_text, load_robot, names_in, reading_of)
+from rbd_ros.cli.common.terminal import NEGATIVE, print_error, progress, UsageError
 from rbd_ros.control.contact import largest_external
 from rbd_ros.errors import ModelWarning, StateError
 from rbd_ros.identification.least_squares import fit, Identification
@@ -126,16 +125,15 @@ def run(options: argparse.Namespace) -> int:
             save_urdf(outcome.model, drafts[0],
                       source=None if is_mjcf_file(options.urdf) else options.urdf)
         save_drives(outcome.model, drafts[1])
-        drafts[2].write_text(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False)
-                             + '\n', encoding='utf-8')
+        drafts[2].write_text(json_text(result), encoding='utf-8')
         drafts[3].write_text(identification_report(
             f'{model.name}: identified from '
             + (paths[0] if len(paths) == 1 else f'{len(paths)} recordings'), model.velocity_names,
             ['N m' if angular else 'N' for angular in model.angular], compared, outcome.rows,
             judgement.grade, judgement.reasons), encoding='utf-8')
     if options.residuals is not None:
-        with whole_files(options.residuals) as drafts:
-            write_residuals(drafts[0], model.name, model.velocity_names, compared)
+        with whole_files(options.residuals) as (draft,):
+            write_residuals(draft, model.name, model.velocity_names, compared)
     return _print_summary(result, options.output)
 
 
@@ -204,20 +202,10 @@ def _largest_external(path: str, *, model: Model, reading: Reading) -> np.ndarra
 def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:
     if options.payload is not None:
         return bound(payload_partial, link=options.payload)
-    friction = DEFAULT_FRICTION if options.friction is None else options.friction
-    return bound(partial, friction=_friction(friction), rotors=not options.no_rotors)
-
-
-def _friction(text: str) -> tuple[str, ...]:
-    if text.strip() == 'none':
-        return ()
-    names, known = [word.strip() for word in text.split(',')], [*COLUMNS]
-    known.remove('rotor')
-    for name in names:
-        if name not in known:
-            raise UsageError(f"--friction: there is no '{printable(name, 100)}', only "
-                             f'{listed(known)}; or none')
-    return tuple(dict.fromkeys(names))
+    text = DEFAULT_FRICTION if options.friction is None else options.friction.strip()
+    known = [name for name in COLUMNS if name != 'rotor']
+    names = () if text == 'none' else names_in('--friction', [text], known, '; or none')
+    return bound(partial, friction=tuple(names), rotors=not options.no_rotors)
 
 
 def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: list[Samples]
@@ -226,8 +214,7 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
         found = fit(model, part)
         return _Outcome(found.model, [
             Row(*row) for row in zip(found.names, _units(model, found), found.parameters.values,
-                                     found.values, found.deviation,
-                                     found.determined.tolist())],
+                                     found.values, found.deviation, found.determined)],
             bound(verdict, model, part, found, excerpts,
                   efforts_are_torques=options.efforts_are_torques),
             {'efforts_are_torques': options.efforts_are_torques, 'base_parameters': [
@@ -240,10 +227,9 @@ def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: lis
         with_payload(model, options.payload, load.mass, load.com, load.inertia),
         [Row(name, unit, 0.0, value, deviation) for name, unit, value, deviation in
          zip(names, BODY_UNITS, pi, load.deviation)], bound(verdict, model, part, load, excerpts),
-        {'payload': {'link': options.payload, 'mass': load.mass, 'com': load.com.tolist(),
-                     'inertia': load.inertia.tolist(),
-                     'mass_deviation': float(load.deviation[0]),
-                     'com_deviation': load.com_deviation.tolist()}}, None)
+        {'payload': {'link': options.payload, 'mass': load.mass, 'com': load.com,
+                     'inertia': load.inertia, 'mass_deviation': load.deviation[0],
+                     'com_deviation': load.com_deviation}}, None)
 
 
 def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Sequence[str],
@@ -259,31 +245,25 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
     coverage = {path: one.coverage for path, one in validation.items()
                 if one.coverage is not None}
     per_joint = {name: {
-        'unit': 'N m' if model.angular[k] else 'N',
-        'samples': int(together.usable[:, k].sum()),
-        **{label: _json_number(x[k]) for label, x in rms.items()},
-        'validation': {path: _json_number(one.rms(one.measured - one.fit)[k])
+        'unit': 'N m' if model.angular[k] else 'N', 'samples': together.usable[:, k].sum(),
+        **{label: x[k] for label, x in rms.items()},
+        'validation': {path: one.rms(one.measured - one.fit)[k]
                        for path, one in validation.items()},
-        'coverage': {path: _json_number(shares[k]) for path, shares in coverage.items()}}
+        'coverage': {path: shares[k] for path, shares in coverage.items()}}
         for k, name in enumerate(model.velocity_names)}
     return {
-        'robot': model.name, 'recordings': list(paths),
-        'standstill': {path: dict(zip(model.velocity_names, one.standstill.tolist()))
+        'robot': model.name, 'recordings': paths,
+        'standstill': {path: dict(zip(model.velocity_names, one.standstill))
                        for path, one in zip([*paths, *held_out], comparisons)},
-        'relative_error': {'urdf': _json_number(together.relative_error(together.urdf)),
-                           'fit': _json_number(together.relative_error(together.fit)),
-                           'validation': {path: _json_number(one.relative_error(one.fit))
+        'relative_error': {'urdf': together.relative_error(together.urdf),
+                           'fit': together.relative_error(together.fit),
+                           'validation': {path: one.relative_error(one.fit)
                                           for path, one in validation.items()}},
-        'per_joint': per_joint, 'verdict': judgement.grade, 'reasons': list(judgement.reasons),
-        'figures': {name: _json_number(x) for name, x in judgement.figures.items()},
-        'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': _json_number(row.urdf),
-                        'value': _json_number(row.fit), 'deviation': _json_number(row.deviation),
-                        'determined': row.determined} for row in outcome.rows], **outcome.more}
-
-
-def _json_number(x: float) -> float | None:
-    """Return a JSON number; null stands for numbers that are not finite."""
-    return float(x) if isfinite(x) else None
+        'per_joint': per_joint, 'verdict': judgement.grade, 'reasons': judgement.reasons,
+        'figures': judgement.figures,
+        'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': row.urdf, 'value': row.fit,
+                        'deviation': row.deviation, 'determined': row.determined}
+                       for row in outcome.rows], **outcome.more}
 
 
 def _units(model: Model, found: Identification) -> list[str]:
@@ -301,11 +281,11 @@ def _print_summary(result: dict[str, Any], output: str) -> int:
     print(f'relative error of the torques: {_percent(error["urdf"])} with the URDF, '
           f'{_percent(error["fit"])} identified')
     for path, value in error['validation'].items():
-        failed = value is None or value > MAX_HELD_OUT_ERROR or any(
+        failed = not value <= MAX_HELD_OUT_ERROR or any(
             reason.startswith(f'{path} is not explained') for reason in result['reasons'])
         print(f'{path}: {_percent(value)}, ' + ('NOT validated' if failed else 'validated'))
         shares = [f'{name} {_percent(one["coverage"][path])}' for name, one in
-                  result['per_joint'].items() if one['coverage'].get(path) is not None]
+                  result['per_joint'].items() if isfinite(one['coverage'].get(path, nan))]
         if shares:
             print(f'{path}: intervals of 90 % hold {", ".join(shares)} of the torques')
     if 'payload' in result:
@@ -346,5 +326,5 @@ def _print_parameters(rows: Sequence[Mapping[str, Any]]) -> None:
                                                   if row['determined'] else 'not determined')))
 
 
-def _percent(share: float | None) -> str:
-    return 'unknown' if share is None else f'{100.0 * share:.3g} %'
+def _percent(share: float) -> str:
+    return f'{100.0 * share:.3g} %' if isfinite(share) else 'unknown'

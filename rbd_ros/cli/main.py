@@ -10,8 +10,7 @@ import warnings
 
 import rbd_ros
 from rbd_ros._internal.text import printable
-from rbd_ros.cli.common.parser import Parser, print_error, UsageError
-from rbd_ros.cli.common.progress import heartbeat
+from rbd_ros.cli.common.terminal import heartbeat, Parser, print_error, UsageError
 from rbd_ros.errors import RbdError
 
 # Purpose and examples, which tests run, of each command: a module of this package with

@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import batch
-from rbd_ros._internal.atomic_write import check_places, whole_files
-from rbd_ros._internal.text import listed, printable
+from rbd_ros._internal.text import printable
 from rbd_ros.batch.torque_deviation import torque_deviation
 from rbd_ros.cli.common.options import (
-    add_list, add_package_path, add_reading, add_robot, joint_vector, load_robot, number_of_joint,
-    reading_of, shapes_of)
-from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
-from rbd_ros.cli.common.progress import progress, Update
+    add_list, add_package_path, add_reading, add_robot, check_outputs, joint_vector, load_robot,
+    names_in, number_of_joint, reading_of, shapes_of, write_text)
+from rbd_ros.cli.common.terminal import NEGATIVE, print_error, progress, Update, UsageError
 from rbd_ros.control.contact import (
     contact_deviation, contact_deviations, detectable_forces, external_deviations)
 from rbd_ros.control.friction import DEAD_BAND
@@ -66,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the table; return 2 if the model explains nothing of the efforts."""
-    terms = _terms(options.terms)
+    terms = names_in('--terms', options.terms, MATRICES + VECTORS)
     for _, number in options.gain:
         if not 0.0 < number < np.inf:
             raise UsageError(f'--gain: gains must be positive, 1/s, got {number:g}')
@@ -74,17 +72,7 @@ def run(options: argparse.Namespace) -> int:
     if table.suffix not in SUFFIXES:
         raise UsageError(f'-o {table}: the name must end in {" or ".join(SUFFIXES)}')
     plot = None if options.plot is None else Path(options.plot or table.with_suffix('.html'))
-    page = None if options.html is None else Path(options.html)
-    written = [path for path in (table, plot, page) if path is not None]
-    for path in check_places(*written):
-        if path == Path(options.recording).resolve():
-            raise UsageError(f'{path} is the recording and will not be replaced; choose another '
-                             'name')
-    for name, path, other, role in (('--plot', plot, table, 'the table'),
-                                    ('--html', page, table, 'the table'),
-                                    ('--html', page, plot, 'the report')):
-        if path is not None and other is not None and path.resolve() == other.resolve():
-            raise UsageError(f'{name} {path}: this is {role}; choose another name')
+    check_outputs([options.recording], {'-o': table, '--plot': plot, '--html': options.html})
     model = load_robot(options)
     gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
     reading = reading_of(options)
@@ -95,17 +83,14 @@ def run(options: argparse.Namespace) -> int:
     for note in samples.notes:
         print_error(f'note: {note}')
     units = ['N m' if angular else 'N' for angular in model.angular]
-    with whole_files(table) as (draft,):
-        names, columns = _table(model, samples, replay, terms)
-        write_table(draft, names, *columns)
+    names, columns = _table(model, samples, replay, terms)
+    write_table(table, names, *columns)
     if plot is not None:
-        with whole_files(plot) as (draft,):
-            draft.write_text(replay_report(
-                f'{model.name}: {options.recording}', model.velocity_names, units, samples,
-                replay.model, replay.external, replay.deviation), encoding='utf-8')
-    if page is not None:
-        with whole_files(page) as (draft,):
-            draft.write_text(_page(options, model, samples, replay), encoding='utf-8')
+        write_text(plot, replay_report(
+            f'{model.name}: {options.recording}', model.velocity_names, units, samples,
+            replay.model, replay.external, replay.deviation))
+    if options.html is not None:
+        write_text(options.html, _page(options, model, samples, replay))
     code = _print_summary(model, samples, replay, units)
     if model.uncertainty is not None:
         _print_contacts(model, samples, recording, gain)
@@ -126,15 +111,6 @@ def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: R
             f'{model.name}: {options.recording}', model, geometry, samples.time, samples.q,
             samples.v, {'measured': samples.tau, 'model': replay.model,
                         'external': replay.external}, update, segment=samples.segment)
-
-
-def _terms(given: list[str]) -> list[str]:
-    terms = [term for words in given for term in words.split(',') if term]
-    unknown = [term for term in terms if term not in MATRICES + VECTORS]
-    if unknown:
-        raise UsageError(f"--terms: there is no '{unknown[0]}', only "
-                         + listed(MATRICES + VECTORS))
-    return list(dict.fromkeys(terms))
 
 
 def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) -> Replay:

@@ -8,21 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from rbd_ros._internal.atomic_write import check_places, whole_files
+from rbd_ros._internal.atomic_write import check_places
 from rbd_ros._internal.text import listed
 from rbd_ros.cli.common.options import (
     add_list, add_robot, joint_vector, load_robot, number_of_joint, state_vector,
     warn_of_other_positions, warn_of_range)
-from rbd_ros.cli.common.parser import NEGATIVE, print_error, UsageError
+from rbd_ros.cli.common.terminal import NEGATIVE, print_error, UsageError
 from rbd_ros.cli.common.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics, spring_torques
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import closed_along, independent_positions
+from rbd_ros.motions.limits import beyond, limits_of, slowdown
 from rbd_ros.motions.retiming import retime
-from rbd_ros.motions.trajectory_efforts import (
-    acceleration_limits, beyond, slowdown, trajectory_efforts, TrajectoryEfforts)
+from rbd_ros.motions.trajectory_efforts import trajectory_efforts, TrajectoryEfforts
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     warn_of_range(model, q)
     for quantity, values, limits, units in (
             ('velocity', v, model.velocity_limit, ('rad/s', 'm/s')),
-            ('acceleration', a, acceleration_limits(model, v, a), ('rad/s^2', 'm/s^2')),
+            ('acceleration', a, limits_of(model).rates(v, a), ('rad/s^2', 'm/s^2')),
             ('effort', tau, model.effort_limit, ('N m', 'N'))):
         for k in np.flatnonzero(beyond(values, limits)):
             print_error(f"warning: '{model.velocity_names[k]}': the {quantity} is {values[k]:.4g} "
@@ -113,8 +113,7 @@ def _trajectory(model: Model, options: argparse.Namespace) -> int:
     if options.output is not None:
         filled = Trajectory(model.velocity_names, trajectory.time, trajectory.positions[:, order],
                             found.velocity, found.acceleration, found.effort)
-        with whole_files(options.output) as (draft,):
-            write_trajectory(draft, filled)
+        write_trajectory(Path(options.output), filled)
     if found.time_scale <= 1.0:
         return 0
     return print_error('beyond the limits of the robot' + (
@@ -141,8 +140,7 @@ def _retimed(model: Model, options: argparse.Namespace, q: np.ndarray) -> int:
         written = Trajectory(model.velocity_names, found.time,
                              found.q[:, independent_positions(model)], found.v,
                              found.a if found.smooth else None, found.effort)
-        with whole_files(options.output) as (draft,):
-            write_trajectory(draft, written)
+        write_trajectory(Path(options.output), written)
     return 0
 
 

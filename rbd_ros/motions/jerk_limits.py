@@ -16,7 +16,8 @@ afterwards, since averaging rarely increases them.
 """
 
 import numpy as np
-from rbd_ros.motions.path_limits import Limits, Path
+from rbd_ros.motions.limits import Limits
+from rbd_ros.motions.path_limits import Path
 from rbd_ros.motions.polynomials import bernstein, rates, samples, value
 
 SECOND = 0.25  # r: second averaging time, as a share of the first.
@@ -54,18 +55,14 @@ class SmoothMotion:
         half = 0.5 * CHECKS[1] * self.time[1]
         near = np.abs(a) < half * np.abs(j)
         peak = v - np.divide(a ** 2, 2.0 * j, out=np.zeros_like(v), where=near)
-        used = [1.0, np.max(np.abs(peak) / limits.velocity)]
         reverses = (np.min(v, axis=1) < 0.0) & (np.max(v, axis=1) > 0.0)
         _, speed, rate, jerk = self._curves
         begin, end = np.zeros(jerk.shape[1:]), np.ones(jerk.shape[1:])
         middle, first, second = _extreme_shares(jerk)
         # Accelerations are extreme at an end, or where the jerk is zero.
-        for x in (begin, end, first, second):
-            a = value(rate, x)
-            used.append(np.sqrt(np.max(np.abs(a) / limits.rates(value(speed, x), a, reverses))))
-        used += [np.cbrt(np.max(np.abs(value(jerk, x)) / limits.jerk))
-                 for x in (begin, end, middle)]
-        return float(max(used))
+        used = [limits.slowdown(value(speed, x), value(rate, x), value(jerk, x), reverses)
+                for x in (begin, end, middle, first, second)]
+        return float(max(np.max(used), np.max(np.abs(peak) / limits.velocity)))
 
 
 def _extreme_shares(jerk: np.ndarray) -> list[np.ndarray]:

@@ -17,8 +17,6 @@ Reachability Analysis", IEEE T-RO 34 (2018).
 
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from rbd_ros import batch
 from rbd_ros.dynamics import spring_torques
@@ -27,6 +25,7 @@ from rbd_ros.model.changes.friction import friction as joint_friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.closure import moved_closed
 from rbd_ros.model.positions.configurations import independent_positions, normalize
+from rbd_ros.motions.limits import Limits
 from rbd_ros.workspace.passive_joints import passive_friction, velocity_map
 
 FASTEST = 1e3           # largest ds/dt: toppra needs a limit
@@ -47,21 +46,6 @@ FIRST_GUESS, SLOWEST, TINY = 0.5, 1e-3, 1e-9
 QUARTERS, POSSIBLE, ROOM = 16, 0.95, 0.5
 MOST_HELD = 0.999       # share of a limit that starting to move may take; else it is exceeded
 STEP = 1e-3             # relative difference of x by which friction is differentiated
-
-
-class Limits(NamedTuple):
-    """Limits of a motion, shape (nv,); infinite where there is none."""
-
-    velocity: np.ndarray        # rad/s or m/s
-    acceleration: np.ndarray    # rad/s^2 or m/s^2
-    deceleration: np.ndarray    # likewise, where a joint becomes slower
-    effort: np.ndarray          # N m or N
-    jerk: np.ndarray            # rad/s^3 or m/s^3
-
-    def rates(self, v: np.ndarray, a: np.ndarray, reverses: np.ndarray) -> np.ndarray:
-        """Return the limits of accelerations: the smaller one where the velocity reverses."""
-        most = np.where(v * a < 0.0, self.deceleration, self.acceleration)
-        return np.where(reverses, np.minimum(self.acceleration, self.deceleration), most)
 
 
 class Path:
@@ -209,14 +193,10 @@ class NodeLimits:
 
     def constraints(self, x: np.ndarray | None, allowed: np.ndarray, exerted: np.ndarray
                     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """
-        Return a, b and c of the inequalities a u + b x + c <= 0, shape (intervals, inequalities).
-
-        ``x`` (nodes,) is the last solution, about which friction is linearized; None: there is
-        none. Shares (intervals,) that are used: ``allowed`` of the limits of accelerations,
-        ``exerted`` of what starting to move leaves of those of efforts.
-
-        """
+        """Return a, b, c (intervals, inequalities) of the inequalities a u + b x + c <= 0."""
+        # `x` (nodes,): the last solution, about which friction is linearized. Shares (intervals,)
+        # of limits: `allowed` of accelerations, `exerted` of what starting to move leaves of
+        # efforts.
         path, limits = self._path, self._limits
         fixed, slope = self._lines(x)
         shares = self._held + exerted[:, None] * (1.0 - self._held)

@@ -7,6 +7,8 @@ Reference: Farin, "Curves and Surfaces for CAGD", 5th edition, 5.3, 7.5.
 
 """
 
+from typing import Any
+
 import numpy as np
 
 
@@ -19,6 +21,12 @@ def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
     return np.stack((
         q[:-1], q[:-1] + h * v[:-1] / 5.0, q[:-1] + 0.4 * h * v[:-1] + h ** 2 * a[:-1] / 20.0,
         q[1:] - 0.4 * h * v[1:] + h ** 2 * a[1:] / 20.0, q[1:] - h * v[1:] / 5.0, q[1:]))
+
+
+def smooth_step(x: Any) -> tuple[Any, Any, Any]:
+    """Return 10 x^3 - 15 x^4 + 6 x^5 and its derivatives at numbers or arrays x from 0 to 1."""
+    return (x ** 3 * (10.0 - 15.0 * x + 6.0 * x * x), 30.0 * x * x * (1.0 - x) ** 2,
+            60.0 * x * (1.0 - x) * (1.0 - 2.0 * x))
 
 
 def rates(h: np.ndarray, curve: np.ndarray, order: int) -> list[np.ndarray]:

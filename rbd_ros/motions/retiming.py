@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 import logging
 from types import SimpleNamespace
@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, StateError
-from rbd_ros.model.arguments import check_model, number, rows, vector
+from rbd_ros.model.arguments import check_model, number, rows
 from rbd_ros.model.model import Model
 from rbd_ros.motions.jerk_limits import smooth_motion
-from rbd_ros.motions.path_limits import Limits, NodeLimits, Path, SAME_PLACE
+from rbd_ros.motions.limits import (
+    check_positive, least_time_scale, Limits, limits_of, RATES, TOLERANCE)
+from rbd_ros.motions.path_limits import NodeLimits, Path, SAME_PLACE
 from rbd_ros.motions.polynomials import bernstein, rates, samples
-from rbd_ros.motions.trajectory_efforts import effort_of_pace, least_time_scale, TOLERANCE
+from rbd_ros.motions.trajectory_efforts import effort_of_pace
 
 # Solutions: until limits are exceeded by at most CLOSE, as a share, at CHECKS of each interval of
 # the grid, at most ROUNDS. A slower pace removes the remainder. Coulomb friction is different at
@@ -107,8 +109,15 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     share = number('effort_share', effort_share, 0.0, 1.0)
     if not share:
         raise StateError('effort_share is 0, with which no motor may move anything')
-    limits = _limits(model, share, {'velocity': velocity_limit, 'jerk': jerk_limit,
-                                    'acceleration': acceleration_limit})
+    names = [joint.name for joint, _, _ in model.unconstrained.moving_joints
+             if joint.nq != joint.nv]
+    if names:
+        raise ModelError(f'{listed(names)} has several coordinates, through which no path of '
+                         'positions leads: lock it, or load the robot without floating base')
+    limits = limits_of(model, effort=share * model.effort_limit, velocity=velocity_limit,
+                       acceleration=acceleration_limit, deceleration=acceleration_limit,
+                       jerk=jerk_limit)
+    check_positive(model, {f'{label} limit': getattr(limits, label) for label in RATES})
     path = Path(model, limits, rows(model, 'waypoints', waypoints, positions=True))
     _check(model, limits, path)
     nodes = NodeLimits(model, limits, path, friction, springs)
@@ -135,28 +144,6 @@ def retime(model: Model, waypoints: ArrayLike, *, velocity_limit: ArrayLike | No
     if np.any(np.isfinite(limits.jerk)):
         return _with_limited_jerk(model, limits, path, nodes, x, efforts)
     return motion.within_limits()
-
-
-def _limits(model: Model, share: float, given: Mapping[str, ArrayLike | None]) -> Limits:
-    names = [joint.name for joint, _, _ in model.unconstrained.moving_joints
-             if joint.nq != joint.nv]
-    if names:
-        raise ModelError(f'{listed(names)} has several coordinates, through which no path of '
-                         'positions leads: lock it, or load the robot without floating base')
-    found = {}
-    for label, value in given.items():
-        if value is not None:
-            value = vector(model, f'{label}_limit', value)
-        for own in ('acceleration', 'deceleration') if label == 'acceleration' else (label,):
-            limit = getattr(model, f'{own}_limit')
-            found[own] = limit if value is None else np.minimum(limit, value)
-    found['effort'] = share * model.effort_limit
-    for label, limit in found.items():
-        if not np.all(limit > 0.0):
-            k = int(np.argmin(limit > 0.0))
-            raise StateError(f"the {label} limit of '{model.velocity_names[k]}' is {limit[k]:g}; "
-                             'it must be positive')
-    return Limits(**found)
 
 
 def _check(model: Model, limits: Limits, path: Path) -> None:

@@ -16,13 +16,13 @@ from rbd_ros.model.positions.closure import moved_closed
 from rbd_ros.model.positions.configurations import normalize
 from rbd_ros.model.positions.steps import turning, without_turns
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
-from rbd_ros.motions.polynomials import bernstein, samples
+from rbd_ros.motions.limits import limits_of, TOLERANCE
+from rbd_ros.motions.polynomials import bernstein, samples, smooth_step
 from rbd_ros.motions.references import checked_pose, JointReference, PoseReference
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.passive_joints import velocity_map
 
 FADE_TIME = 0.5     # s: time in which the twist of the previous motion fades
-LIMIT_SLACK = 1e-6  # tolerance of limits for rounding, as a share of the limit, or of 1 rad or m
 # Efforts are checked at MIN_STATES to MAX_STATES states of each polynomial, about TOTAL_STATES in
 # all. Intervals that may exceed a limit are divided at REFINED_STATES, up to ROUNDS times, as long
 # as there are at most TOTAL_REFINED states.
@@ -63,7 +63,8 @@ class JointTrajectory:
     def __init__(self, model: Model, times: npt.ArrayLike, q: npt.ArrayLike,
                  v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None,
                  tau: npt.ArrayLike | None = None, first_v: npt.ArrayLike | None = None) -> None:
-        from scipy.interpolate import BPoly, PchipInterpolator    # lazily: SciPy is slow to import
+        # Imported lazily: SciPy is slow to import.
+        from scipy.interpolate import BPoly, make_interp_spline, PchipInterpolator
         if model.unconstrained.nq != model.unconstrained.nv:
             raise StateError(f"'{model.name}' has joints with quaternions, which trajectories of "
                              'joints do not have')
@@ -84,7 +85,8 @@ class JointTrajectory:
             self._check_branches(q)
         given = [rows(model, label, x, count) for label, x in (('v', v), ('a', a))
                  if x is not None]
-        self._tau = None if tau is None else rows(model, 'tau', tau, count)
+        self._tau = None if tau is None else make_interp_spline(
+            self.times, rows(model, 'tau', tau, count), k=min(1, count - 1))
         if count > 1:
             if not given:
                 given = [PchipInterpolator(self.times, q).derivative()(self.times)]
@@ -96,7 +98,7 @@ class JointTrajectory:
     def at(self, t: float) -> JointReference:
         """Return the `JointReference` at a time, s; at rest before and after the motion."""
         t = number('t', t)
-        tau = None if self._tau is None else on_lines(t, self.times, self._tau)
+        tau = None if self._tau is None else self._tau(min(max(t, self.times[0]), self.times[-1]))
         if t < self.times[0] or t >= self.times[-1]:
             return JointReference(self._model, self._ends[int(t >= self.times[-1])], tau=tau)
         q, v, a = (curve(t) for curve in self._curves)
@@ -137,19 +139,19 @@ class JointTrajectory:
         """
         if len(self.times) < 2:
             return
-        model, (q, v, a) = self._model, self._curves
+        model, (q, v, a), most = self._model, self._curves, limits_of(self._model)
         first = self._ends[0] if model.loops is None else self._ends[0][model.loops.own]
-        self._check_extrema(q, np.minimum(model.lower, first), np.maximum(model.upper, first),
-                            'reaches', '')
-        fastest, jerk = model.velocity_limit, model.jerk_limit
-        faster, slower = model.acceleration_limit, model.deceleration_limit
-        self._check_extrema(v, -fastest, fastest, 'moves at', '/s')
-        self._check_extrema(a, -slower, faster, 'accelerates at', '/s^2', (-faster, slower))
-        if len(q.c) == QUINTIC and np.any(np.isfinite(jerk)):
-            self._check_extrema(a.derivative(), -jerk, jerk, 'has a jerk of', '/s^3')
+        self._check_extrema(q, np.minimum(most.lower, first), np.maximum(most.upper, first),
+                            'reaches', ('rad', 'm'))
+        self._check_extrema(v, -most.velocity, most.velocity, 'moves at', ('rad/s', 'm/s'))
+        self._check_extrema(a, -most.deceleration, most.acceleration, 'accelerates at',
+                            ('rad/s^2', 'm/s^2'), (-most.acceleration, most.deceleration))
+        if len(q.c) == QUINTIC and np.any(np.isfinite(most.jerk)):
+            self._check_extrema(a.derivative(), -most.jerk, most.jerk, 'has a jerk of',
+                                ('rad/s^3', 'm/s^3'))
         if model.loops is not None:
             self._check_passive()
-        if effort and np.any(np.isfinite(model.effort_limit)):
+        if effort and np.any(np.isfinite(most.effort)):
             self._check_efforts()
 
     def _check_passive(self) -> None:
@@ -163,16 +165,18 @@ class JointTrajectory:
         for t in np.unique(np.linspace(self.times[:-1], self.times[1:], count)):
             q = self._closed(t, position(t))
             v = velocity_map(model, q) @ velocity(t)
-            for x, least, most, verb, per in ((q, lower, upper, 'reaches', ''),
-                                              (v, -fastest, fastest, 'moves at', '/s')):
+            for x, least, most, verb, units in (
+                    (q, lower, upper, 'reaches', ('rad', 'm')),
+                    (v, -fastest, fastest, 'moves at', ('rad/s', 'm/s'))):
                 excess = np.maximum(least - x, x - most)
                 excess[own] = -np.inf
                 k = int(np.argmax(excess))
-                if excess[k] > LIMIT_SLACK * max(1.0, abs(x[k])):
-                    raise _beyond(tree, k, verb, per, x[k], t, most[k] if x[k] > most[k]
+                if excess[k] > TOLERANCE * max(1.0, abs(x[k])):
+                    raise _beyond(tree, k, verb, units, x[k], t, most[k] if x[k] > most[k]
                                   else least[k])
 
-    def _check_extrema(self, curve: Any, lower: np.ndarray, upper: np.ndarray, verb: str, per: str,
+    def _check_extrema(self, curve: Any, lower: np.ndarray, upper: np.ndarray, verb: str,
+                       units: tuple[str, str],
                        backward: tuple[np.ndarray, np.ndarray] | None = None) -> None:
         """Raise StateError if a curve leaves limits, others where a joint moves ``backward``."""
         from scipy.interpolate import BPoly, PPoly
@@ -187,7 +191,7 @@ class JointTrajectory:
             times = np.concatenate((v.x, *roots))
             times = np.unique(times[np.isfinite(times)])
             # In shorter intervals, between roots that differ by rounding, so does the sign.
-            wide = np.diff(times) > LIMIT_SLACK * np.min(np.diff(v.x))
+            wide = np.diff(times) > TOLERANCE * np.min(np.diff(v.x))
             begin, end = times[:-1][wide], times[1:][wide]
             middle, t = 0.5 * (begin + end), np.concatenate((begin, end))
             piece = np.tile(np.searchsorted(v.x, middle, side='right') - 1, 2)
@@ -196,17 +200,17 @@ class JointTrajectory:
             limits = bounds[(sign < 0.0).astype(int), :, k].T
             size = np.where(np.isfinite(limits), np.abs(limits), 0.0)
             excess = (np.maximum(limits[0] - values, values - limits[1])
-                      - LIMIT_SLACK * np.maximum(size.max(axis=0), 1.0))
+                      - TOLERANCE * np.maximum(size.max(axis=0), 1.0))
             worst = int(np.argmax(excess))
             if excess[worst] > 0.0:
                 value, limit = values[worst], limits[int(values[worst] > limits[1, worst]), worst]
                 if backward:
                     verb = 'decelerates at' if value * sign[worst] < 0.0 else verb
                     value, limit = abs(value), abs(limit)
-                raise _beyond(self._model, int(k), verb, per, value, t[worst], limit)
+                raise _beyond(self._model, int(k), verb, units, value, t[worst], limit)
 
     def _check_efforts(self) -> None:
-        spans, most = np.diff(self.times), self._model.effort_limit * (1.0 + LIMIT_SLACK)
+        spans, most = np.diff(self.times), self._model.effort_limit * (1.0 + TOLERANCE)
         pieces = np.arange(len(spans))
         # Shares of the piece where each interval begins and ends.
         first, last = np.zeros(len(spans)), np.ones(len(spans))
@@ -221,9 +225,9 @@ class JointTrajectory:
             bend = np.diff(rigid, n=2, axis=1)
             bend = np.concatenate((2.0 * bend[:, :1] - bend[:, 1:2], bend,
                                    2.0 * bend[:, -1:] - bend[:, -2:-1]), axis=1)
-            bend = 0.125 * larger(np.abs(bend))
-            top = larger(rigid) + bend + larger(rubbing)
-            bottom = -larger(-rigid) - bend - larger(-rubbing)
+            bend = 0.125 * _larger(np.abs(bend))
+            top = _larger(rigid) + bend + _larger(rubbing)
+            bottom = -_larger(-rigid) - bend - _larger(-rubbing)
             piece, step = np.nonzero(((top > most) | (bottom < -most)).any(axis=2))
             if not len(piece):
                 return
@@ -250,36 +254,23 @@ class JointTrajectory:
 
     def _refuse(self, wrong: np.ndarray, tau: np.ndarray, times: np.ndarray) -> None:
         """Raise if any effort is wrong; the last axis is that of the joints."""
-        if not wrong.any():
-            return
-        place = tuple(np.argwhere(wrong)[0].tolist())
-        model, joint = self._model, place[-1]
-        unit = 'N m' if model.angular[joint] else 'N'
-        raise StateError(
-            f"'{model.velocity_names[joint]}' needs {tau[place]:.4g} {unit} at "
-            f'{times[place[:-1]]:.4g} s, its limit is {model.effort_limit[joint]:.4g} {unit}: '
-            'move more slowly')
+        if wrong.any():
+            place = tuple(np.argwhere(wrong)[0].tolist())
+            error = _beyond(self._model, place[-1], 'needs', ('N m', 'N'), tau[place],
+                            times[place[:-1]], self._model.effort_limit[place[-1]])
+            raise StateError(f'{error}: move more slowly')
 
 
-def _beyond(model: Model, k: int, verb: str, per: str, value: float, time: float,
+def _beyond(model: Model, k: int, verb: str, units: tuple[str, str], value: float, time: float,
             limit: float) -> StateError:
-    unit = ('rad' if model.angular[k] else 'm') + per
+    unit = units[0 if model.angular[k] else 1]
     return StateError(f"'{model.velocity_names[k]}' {verb} {value:.4g} {unit} at "
                       f'{time:.4g} s, its limit is {limit:.4g} {unit}')
 
 
-def larger(x: np.ndarray) -> np.ndarray:
+def _larger(x: np.ndarray) -> np.ndarray:
     """Return the larger of each two neighbours along the second axis."""
     return np.maximum(x[:, :-1], x[:, 1:])
-
-
-def on_lines(t: float, times: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return values by linear interpolation; before and after the points, those at the ends."""
-    k = int(np.searchsorted(times, t, side='right'))
-    if not 0 < k < len(times):
-        return x[min(k, len(times) - 1)]
-    share = (t - times[k - 1]) / (times[k] - times[k - 1])
-    return x[k - 1] + share * (x[k] - x[k - 1])
 
 
 class PoseMotion:
@@ -320,12 +311,10 @@ class PoseMotion:
         """Return the `PoseReference` at a time, s; at rest before and after the motion."""
         h, t = self._duration, number('t', t) - self._begin
         x = min(max(t / h, 0.0), 1.0)
-        way = x ** 3 * (10.0 - 15.0 * x + 6.0 * x ** 2)
-        speed = 30.0 * x ** 2 * (1.0 - x) ** 2 / h
-        rise = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / h ** 2
+        way, speed, rise = smooth_step(x)
         T = pose(rotation(way * self._way[:3]) @ self._start[:3, :3],
                  self._start[:3, 3] + way * self._way[3:])
-        V, V_dot = speed * self._way, rise * self._way
+        V, V_dot = speed / h * self._way, rise / h ** 2 * self._way
         if t < 0.0 or not self._twist.any():
             return PoseReference(T, V, V_dot)
         h = min(h, FADE_TIME)    # the previous motion's twist fades; its axis is constant, too

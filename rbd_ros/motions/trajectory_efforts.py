@@ -25,9 +25,7 @@ from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, finite_array, rows
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import independent_positions
-
-LARGEST_TIME_SCALE = 1e6    # largest time scale; beyond, the robot counts as standing still
-TOLERANCE = 1e-6    # numbers may exceed limits by this share: rounding of files and messages
+from rbd_ros.motions.limits import least_time_scale, slowdown
 
 
 class TrajectoryEfforts(NamedTuple):
@@ -93,30 +91,6 @@ def effort_of_pace(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray, *,
     return efforts
 
 
-def beyond(values: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """Return which velocities or efforts exceed the limits of their joints, up to rounding."""
-    return np.abs(values) > (1.0 + TOLERANCE) * limits
-
-
-def acceleration_limits(model: Model, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the limits of accelerations: those of deceleration where a joint becomes slower."""
-    return np.where(v * a < 0.0, model.deceleration_limit, model.acceleration_limit)
-
-
-def slowdown(model: Model, time: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the factors (nv,) for durations that the limits of motion require; 1: within."""
-    # Jerk is the change of the acceleration from point to point.
-    jerk = np.diff(a, axis=0) / np.diff(time)[:, None]
-    result = np.ones(model.nv)
-    for values, limit, order in ((v, model.velocity_limit, 1),
-                                 (a, acceleration_limits(model, v, a), 2),
-                                 (jerk, model.jerk_limit, 3)):
-        with np.errstate(divide='ignore', invalid='ignore'):
-            ratios = np.nan_to_num(np.abs(values) / limit, nan=0.0)
-        result = np.maximum(result, np.max(ratios, axis=0, initial=0.0) ** (1.0 / order))
-    return np.where(result > 1.0 + TOLERANCE, result, 1.0)
-
-
 def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
            a: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return velocities and accelerations, interpolated where they are missing."""
@@ -135,20 +109,3 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
     from scipy.interpolate import CubicSpline
     spline = CubicSpline(time, q[:, independent_positions(model)], bc_type='clamped')
     return spline(time, 1), spline(time, 2) if a is None else a
-
-
-def least_time_scale(limit: np.ndarray, least: float,
-                     efforts: Callable[[float], np.ndarray]) -> float:
-    """Return the least factor, from a given one up, that bisection finds for the efforts."""
-    def within(pace: float) -> bool:
-        return not np.any(beyond(efforts(pace), limit))
-    most = 1.0 / least
-    if within(most):
-        return 1.0 / most
-    low, high = 1.0 / LARGEST_TIME_SCALE, most
-    if not within(low):
-        return np.inf
-    while high > (1.0 + TOLERANCE) * low:
-        middle = np.sqrt(low * high)
-        low, high = (middle, high) if within(middle) else (low, middle)
-    return float(1.0 / low)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,9 +12,9 @@ from numpy.typing import ArrayLike
 from rbd_ros.analysis.energies import energy
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
+from rbd_ros.model.changes.drives import with_armature
 from rbd_ros.model.changes.friction import direction, friction
 from rbd_ros.model.changes.springs import springs
-from rbd_ros.model.constraints import rebuild
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import integrate, normalize, on_closure
@@ -70,12 +69,10 @@ class Simulator:
         self.q, self.time = on_closure(model, q), 0.0
         self.v, self.tau = np.zeros((2, model.nv))
         # With asymmetric damping, the larger one: the velocity then keeps its direction.
-        damped = rebuild(model, joints=[
-            replace(joint, armature=tuple(
-                np.array(joint.armature) + step * (np.array(joint.damping)
-                                                   + np.abs(joint.damping_asymmetry))))
-            for joint in model.joints])
-        self._workspace = Workspace(damped)
+        self._workspace = Workspace(with_armature(model, {
+            joint.name: np.array(joint.armature) + step * (np.array(joint.damping)
+                                                           + np.abs(joint.damping_asymmetry))
+            for joint in model.joints if joint.nv}))
         # All joints have friction and stops, also those that depend on others.
         self._tree = tree = model.unconstrained
         self._own = np.arange(model.nv) if model.loops is None else model.loops.own

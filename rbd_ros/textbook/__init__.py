@@ -11,10 +11,10 @@ doc/equations.md lists the texts and the function that computes each equation.
 from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
-    'lagrange': [
-        'christoffel_coriolis_matrix', 'christoffel_symbols', 'com_frame_gravity_torques',
-        'com_frame_mass_matrix'],
     'screw_chains': ['ScrewChain', 'unit_screws'],
     'stacked_form': [
         'stacked_inverse_dynamics', 'stacked_matrices', 'stacked_terms', 'StackedDynamics',
-        'StackedMatrices', 'StackedTerms']})
+        'StackedMatrices', 'StackedTerms'],
+    'sums_over_links': [
+        'christoffel_coriolis_matrix', 'christoffel_symbols', 'com_frame_gravity_torques',
+        'com_frame_mass_matrix']})

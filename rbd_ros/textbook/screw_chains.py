@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import finite_array, real_array
+from rbd_ros.model.changes.inertial import (
+    centre_and_inertia, inertia_of_parameters, parameters_of_inertia)
 from rbd_ros.model.description import Link, numbers
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
-from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose, skew
+from rbd_ros.model.se3 import Ad, ad, exp, inverse, is_pose, pose
 
 # Largest deviation of a screw from unit length, and of a matrix from a pose or a rigid body's
 # inertia: printed numbers have about this many digits.
@@ -54,13 +56,6 @@ def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         if not 0.0 < length < np.inf:
             raise ModelError(f'screw {k} must be finite and not zero, got {screws[k - 1]}')
     return screws / lengths[:, None], lengths
-
-
-def _check_pose(label: str, T: np.ndarray) -> None:
-    if (np.max(np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3))) > TOLERANCE
-            or np.linalg.det(T[:3, :3]) < 0.0 or not np.array_equal(T[3], [0.0, 0.0, 0.0, 1.0])):
-        raise ModelError(f'{label} is not a pose: expected a rotation, a position and the row '
-                         f'0 0 0 1, got {T.tolist()}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +97,11 @@ class ScrewChain:
             value = numbers('the chain', label, getattr(self, label), shape)
             value.flags.writeable = False
             object.__setattr__(self, label, value)
-        for k, T in enumerate(self.home_poses, 1):
-            _check_pose(f'home pose {k}', T)
-        _check_pose('tip', self.tip)
+        poses = {f'home pose {k}': T for k, T in enumerate(self.home_poses, 1)}
+        for label, T in {**poses, 'tip': self.tip}.items():
+            if not is_pose(T, TOLERANCE):
+                raise ModelError(f'{label} is not a pose: expected a rotation, a position and the '
+                                 f'row 0 0 0 1, got {T.tolist()}')
         for k, S in enumerate(self.screws, 1):
             if not np.any(S):
                 raise ModelError(f'screw {k} must not be zero')
@@ -244,13 +241,8 @@ def _joint_of(S: np.ndarray) -> tuple[str, float, np.ndarray]:
 
 
 def _link_of(name: str, G: np.ndarray) -> Link:
-    mass = np.trace(G[3:, 3:]) / 3.0
-    com = np.array([G[2, 4], G[0, 5], G[1, 3]]) / mass if mass > 0.0 else np.zeros(3)
-    arm = skew(com)
-    inertia = G[:3, :3] + mass * arm @ arm
-    expected = np.block([[G[:3, :3], mass * arm], [-mass * arm, mass * np.eye(3)]])
-    if (np.max(np.abs(G - expected)) > TOLERANCE * max(mass, np.max(np.abs(G)))
-            or np.max(np.abs(G - G.T)) > TOLERANCE * np.max(np.abs(G))):
+    pi = parameters_of_inertia(G)
+    if np.max(np.abs(G - inertia_of_parameters(pi))) > TOLERANCE * np.max(np.abs(G)):
         raise ModelError(f'{name}: its 6 x 6 inertia is not that of a rigid body, [[I, m [c]], '
                          '[-m [c], m 1]]')
-    return Link(name, mass, com, 0.5 * (inertia + inertia.T))
+    return Link(name, pi[0], *centre_and_inertia(pi)) if pi[0] > 0.0 else Link(name)

@@ -12,7 +12,6 @@ zero where S depends on q. All functions raise StateError if an argument is inva
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -145,11 +144,9 @@ def stacked_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> StackedTe
 
 def _stacked_ad(V: np.ndarray) -> np.ndarray:
     """Return the block-diagonal matrix of ad of stacked twists [L (9.66), (9.67)]."""
-    return _block_diagonal([ad(V_i) for V_i in V.reshape(-1, 6)])
+    return _block_diagonal(np.array([ad(V_i) for V_i in V.reshape(-1, 6)]).reshape(-1, 6, 6))
 
 
-def _block_diagonal(blocks: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
-    matrix = np.zeros((6 * len(blocks), 6 * len(blocks)))
-    for k, block in enumerate(blocks):
-        matrix[6 * k:6 * k + 6, 6 * k:6 * k + 6] = block
-    return matrix
+def _block_diagonal(blocks: np.ndarray) -> np.ndarray:
+    size = 6 * len(blocks)
+    return np.einsum('ij,iab->iajb', np.eye(len(blocks)), blocks).reshape(size, size)

@@ -10,17 +10,22 @@ Jacobians are taken with respect to all joints and then multiplied by G.
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.errors import StateError
+from rbd_ros.analysis.jacobians import analytic_jacobian, link_com_jacobian
+from rbd_ros.analysis.matrix_derivatives import mass_matrix_derivatives
+from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import finite_vector, refuse_loops
 from rbd_ros.model.changes.inertial import inertia_matrices
-from rbd_ros.model.joints import Joint, joint_pose, joint_subspace, joint_subspace_rate
+from rbd_ros.model.joints import (
+    Joint, joint_pose, joint_subspace, joint_subspace_rate, KINDS)
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import checked
-from rbd_ros.model.se3 import Ad, ad, inverse
+from rbd_ros.model.se3 import Ad, ad, inertia_matrix, inverse
 from rbd_ros.workspace.memory.results import Factorization
 
 
@@ -135,3 +140,55 @@ def gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
     a_0 = np.concatenate((np.zeros(3), -model.gravity))
     return sum(J.T @ G @ Ad(inverse(T)) @ a_0 for J, G, T in zip(
         body_jacobians(model, q), inertia_matrices(model), poses(model, q)))
+
+
+# -- Lagrange's equations of motion; Vlasblom's sums in frames at the centres of mass. -----------
+# For readers and tests: `rbd_ros.mass_matrix`, `coriolis_matrix` and `gravity_torques` compute the
+# same in one pass. Arguments are the robot, q (nq,), rad and m, and v (nv,), rad/s and m/s; all
+# raise StateError if q or v is invalid.
+def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
+    """
+    Return the Christoffel symbols of the first kind of M [V (1.15), L (9.13), (9.86)].
+
+    ``Gamma[i, j, k]`` = 1/2 (d_k M_ij + d_j M_ik - d_i M_jk), shape (nv, nv, nv). ModelError is
+    raised for joints with quaternions: the directions of their v do not commute, so these are not
+    the symbols of the equations of motion.
+
+    """
+    q, = check_state(model, q)
+    for joint, _, _ in model.moving_joints:
+        if not KINDS[joint.kind].is_screws:
+            raise ModelError(
+                f"joint '{joint.name}' of kind '{joint.kind}' has no Christoffel symbols, because "
+                'its v is not dq/dt; use coriolis_matrix, which supports all kinds, or a joint of '
+                'kind euler_zyx or free_euler_zyx, which allows the same motions')
+    dM = mass_matrix_derivatives(model, q)      # d_k M_ij at [i, j, k]
+    return 0.5 * (dM + dM.transpose(0, 2, 1) - dM.transpose(2, 0, 1))
+
+
+def christoffel_coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
+    """Return C, (nv, nv), as the Christoffel symbols times v [V (1.16), L (9.87)]."""
+    q, v = check_state(model, q, v=v)
+    return christoffel_symbols(model, q) @ v
+
+
+def com_frame_mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
+    """
+    Return M, (nv, nv), as a sum over links in frames at their centres of mass [V (1.12), (2.17)].
+
+    V (2.19) is taken in the axes of the link instead of its principal axes.
+
+    """
+    q, = check_state(model, q)
+    M = np.diag(model.armature)
+    for link in model.links:
+        J = link_com_jacobian(model, q, link.name)
+        M = M + J.T @ inertia_matrix(link.mass, np.zeros(3), link.inertia) @ J
+    return M
+
+
+def com_frame_gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
+    """Return g, (nv,), as a sum of weights times analytic Jacobians [V (1.17), (2.23), (2.24)]."""
+    q, = check_state(model, q)
+    return -sum(analytic_jacobian(model, q, link.name).T @ (link.mass * model.gravity)
+                for link in model.links)

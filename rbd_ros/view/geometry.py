@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shapes of links, read from URDF or MJCF: meshes, primitives, or boxes of inertia."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,6 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import RbdError, UrdfError
-from rbd_ros.model.description import Link
 from rbd_ros.model.files.mjcf import compile_mjcf, is_mjcf
 from rbd_ros.model.files.urdf_document import placement
 from rbd_ros.model.files.xml_elements import decode, Element, parse
@@ -23,14 +22,10 @@ from rbd_ros.view.shapes import BOX, inertia_solid
 SUFFIXES = ('.dae', '.stl', '.obj', '.ply', '.glb', '.gltf')    # of meshes; others are not opened
 
 
-class MeshError(Exception):
-    """A mesh cannot be read; the message gives the reason and a remedy."""
-
-
 def _mesh_file(name: str, folder: Path | None, package_path: Sequence[str | os.PathLike[str]]
                ) -> Path:
     """
-    Return the path of a mesh given as package://, file:// or a path, or raise MeshError.
+    Return the path of a mesh given as package://, file:// or a path, or raise UrdfError.
 
     Packages are searched in the given folders, in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH, then in
     the folders above the URDF; paths are relative to `folder`, that of the URDF.
@@ -39,7 +34,7 @@ def _mesh_file(name: str, folder: Path | None, package_path: Sequence[str | os.P
     url = urlsplit(name)
     path = unquote(url.path)
     if Path(path).suffix.lower() not in SUFFIXES:
-        raise MeshError(f'only {", ".join(SUFFIXES)} are read as meshes')
+        raise UrdfError(f'only {", ".join(SUFFIXES)} are read as meshes')
     if url.scheme == 'package':
         above = () if folder is None else (folder.resolve(), *folder.resolve().parents)
         search = [*map(Path, package_path),
@@ -53,14 +48,14 @@ def _mesh_file(name: str, folder: Path | None, package_path: Sequence[str | os.P
     elif url.scheme == 'file' or (not url.scheme and Path(path).is_absolute()):
         places, reason = [Path(path)], 'there is no such file'
     elif url.scheme or folder is None:
-        raise MeshError('only package:// and file:// are read'
+        raise UrdfError('only package:// and file:// are read'
                         + ('' if url.scheme else ': the URDF was not read from a file'))
     else:
         places, reason = [folder / path], f'there is no such file in {folder}'
     for place in places:
         if place.is_file():
             return place
-    raise MeshError(reason)
+    raise UrdfError(reason)
 
 
 def _folders(variable: str) -> list[str]:
@@ -96,22 +91,23 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
     root = parse(decode(text))
     elements = {element.get('name'): element for element in root.iterchildren('link')}
     reader = _Reader(root, folder, package_path)
+    scenes = {name: trimesh.Scene() for name in model.link_names if name in elements}
+    for name, scene in scenes.items():
+        reader.add_link(scene, Element(elements[name], f"link '{name}'"))
+    return Geometry(_shapes(model, scenes), reader.notes())
+
+
+def _shapes(model: Model, scenes: Mapping[str, Any]) -> dict[int, bytes]:
+    """Return the shapes of links, by inertia where a scene is missing or empty."""
     shapes: dict[int, bytes] = {}
     for k, link in enumerate(model.links):
-        scene = trimesh.Scene()
-        if link.name in elements:
-            reader.add_link(scene, Element(elements[link.name], f"link '{link.name}'"))
-        _finish(scene, k, link, shapes)
-    return Geometry(shapes, reader.notes())
-
-
-def _finish(scene: Any, k: int, link: Link, shapes: dict[int, bytes]) -> None:
-    """Add link k to ``shapes``, drawn by its inertia if its scene is empty."""
-    if not scene.geometry and link.mass > 0.0:
-        axes, size = inertia_solid(link, BOX)
-        _add(scene, _trimesh().creation.box(size), pose(axes, link.com), BLUE)
-    if scene.geometry:
-        shapes[k] = scene.export(file_type='glb')
+        scene = scenes.get(link.name) or _trimesh().Scene()
+        if not scene.geometry and link.mass > 0.0:
+            axes, size = inertia_solid(link, BOX)
+            _add(scene, _trimesh().creation.box(size), pose(axes, link.com), BLUE)
+        if scene.geometry:
+            shapes[k] = scene.export(file_type='glb')
+    return shapes
 
 
 def mjcf_geometry(model: Model, compiled: Any) -> Geometry:
@@ -130,10 +126,7 @@ def mjcf_geometry(model: Model, compiled: Any) -> Geometry:
             if mesh is not None:
                 _add(scene, mesh, pose(quaternion_matrix(np.roll(m.geom_quat[g], -1)),
                                        m.geom_pos[g]), tuple(map(float, color)))
-    shapes: dict[int, bytes] = {}
-    for k, link in enumerate(model.links):
-        _finish(scenes.get(link.name) or _trimesh().Scene(), k, link, shapes)
-    return Geometry(shapes, ())
+    return Geometry(_shapes(model, scenes), ())
 
 
 def _mjcf_shape(m: Any, g: int, kind: str) -> Any:
@@ -197,7 +190,7 @@ class _Reader:
                 for part in _load(_mesh_file(name, self._folder, self._package_path)):
                     _add(scene, part, T @ scale, color)
             return True
-        except (UrdfError, MeshError) as error:
+        except UrdfError as error:
             self._unread.setdefault(str(error), []).append(name)
             return False
 
@@ -225,7 +218,7 @@ def _primitive(shape: Element) -> Any:
         found = shape.child(tag)
         if found is not None:
             return make(found)
-    raise MeshError(f'its <geometry> contains none of {", ".join(makers)}, mesh')
+    raise UrdfError(f'its <geometry> contains none of {", ".join(makers)}, mesh')
 
 
 def _load(path: Path) -> list[Any]:
@@ -234,10 +227,10 @@ def _load(path: Path) -> list[Any]:
         # COLLADA files contain a unit and an upward axis; like RViz, ignore the axis.
         parts: list[Any] = (scene.convert_units('meters') if scene.units else scene).dump()
     except Exception as error:
-        raise MeshError(f'{path} is broken, or its format needs another package: {error}'
+        raise UrdfError(f'{path} is broken, or its format needs another package: {error}'
                         ) from error
     if not any(len(part.vertices) for part in parts):
-        raise MeshError(f'{path} is empty or broken')
+        raise UrdfError(f'{path} is empty or broken')
     return parts
 
 

@@ -92,14 +92,9 @@ class JointArcs(JointAxes):
 
     def lines(self, poses: np.ndarray, efforts: np.ndarray, full: np.ndarray, radius: float
               ) -> np.ndarray:
-        """
-        Return a polyline (PIECES + 2, 3) per arrow: the joint, then the arc from zero to its tip.
-
-        `poses` (links, 4, 4) are those of all links. `efforts` (nv,) are drawn relative to `full`
-        (nv,) and clipped to it; small and unknown ones are left out. `radius`, m, is that of the
-        arcs; the largest straight arrow is twice as long.
-
-        """
+        """Return a polyline (PIECES + 2, 3) per arrow: the joint, then the arc to its tip."""
+        # Efforts are relative to `full`, and clipped to it; small and unknown ones are left out.
+        # The radius, m, is that of arcs; the largest straight arrow is twice as long.
         share = np.clip(efforts[self.columns] / full[self.columns], -1.0, 1.0)
         drawn = np.abs(share) * LARGEST_TURN >= LEAST_TURN      # False for NaN
         links, (axes, across) = self.links[drawn], self.directions(poses, drawn)

@@ -58,9 +58,6 @@ class Viewer:
     def __enter__(self) -> Viewer:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     @property
     def url(self) -> str:
         """Return the address of the page."""
@@ -81,9 +78,11 @@ class Viewer:
                 self.scene.update(state, self.panels.path())
             self.panels.update(time, state)
 
-    def close(self) -> None:
+    def close(self, *_: object) -> None:
         with redirect_stdout(StringIO()):
             self.server.stop()
+
+    __exit__ = close
 
 
 def start_server(host: str, port: int, title: str) -> ViserServer:

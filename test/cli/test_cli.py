@@ -11,13 +11,14 @@ import shlex
 import signal
 import subprocess
 import sys
+from unittest.mock import Mock
 import warnings
 
 from command_line import ARM, code_of, one_line, ROOT, running
 import pytest
 import rbd_ros
 from rbd_ros._internal.atomic_write import whole_files
-from rbd_ros.cli.common.progress import heartbeat, progress, SILENCE
+from rbd_ros.cli.common.terminal import heartbeat, progress, SILENCE
 from rbd_ros.cli.main import COMMANDS, main
 from robots import example_urdf, load_quietly
 
@@ -131,10 +132,7 @@ def test_commands_import_what_they_need(arguments, unneeded):
     (MemoryError('9 TiB'), 1, 'refused: there is not enough memory: 9 TiB\n$'),
     (rbd_ros.ModelError('a\nb'), 1, r'refused: a\\nb')])
 def test_errors_while_a_command_runs_are_one_line(capsys, monkeypatch, error, code, message):
-    def run(options):
-        raise error
-
-    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    monkeypatch.setattr('rbd_ros.cli.check.run', Mock(side_effect=error))
     assert main(['check', ARM]) == code
     assert re.search(message, one_line(capsys))
 
@@ -155,11 +153,8 @@ def test_files_that_an_interrupt_leaves_open_are_not_reported(capsys, monkeypatc
     UnicodeEncodeError('ascii', 'é', 0, 1, 'a\nb'), SystemError('c' * 10_000)])
 def test_mistakes_of_the_program_are_one_line_that_leads_to_the_traceback(capsys, monkeypatch,
                                                                           error):
-    def run(options):
-        raise error
-
     monkeypatch.delenv('RBD_ROS_TRACEBACK', raising=False)
-    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    monkeypatch.setattr('rbd_ros.cli.check.run', Mock(side_effect=error))
     assert main(['check', ARM]) == 70
     line = one_line(capsys)
     assert line.startswith(f'failed: {type(error).__name__}: ') and len(line) < 1000
@@ -199,6 +194,24 @@ def test_ctrl_c_ends_a_running_command_with_one_line():
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == 'interrupted; no file was changed\n'
+
+
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+def test_ctrl_c_ends_a_command_whose_destructor_swallows_it(monkeypatch, capsys):
+    class Loan:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def run(options):
+        with progress('working') as update:
+            Loan()
+            update(1, 2)
+        return 0
+    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    before = signal.getsignal(signal.SIGINT)
+    assert main(['check', ARM]) == 130
+    assert 'interrupted; no file was changed\n' in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 # -- Files and progress. --------------------------------------------------------------------------
@@ -241,7 +254,6 @@ class Terminal(io.StringIO):
     """Where somebody looks on."""
 
     def isatty(self):
-        """Return that it is one."""
         return True
 
 
@@ -280,8 +292,9 @@ class Clock:
     (Terminal(), [])])
 def test_no_command_is_silent_for_more_than_five_seconds(monkeypatch, stream, counting):
     monkeypatch.setattr('sys.stderr', stream)
-    monkeypatch.setattr('rbd_ros.cli.common.progress.SILENCE', SILENCE)
-    with heartbeat('x', Clock()) as clock:
+    monkeypatch.setattr('rbd_ros.cli.common.terminal.Event', Clock)
+    monkeypatch.setattr('rbd_ros.cli.common.terminal.SILENCE', SILENCE)
+    with heartbeat('x') as clock:
         assert clock.tick() <= 5.0
         with progress('counting') as update:
             clock.tick()

@@ -4,7 +4,6 @@
 
 import re
 import signal
-from time import sleep
 
 from command_line import ARM, code_of, one_line, running
 import numpy as np
@@ -26,7 +25,7 @@ LIMITED = ('--velocity', '1', 'elbow=0.5', '--lower', 'elbow=-1', '--upper', 'el
 def files(tmp_path_factory):
     """Return the table and the message of one motion."""
     folder = tmp_path_factory.mktemp('excite')
-    paths = folder / 'new' / 'a.csv', folder / 'new' / 'a.yaml'
+    paths = folder / 'new' / 'a.csv', folder / 'other' / 'a.yaml'
     assert code_of('excite', ARM, *QUICK, *LIMITED, '-o', str(paths[0]), str(paths[1])) in (0, 2)
     return paths
 
@@ -89,8 +88,7 @@ def test_a_bad_motion_is_written_with_exit_code_2(tmp_path, capsys):
     (['-o', 'a.csv', '--velocity', '0'], "velocity limit of 'shoulder_pan' must be positive"),
     (['-o', 'a.csv', '--effort', '1', '--lower', '0.5', '--upper', '1'],
      "effort limit of 'shoulder_lift'"),
-    (['-o', 'a.csv', '--harmonics', '1'], 'harmonics must be at least 2'),
-    (['-o', '/proc/a.csv'], '/proc')])
+    (['-o', 'a.csv', '--harmonics', '1'], 'harmonics must be at least 2')])
 def test_what_is_refused_leaves_no_file(tmp_path, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     assert code_of('excite', ARM, *arguments) == 1
@@ -98,17 +96,24 @@ def test_what_is_refused_leaves_no_file(tmp_path, capsys, monkeypatch, arguments
     assert not list(tmp_path.iterdir())
 
 
+def test_files_that_cannot_be_written_are_refused_before_the_search(capsys, monkeypatch):
+    monkeypatch.delattr('rbd_ros.cli.excite.excite')
+    assert code_of('excite', ARM, '-o', '/proc/a.csv') == 1
+    assert '/proc' in one_line(capsys)
+
+
 def test_ctrl_c_leaves_the_previous_file_and_nothing_else(tmp_path):
     path = tmp_path / 'a.csv'
     path.write_text('previous')
     with running('-m', 'rbd_ros.cli.main', 'excite', ARM, '-o', str(path),
                  '--steps', '100000') as process:
-        while len(list(tmp_path.iterdir())) == 1 and process.poll() is None:
-            sleep(0.1)              # until it has begun, and not while it makes its folder
+        assert any(line.startswith('rbd_ros excite: excite')    # it has begun
+                   for line in iter(process.stderr.readline, ''))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     # To a shell both are 130: Python dies of the signal if it came in the middle of an exec().
     assert process.returncode in (130, -signal.SIGINT)
+    err = re.sub('rbd_ros excite: excite.*\n', '', err)
     assert (out, err) == ('', 'interrupted; no file was changed\n')
     assert [file.name for file in tmp_path.iterdir()] == ['a.csv']
     assert path.read_text() == 'previous'

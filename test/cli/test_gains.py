@@ -25,7 +25,6 @@ def true_robot():
 
 
 def write(path, robot, seed):
-    """Write a recording with currents."""
     one = measured.recording(robot, seed, 30.0, rate=100.0, speed=3.0)
     write_recording(path, replace(one, effort=one.effort / GAINS))
 
@@ -41,7 +40,6 @@ def recordings(tmp_path_factory):
 
 
 def arguments(folder, *more):
-    """Return the arguments of the command."""
     return ('gains', URDF, str(folder / 'empty.csv'), '--loaded', str(folder / 'loaded.csv'),
             '--payload', 'tool0', '--mass', '3', '--inertia', '0.01', '0.01', '0.01', *more)
 

@@ -75,7 +75,6 @@ def no_error_bars(monkeypatch):
 
 
 def record(path, robot, seed=0, seconds=20.0, change=lambda t, q, v, tau: (t, q, v, tau)):
-    """Write a recording as a table."""
     t, q, v, a = motion(seed, seconds)
     rng = np.random.default_rng(100 + seed)
     tau = torques(robot, q, v, a) + rng.normal(scale=NOISE, size=v.shape)
@@ -112,7 +111,6 @@ def found(tmp_path_factory):
 
 
 def content(directory):
-    """Return what stands in identification.json."""
     return json.loads((directory / 'identification.json').read_text(encoding='utf-8'))
 
 
@@ -314,6 +312,7 @@ def test_what_is_refused_writes_nothing(found, tmp_path, capsys, monkeypatch):
             ((str(tmp_path / 'none.csv'),), 'no such file'),
             ((paths[0], '--validate', str(tmp_path / 'none.csv')), 'no such file'),
             ((paths[0], '--friction', 'magic'), 'magic'),
+            ((paths[0], '--friction', ''), "--friction: there is no '', only viscous, "),
             ((paths[0], '--rename', 'knee=elbow_joint'), 'knee'),
             ((paths[0], '--workers', '0'), 'workers'),
             ((paths[0], '--from', '30', '--to', '10'), 'no states')):
@@ -406,7 +405,6 @@ def test_ctrl_c_ends_the_workers_without_a_word(tmp_path, everyone, at_work):
 
 
 def children(pid):
-    """Return the processes that a process has started."""
     return [int(x) for x in Path(f'/proc/{pid}/task/{pid}/children').read_text('utf-8').split()]
 
 

@@ -30,7 +30,6 @@ GAINS = np.array([80.0, 110.0, 130.0, 200.0])
 
 
 def code_of(*arguments):
-    """Return the exit code of a command."""
     return code_of_texts(*map(str, arguments))
 
 
@@ -62,17 +61,14 @@ def record(model, offset=0.0):
 
 
 def scaled(factor):
-    """Return a change of the efforts by factors."""
     return lambda model, one: replace(one, effort=factor * one.effort)
 
 
 def timed(factor, first=0.0):
-    """Return a change of the unit of time."""
     return lambda model, one: replace(one, time=first + factor * one.time)
 
 
 def without_gravity(model, one):
-    """Leave gravity out of the efforts."""
     return replace(one, effort=one.effort - rbd_ros.batch.gravity_torques(model, one.position))
 
 
@@ -139,7 +135,6 @@ def written(folder, recording, kind):
 
 
 def relative_error(folder):
-    """Return the relative error that an identification states."""
     return json.loads((folder / 'out' / 'identification.json').read_text())['relative_error']
 
 

@@ -74,7 +74,6 @@ def replay(folder, recording, *options, code=0, check=False):
 
 
 def columns(model, table, label):
-    """Return what is in the columns of all joints."""
     return np.stack([table[f'{joint}/{label}'] for joint in model.velocity_names], axis=1)
 
 
@@ -268,11 +267,11 @@ def test_without_efforts_the_relative_error_is_not_known(folder, capsys):
     (['free.csv', '-o', 'a.csv', '--scale', 'elbow'], "'elbow' is not JOINT=FACTOR"),
     (['free.csv', '-o', 'a.csv', '--rename', 'elbow'], "'elbow' is not OLD=NEW"),
     (['free.csv', '-o', 'a.csv', '--from', '99'], 'no states between'),
-    (['free.csv', '-o', './free.csv'], 'free.csv is the recording and will not be replaced'),
+    (['free.csv', '-o', './free.csv'], '-o free.csv: this is the recording, which will not be'),
     (['free.csv', '-o', 'free.csv/a.csv'], 'free.csv is not a directory'),
-    (['free.csv', '-o', 'a.csv', '--plot', './a.csv'], '--plot a.csv: this is the table'),
-    (['free.csv', '-o', 'a.csv', '--html', './a.csv'], '--html a.csv: this is the table'),
-    (['free.csv', '-o', 'a.csv', '--plot', 'b', '--html', './b'], '--html b: this is the report'),
+    (['free.csv', '-o', 'a.csv', '--plot', './a.csv'], '--plot a.csv: this is the file of -o'),
+    (['free.csv', '-o', 'a.csv', '--html', './a.csv'], '--html ./a.csv: this is the file of -o'),
+    (['free.csv', '-o', 'a.csv', '--plot', 'b', '--html', './b'], 'this is the file of --plot'),
     (['other.csv', '-o', 'a.csv'], "'shoulder_pan', which was not recorded"),
     (['free.csv', '-o', 'a.csv', '--params', 'none.yaml'], 'none.yaml cannot be read: No such')])
 def test_what_is_refused_leaves_no_file(folder, capsys, monkeypatch, tmp_path, arguments, message):

@@ -236,7 +236,6 @@ def test_torques_of_a_floating_base_begin_at_its_neutral_quaternion(capsys):
 # -- torques along a trajectory. ------------------------------------------------------------------
 
 def message(path, *, points, names=('shoulder_lift', 'elbow')):
-    """Write a trajectory_msgs/JointTrajectory."""
     path.write_text(yaml.safe_dump({'joint_names': list(names), 'points': [
         {**fields, 'time_from_start': {'sec': int(t), 'nanosec': round(t % 1.0 * 1e9)}}
         for t, fields in points]}))

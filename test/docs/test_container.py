@@ -66,7 +66,6 @@ def instruction(word):
 
 
 def programs():
-    """Return the names of all programs."""
     return re.findall(r"'(\w+) = rbd_ros\.", (ROOT / 'setup.py').read_text())
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.model.se3 import Ad, exp
-from rbd_ros.textbook.lagrange import christoffel_coriolis_matrix
+from rbd_ros.textbook.sums_over_links import christoffel_coriolis_matrix
 
 # Rounding, of sums of some hundred products.
 ROUNDING = 1e-11
@@ -23,18 +23,15 @@ DIFFERENCES = 1e-7
 
 
 def skew(a):
-    """Return the matrix of a x."""
     x, y, z = a
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def ad(V):
-    """Return the matrix of the bracket."""
     return np.block([[skew(V[:3]), np.zeros((3, 3))], [skew(V[3:]), skew(V[:3])]])
 
 
 def bar(H):
-    """Return N(H)."""
     return -np.block([[skew(H[:3]), skew(H[3:])], [skew(H[3:]), np.zeros((3, 3))]])
 
 
@@ -59,7 +56,6 @@ def body():
 
 
 def close(got, expected, tolerance=ROUNDING):
-    """Return whether two arrays are the same."""
     return np.max(np.abs(np.asarray(got) - expected)) < tolerance * max(
         1.0, np.max(np.abs(expected)))
 

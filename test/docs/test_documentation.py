@@ -21,7 +21,7 @@ from harness import Harness, keep_sending, ros
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.cli.common.parser import Parser
+from rbd_ros.cli.common.terminal import Parser
 from rbd_ros.cli.main import main as rbd_ros_command
 from rbd_ros.model.files.constraint_elements import constraints_of
 from rbd_ros.model.files.constraint_files import read_constraints
@@ -185,7 +185,6 @@ def of(*words):
 
 
 def message_type(text):
-    """Return the class of a type as ROS writes it."""
     package, folder, name = text.split('/')
     return getattr(importlib.import_module(f'{package}.{folder}'), name)
 
@@ -444,7 +443,6 @@ def test_examples_in_docstrings_hold():
 
 @pytest.fixture(scope='module')
 def generate():
-    """Return what doc/generate.py defines."""
     return runpy.run_path(str(DOC / 'generate.py'))
 
 

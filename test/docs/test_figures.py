@@ -1,7 +1,8 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Times on the pages are those of the benchmark, which measures every public function."""
+"""Numbers on the pages are those of the library and of the benchmark, of every public function."""
 
+from dataclasses import replace
 import inspect
 from pathlib import Path
 import re
@@ -10,11 +11,18 @@ from types import ModuleType, SimpleNamespace
 import warnings
 
 import numpy as np
+import pytest
 import rbd_ros
 from rbd_ros import random_configuration
+from rbd_ros.analysis import BODY_REGIONS, retime
 
 ROOT = Path(__file__).parents[2]
 RESULTS = (ROOT / 'benchmark/RESULTS.md').read_text(encoding='utf-8')
+RETIME, CONTACT = ((ROOT / f'doc/how_to/{name}.md').read_text(encoding='utf-8')
+                   for name in ('retime', 'contact_speed'))
+ROWS = re.findall(r'^\| ([\d.]+) rad/s² \|(.*)\|$', RETIME, re.MULTILINE)
+WAYPOINTS = [[0.9, 1.1, 0.0, 0.9, 0.0, 1.1, 0.0], [0.0, 0.5, 0.4, 1.2, 0.0, 1.4, 0.5],
+             [-0.9, 1.1, 0.0, 0.9, 0.0, 1.1, 1.0]]
 
 
 def test_times_in_the_readme_are_those_of_the_benchmark():
@@ -34,6 +42,26 @@ def test_the_page_of_comparisons_includes_the_figures_of_the_benchmark():
     included = included.partition(end)[0]
     assert included in RESULTS
     assert 'in one call' in included and 'the node at 1 kHz' in included
+
+
+@pytest.mark.parametrize('limit, cells', ROWS)
+def test_durations_and_efforts_are_those_on_the_page(limit, cells):
+    assert len(ROWS) == 4
+    arm = rbd_ros.with_payload(rbd_ros.load_urdf('urdf/demo_arm.urdf'), 'tool', 10.0)
+    most = np.full(arm.nv, float(limit))
+    free = replace(arm, effort_limit=np.full(arm.nv, np.inf))
+    for robot, share, cell in zip((free, arm, arm), (1.0, 1.0, 0.9), cells.split('|')):
+        found = retime(robot, WAYPOINTS, acceleration_limit=most, effort_share=share)
+        time, used = re.findall(r'([\d.]+) s, \**(\d+) %', cell)[0]
+        assert found.time[-1] == pytest.approx(float(time), abs=0.006)
+        assert 100.0 * np.max(np.abs(found.effort) / arm.effort_limit) == pytest.approx(
+            float(used), abs=0.6)
+
+
+def test_the_table_of_body_regions_is_that_of_the_library():
+    rows = [f'| {name} | {one.clamped_force:g} | {one.free_force:g} | {one.stiffness / 1e3:g} | '
+            f'{one.mass:g} |' for name, one in BODY_REGIONS.items()]
+    assert '\n'.join(rows) in CONTACT
 
 
 # -- Every public function is timed. -------------------------------------------------------------

@@ -16,14 +16,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def release_tree(folder):
-    """Run the target; return its result."""
     return subprocess.run(['make', '--no-print-directory', 'release-tree', f'OUT={folder}'],
                           cwd=ROOT, check=False, capture_output=True, text=True)
 
 
 @pytest.fixture(scope='module')
 def tree(tmp_path_factory):
-    """Return the folder of both packages."""
     folder = tmp_path_factory.mktemp('release') / 'tree'
     result = release_tree(folder)
     assert result.returncode == 0, result.stderr

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import hidden_modules
 import pytest
 import rbd_ros
 from rbd_ros.ros.launch import launch_plan
@@ -267,3 +268,28 @@ def test_continuous_integration_and_hooks_run_what_is_there():
 def test_no_folder_has_more_than_16_files_side_by_side(root):
     folders = Counter(path.parent for path in (ROOT / root).rglob('*.py'))
     assert len(folders) > 25 and max(folders.values()) <= 16, folders.most_common(1)
+
+
+# -- Optional packages of tests: a test without one skips by its name, others of its file run. ---
+
+OPTIONAL = ('casadi', 'collada', 'distributed', 'jax', 'matplotlib', 'msgspec', 'mujoco', 'PIL',
+            'psutil', 'pyarrow', 'rich', 'rosbags', 'selenium', 'sympy', 'toppra', 'torch',
+            'trimesh', 'viser', 'websockets', 'xacro', 'zstandard')
+# Files of tests that import one of them, or a module beside them that does
+NAMED = re.compile(rf"(import |from |Optional\('|skip\(')({'|'.join(OPTIONAL)}|bag_files|browser|"
+                   r'forged_pages|mjcf_oracle)\b')
+
+
+def test_without_optional_packages_tests_skip_by_their_name_and_others_of_the_file_run(tmp_path):
+    files = [str(path) for path in (ROOT / 'test').rglob('test_*.py')
+             if NAMED.search(path.read_text(encoding='utf-8'))]
+    assert len(files) > 20
+    found = subprocess.run(
+        [sys.executable, '-m', 'pytest', '-q', '-rs', '-p', 'no:cacheprovider', *files, '-k',
+         'test_tables and (hold_blanks or needs_no_pyarrow)'],
+        env=hidden_modules.environment(tmp_path, *OPTIONAL), capture_output=True, text=True,
+        cwd=ROOT / 'test').stdout
+    # No file fails to be collected.
+    assert 'ModuleNotFoundError' not in found, found
+    assert "could not import 'pyarrow" in found, found
+    assert re.search(r'^1 passed, \d+ skipped, \d+ deselected', found, re.MULTILINE), found

@@ -29,7 +29,6 @@ STEPS = 60
 
 
 def panda():
-    """Return a Panda whose fingers are locked."""
     return rbd_ros.with_locked_joints(load_quietly(example_urdf('panda.urdf')),
                                       {'panda_finger_joint1': 0.02})
 

@@ -10,8 +10,9 @@ import rbd_ros
 from rbd_ros import load_urdf_string, StateError
 from rbd_ros.cli.main import main
 from rbd_ros.identification import excitation_limits, excite
+from rbd_ros.motions.limits import slowdown
 from rbd_ros.motions.trajectories import JointTrajectory
-from rbd_ros.motions.trajectory_efforts import slowdown, trajectory_efforts
+from rbd_ros.motions.trajectory_efforts import trajectory_efforts
 from urdf_texts import changed
 
 # Rounding of closed forms, and the tolerance of bisection.

@@ -22,7 +22,6 @@ FOUND = 3e-6
 
 @pytest.fixture(scope='module')
 def arm():
-    """Return a UR5."""
     return load_quietly(URDF)
 
 
@@ -35,7 +34,6 @@ def motion(nv, time):
 
 
 def torques(q, v, a):
-    """Return torques by Pinocchio."""
     robot = pin.buildModelFromUrdf(str(URDF))
     data = robot.createData()
     return np.array([pin.rnea(robot, data, *state) for state in zip(q, v, a)])

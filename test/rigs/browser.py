@@ -3,10 +3,8 @@
 """Headless Chromium for tests of pages."""
 
 from contextlib import contextmanager
-from dataclasses import replace
 import os
 import shutil
-import sys
 import tempfile
 import time
 
@@ -22,10 +20,6 @@ OPTIONS = ('--headless=new', '--no-sandbox', '--disable-gpu', '--use-angle=swift
            '--enable-unsafe-swiftshader', '--disable-dev-shm-usage', '--disable-quic',
            '--no-first-run', '--disable-background-networking', '--disable-component-update',
            '--disable-sync')
-# The picture: s, kg.
-FRAME, LIFTED, END = 0.05, 40.0, 60.0
-LINK, LOAD = 'panda_hand', 2.0
-NEARER = 0.6
 INSTALL = 'Chromium is missing: sudo apt install chromium chromium-driver'
 
 
@@ -87,7 +81,6 @@ def drag_slider(page, label, pixels, number=0):
 
 
 def click(page, path):
-    """Click an element."""
     wait_for(lambda: page.find_elements('xpath', path), path)[-1].click()
 
 
@@ -102,59 +95,3 @@ def table(page):
 def complaints(page):
     """Return the errors of the page."""
     return [entry['message'] for entry in page.get_log('browser') if entry['level'] == 'SEVERE']
-
-
-def lifting(model, t):
-    """Return a state of the Panda on its way; after LIFTED, it carries what its URDF lacks."""
-    import numpy as np
-    from rbd_ros import inverse_dynamics, with_payload
-    from rbd_ros.view.state import computed_state
-    rng = np.random.default_rng(round(t / FRAME))
-    middle = np.array([-0.9, 0.3, 0.0, -1.9, 0.0, 2.1, 0.8, 0.02])
-    swing = np.array([0.9, 0.35, 0.3, 0.4, 0.3, 0.3, 0.6, 0.0])
-    pace = 2.0 * np.pi / np.array([14.0, 9.0, 20.0, 12.0, 15.0, 10.0, 17.0, 1.0])
-    q, v, a = (middle + swing * np.sin(pace * t), swing * pace * np.cos(pace * t),
-               -swing * pace ** 2 * np.sin(pace * t))
-    lifted = with_payload(model, LINK, LOAD, com=[0.0, 0.0, 0.12]) if t > LIFTED else model
-    deviation = 0.005 * model.effort_limit
-    deviation[-1] = 0.0     # the fingers rest
-    effort = inverse_dynamics(lifted, q, v, a) + deviation * rng.normal(size=model.nv)
-    state = computed_state(model, q, v, {})
-    return replace(state, effort=effort, deviation=deviation,
-                   external=inverse_dynamics(model, q, v, a) - effort)
-
-
-def main(folder):
-    """Write the picture of the viewer for the documentation."""
-    import numpy as np
-    import rbd_ros
-    from rbd_ros.view.geometry import load_geometry
-    from rbd_ros.view.viewer import Viewer
-    from robots import example_urdf
-    path = example_urdf('panda.urdf')
-    model = rbd_ros.load_urdf(path)
-    geometry = load_geometry(model, path.read_bytes(), path.parent)
-    with Viewer(model, geometry, port=0, effort='measured') as viewer, chromium(
-            size=(1500, 840)) as page:
-        camera = viewer.server.initial_camera
-        camera.position = tuple(NEARER * np.subtract(camera.position, camera.look_at)
-                                + camera.look_at)
-        page.get(viewer.url)
-        labelled(page, 'Plot').click()
-        click(page, "//*[@role='option'][.='panda_joint2']")
-        for button in page.find_elements('css selector', '.mantine-Notification-closeButton'):
-            button.click()
-        click(page, "//*[contains(@class, 'icon-minus')]/..")
-        canvas = page.find_element('css selector', 'canvas')
-        webdriver.ActionChains(page).move_to_element(canvas).perform()
-        for k in range(int(END / FRAME)):
-            viewer.panels.remember(k * FRAME, lifting(model, k * FRAME))
-        end = time.monotonic() + 20.0    # meshes arrive meanwhile
-        while time.monotonic() < end:
-            viewer.show(END, lifting(model, END))
-            time.sleep(1.0)
-        page.save_screenshot(f'{folder}/view.png')
-
-
-if __name__ == '__main__':
-    main(*sys.argv[1:])

@@ -95,11 +95,9 @@ class Rig:
         return bool(self._code.deactivate())
 
     def state(self, q, v=None, efforts=None):
-        """Set the states, those that are not None."""
         self._write(self._code.write_states, *(x for x in (q, v, efforts) if x is not None))
 
     def refer(self, q, v=None, a=None, tau=None):
-        """Set the references."""
         zero = np.zeros(self.n)
         self._write(self._code.write_references,
                     *(zero if x is None else x for x in (q, v, a, tau)))
@@ -148,7 +146,6 @@ class Rig:
 
     @property
     def reason(self):
-        """Return why a parameter was refused."""
         return self._code.reason().decode()
 
     def names(self, kind):

@@ -50,7 +50,6 @@ class Page:
         self.socket.close()
 
     def receive(self):
-        """Return the next messages."""
         raw = self.socket.recv(timeout=PATIENCE)
         size = int.from_bytes(raw[8:16], 'little')
         text = zstandard.ZstdDecompressor().decompress(
@@ -58,7 +57,6 @@ class Page:
         return msgspec.msgpack.decode(text)['messages']
 
     def send(self, **message):
-        """Send a message."""
         self.socket.send(msgspec.msgpack.encode(message))
 
     def change(self, label, value):

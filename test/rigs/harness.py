@@ -160,7 +160,6 @@ class Harness:
             self.spin_until(lambda: self.node.robot is not None)
 
     def close(self):
-        """Shut both nodes down."""
         self.executor.shutdown()
         self.node.destroy_node()
         self.peer.destroy_node()
@@ -183,11 +182,9 @@ class Harness:
                 self.executor.spin_once(timeout_sec=0.02)
 
     def describe(self, text):
-        """Publish a robot description."""
         self._describe.publish(String(data=text))
 
     def send(self, *arguments, **options):
-        """Publish a joint state."""
         self._send.publish(joint_state(*arguments, **options))
 
     def move_base(self, message):
@@ -221,7 +218,6 @@ class Harness:
         return status.level, status.message, {pair.key: pair.value for pair in status.values}
 
     def call(self, kind, name, **request):
-        """Call a service of the node."""
         client = self.peer.create_client(kind, f'{self.name}/{name}')
         self.spin_until(client.service_is_ready)
         future = client.call_async(kind.Request(**request))

@@ -91,7 +91,6 @@ class Loop:
         return kept
 
     def close(self):
-        """Shut the node down."""
         self.harness.close()
 
     def stamp(self, seconds=0.0):

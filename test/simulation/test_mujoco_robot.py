@@ -42,7 +42,6 @@ def robot_of(name, q=None, **options):
 
 
 def some_state(model):
-    """Return a random state and acceleration."""
     rng = np.random.default_rng(5)
     return rbd_ros.random_configuration(model, rng), *rng.normal(size=(2, model.nv))
 
@@ -159,13 +158,11 @@ class DelayMachine(RuleBasedStateMachine):
 
     @initialize(delay=st.sampled_from([0, 1, 3, 20]))
     def begin(self, delay):
-        """Begin with a robot."""
         self.robot, self.delay = robot_of('ur10', delay=delay * 5e-4), delay
         self.given, self.now = [], 0
 
     @rule(steps=st.sampled_from([0, 1, 2, 7]), seed=st.integers(0, 99))
     def command(self, steps, seed):
-        """Give a command."""
         tau = np.random.default_rng(seed).uniform(-500.0, 500.0, 6)
         self.robot.advance(tau, steps)
         self.given.append((self.now, tau))
@@ -173,13 +170,11 @@ class DelayMachine(RuleBasedStateMachine):
 
     @rule()
     def brake(self):
-        """Forget all commands."""
         self.robot.brake()
         self.given = []
 
     @rule()
     def refuse(self):
-        """Refuse a command."""
         with pytest.raises(rbd_ros.StateError):
             self.robot.advance(np.full(6, np.nan))
 

@@ -137,7 +137,6 @@ def chain(kinds, axes, seed=0):
 
 
 def state(model, seed=0):
-    """Return a random q and v."""
     rng = np.random.default_rng(seed)
     return rbd_ros.random_configuration(model, rng), rng.normal(size=model.nv)
 

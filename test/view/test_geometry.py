@@ -22,7 +22,6 @@ KILOGRAM = INERTIA.format(1, 1, 1, 1)
 
 
 def bounds(shape):
-    """Return the lowest and highest corner of a shape."""
     return trimesh.load_scene(io.BytesIO(shape), file_type='glb').bounds
 
 

@@ -37,7 +37,6 @@ NOT_VALUES = [float('nan'), float('inf'), float('-inf'), 1e300, -1e300, 2 ** 62,
 
 @pytest.fixture(scope='module')
 def arm():
-    """Return the demo arm."""
     return load_quietly(ARM)
 
 

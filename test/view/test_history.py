@@ -29,14 +29,12 @@ def ur10():
 
 
 def curve(viewer, label):
-    """Return the values of a curve of the plot."""
     plot = viewer.panels._plot
     return next(np.asarray(values) for series, values in zip(plot.series, plot.data)
                 if series['label'] == label)
 
 
 def states(model, count):
-    """Return states at different poses."""
     return [computed_state(model, *random_state(model, k)[:2], {}) for k in range(count)]
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 import re
+import socket
 import sys
 
 from browser import chromium, click, complaints, drag_slider, labelled, table, wait_for
@@ -65,7 +66,6 @@ def rows(page, color):
 
 
 def column(model, cells, k):
-    """Return a column of the table of torques."""
     return np.array([float(cells[name][k]) for name in model.velocity_names])
 
 
@@ -184,8 +184,11 @@ def test_switches_show_and_hide_layers(arm):
 def test_a_port_that_is_taken_is_refused(capsys, arm):
     model, _ = arm
     with Viewer(model, Geometry({}, ()), port=0) as viewer:
-        assert viewer.url == f'http://localhost:{viewer.server.get_port()}'
-        assert code_of('view', ARM, '--port', str(viewer.server.get_port())) == 1
+        port = viewer.server.get_port()
+        assert viewer.url == f'http://localhost:{port}'
+        assert code_of('view', ARM, '--port', str(port)) == 1
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(('localhost', port))
     message = one_line(capsys)
     assert 'port' in message and 'cannot be used' in message and 'choose another one' in message
 

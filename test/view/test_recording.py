@@ -24,7 +24,6 @@ ARM = str(example_urdf('double_pendulum.urdf'))
 
 @pytest.fixture(scope='module')
 def arm():
-    """Return an arm of two joints."""
     return load_quietly(ARM)
 
 

@@ -8,12 +8,15 @@ import argparse
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+import json
+from math import isfinite
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
+from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import did_you_mean, listed, printable
-from rbd_ros.cli.common.parser import print_error, UsageError
+from rbd_ros.cli.common.terminal import print_error, UsageError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.changes.modifications import with_locked_joints
 from rbd_ros.model.files.any_format import is_mjcf_file, load_file
@@ -161,6 +164,40 @@ def reading_of(options: argparse.Namespace) -> Reading:
                    stop=options.stop, topic=options.topic, cutoff=options.cutoff)
 
 
+# -- Files that are written. ----------------------------------------------------------------------
+def check_outputs(recordings: Iterable[str], given: Mapping[str, str | Path | None]) -> None:
+    """Raise unless files, by the options that name them, can be written and are different."""
+    taken = dict.fromkeys((Path(one).resolve() for one in recordings), 'the recording')
+    for option, path in given.items():
+        if path is not None:
+            place, = check_places(path)
+            if place in taken:
+                raise UsageError(f'{option} {path}: this is {taken[place]}, which will not be '
+                                 'replaced; choose another name')
+            taken[place] = f'the file of {option}'
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a whole file, or none."""
+    with whole_files(path) as (draft,):
+        draft.write_text(text, encoding='utf-8')
+
+
+def json_text(content: Any) -> str:
+    """Return JSON; arrays are lists, and numbers that are not finite null."""
+    return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False) + '\n'
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _plain(one) for name, one in content.items()}
+    if isinstance(content, (np.ndarray, np.generic)):
+        content = content.tolist()
+    if isinstance(content, (list, tuple)):
+        return [_plain(one) for one in content]
+    return None if isinstance(content, float) and not isfinite(content) else content
+
+
 # -- Numbers and names. ---------------------------------------------------------------------------
 def joint_number(text: str) -> tuple[str, float]:
     """Parse ``JOINT=NUMBER``, or ``JOINT``, which means 0."""
@@ -210,7 +247,7 @@ def state_vector(model: Model, label: str, given: Sequence[tuple[str | None, flo
         if name is None:
             raise UsageError(f'{label}: give either all numbers in the order of the model, or '
                              f'NAME={x:g} for each')
-        vector[_index(label, name, names)] = x
+        vector[index_of(label, name, names)] = x
     vector = finite_vector(model, label, vector, positions=positions)
     if not positions or not model.constraints:
         return vector
@@ -239,11 +276,24 @@ def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     """Return a number per velocity: given by name or for all (later ones win), or the default."""
     vector = np.array(default, float)
     for name, x in given:
-        vector[... if name is None else _index(label, name, model.velocity_names)] = x
+        vector[... if name is None else index_of(label, name, model.velocity_names)] = x
     return vector
 
 
-def _index(label: str, name: str, names: tuple[str, ...]) -> int:
+def names_in(option: str, texts: Sequence[str], known: Sequence[str], more: str = '') -> list[str]:
+    """Return the names in texts, separated by commas, without repetitions."""
+    names = dict.fromkeys(name for text in texts for word in text.split(',')
+                          if (name := word.strip()))
+    # Texts without a name are errors.
+    for name in names or [''] * len(texts):
+        if name not in known:
+            raise UsageError(f"{option}: there is no '{printable(name, 100)}', only "
+                             f'{listed(known)}{more}')
+    return [*names]
+
+
+def index_of(label: str, name: str, names: tuple[str, ...]) -> int:
+    """Return the index of a coordinate."""
     if name not in names:
         raise UsageError(f"{label}: the robot has no coordinate '{name}'"
                          + did_you_mean(name, names, '; it has ' + listed(names)))

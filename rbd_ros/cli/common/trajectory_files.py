@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros._internal.yaml_files import read_yaml
-from rbd_ros.cli.common.parser import UsageError
+from rbd_ros.cli.common.options import write_text
+from rbd_ros.cli.common.terminal import UsageError
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.arguments import real_array
 from rbd_ros.recordings.tables import read_table, SUFFIXES, write_table
@@ -48,10 +49,10 @@ def read_trajectory(path: Path) -> Trajectory:
 
 
 def write_trajectory(path: Path, trajectory: Trajectory) -> None:
-    """Write all known fields of a trajectory, in the format that the suffix selects."""
+    """Write a whole file of all known fields, in the format that the suffix selects."""
     check_suffix(path)
     if path.suffix in YAML_SUFFIXES:
-        path.write_text('\n'.join(_message(trajectory)) + '\n', encoding='utf-8')
+        write_text(path, '\n'.join(_message(trajectory)) + '\n')
         return
     names, columns = ['time'], [trajectory.time]
     known = [label for label in FIELDS if getattr(trajectory, label) is not None]

@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The criterion of excitation: condition number of the regressor, and distance to limits."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 from rbd_ros import batch
 from rbd_ros.analysis.regressors import friction_regressor
 from rbd_ros.errors import StateError
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.steps import moved
-from rbd_ros.motions.excitation.fourier_series import RestBasis, shrunk, whole_motion
+from rbd_ros.motions.excitation.fourier_series import RestBasis, whole_motion
+from rbd_ros.motions.limits import Limits
 from rbd_ros.workspace.passive_joints import all_springs, passive_friction, velocity_map
 
 DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')  # Regressor columns of the drives.
@@ -24,32 +22,6 @@ DRAWS = 4  # Positions of independent joints that are tried for each state with 
 FRICTION_SMOOTHING = 0.05
 # Step of the finite differences of the regressor, rad or m, per s, per s^2.
 DIFFERENCE_STEP = 1e-8
-
-
-class Limits(NamedTuple):
-    """Limits of the joints, each of shape (nv,)."""
-
-    lower: np.ndarray           # rad or m
-    upper: np.ndarray
-    velocity: np.ndarray        # rad/s or m/s
-    acceleration: np.ndarray    # rad/s^2 or m/s^2
-    effort: np.ndarray          # N m or N, may be infinite
-    assumed: tuple[str, ...] = ()   # limits that the robot lacks, for which defaults are used
-    jerk: np.ndarray | float = np.inf   # rad/s^3 or m/s^3, may be infinite
-    # With closed loops, (nq, 2): limits of the coordinates of dependent joints, may be infinite.
-    passive: np.ndarray | None = None
-
-    def reduced(self, share: float) -> 'Limits':
-        """Return a fraction of the limits; positions shrink about their middle."""
-        lower, upper = shrunk(np.stack((self.lower, self.upper), axis=1), share).T
-        passive = None if self.passive is None else shrunk(self.passive, share)
-        return Limits(lower, upper, share * self.velocity, share * self.acceleration,
-                      share * self.effort, self.assumed, share * self.jerk, passive)
-
-    def contain(self, q: np.ndarray) -> bool:
-        """Return whether configurations (points, nq) keep to the limits of dependent joints."""
-        return self.passive is None or bool(
-            np.all((q >= self.passive[:, 0]) & (q <= self.passive[:, 1])))
 
 
 class Criterion:
@@ -89,8 +61,8 @@ class Criterion:
         if not np.all(np.isfinite(size)):
             size = np.sqrt(np.mean(batch.inverse_dynamics(model, q, v, a) ** 2, axis=0))
             size = np.maximum(size, 1e-9 * np.max(size) + 1e-300)
-        self._rows = 1.0 / size
-        self._columns = np.ones(1)
+        # Of the regressor: scales of its rows and columns, and the columns that are kept.
+        self._scale = 1.0 / size[:, None]
         self._kept: slice | np.ndarray = slice(None)
         Y = self._regressor(q, v, a).reshape(count * model.nv, -1)
         norm = np.sqrt(np.mean(Y ** 2, axis=0) * model.nv)
@@ -98,7 +70,7 @@ class Criterion:
         R, order = qr(Y[:, seen] / norm[seen], mode='r', pivoting=True)
         pivots = np.abs(np.diag(R))
         self._kept = np.sort(seen[order[:np.sum(pivots > ROUNDING * pivots[0])]])
-        self._columns = 1.0 / norm[self._kept]
+        self._scale = self._scale / norm[self._kept]
 
     def _random_configurations(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return configurations within the limits, with closed loops."""
@@ -122,7 +94,7 @@ class Criterion:
     def _regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         Y = np.concatenate((batch.torque_regressor(self._model, q, v, a), friction_regressor(
             self._model, v, a, columns=DRIVE_COLUMNS, smooth=self._smooth)), axis=2)
-        return Y[:, :, self._kept] * self._columns * self._rows[:, None]
+        return Y[:, :, self._kept] * self._scale
 
     def condition_number(self, x: np.ndarray) -> float:
         """Return the condition number of the scaled base regressor of a motion."""
@@ -169,66 +141,37 @@ class Criterion:
     # -- Value and gradient. ----------------------------------------------------------------------
     def __call__(self, x: np.ndarray, weight: float) -> tuple[float, np.ndarray]:
         """Return value (infinite outside of the limits) and gradient for coefficients x."""
-        basis, model = self._basis, self._model
-        shape, x = x.shape, x.reshape(basis.size, model.nv)
+        # Limits of positions of dependent joints are no part of the barrier.
+        basis, limits = self._basis, self._limits
+        shape, x = x.shape, x.reshape(basis.size, self._model.nv)
         q, v, a = basis.q @ x, basis.v @ x, basis.a @ x
-        whole = self._whole(q)
-        if whole is None:
+        whole, shares = self._whole(q), self._motion_shares(q, v, a)
+        if whole is None or np.max(np.abs(shares)) >= 1.0:
             return np.inf, np.zeros(shape)
-        barrier, by_q, by_v, by_a = self._barrier(q, v, a, whole)
-        if barrier == np.inf:
+        both = self._both(whole, v, a)
+        shares.append(both[:, :, -1])
+        value, by_Y = _conditioning(both[:, :, :-1])
+        if np.max(np.abs(shares[-1])) >= 1.0 or value == np.inf:
             return np.inf, np.zeros(shape)
-        value, *by_state = self._conditioning(whole, v, a)
-        if value == np.inf:
-            return np.inf, np.zeros(shape)
-        by_q, by_v, by_a = (one + weight * other
-                            for one, other in zip(by_state, (by_q, by_v, by_a)))
-        gradient = basis.q.T @ by_q + basis.v.T @ by_v + basis.a.T @ by_a
-        return value + weight * barrier, gradient.reshape(shape)
+        # The barrier: minus the mean logarithms of the distances to the limits.
+        value -= weight * sum(float(np.mean(np.log1p(-z * z))) for z in shares)
+        *by_motion, by_efforts = (weight * 2.0 * z / (1.0 - z * z) / z.size for z in shares)
+        by_state = self._chain_rule(np.concatenate((by_Y, by_efforts[:, :, None]), axis=2), both,
+                                    whole, v, a)
+        gradient = sum(map_.T @ (through + direct / size) for map_, through, direct, size in zip(
+            (basis.q, basis.v, basis.a), by_state, by_motion,
+            (self._half, limits.velocity, limits.acceleration)))
+        return value, gradient.reshape(shape)
 
-    def _barrier(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, whole: np.ndarray
-                 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Return minus the mean logarithm of the distances to limits, with its derivatives."""
-        # `whole` are the configurations in which independent joints are at q. Limits of dependent
-        # joints are no part of it.
-        model, limits = self._model, self._limits
-        shares = self._motion_shares(q, v, a)
-        if np.max(np.abs(shares)) >= 1.0:
-            return np.inf, q, v, a
-        efforts = self._effort_shares(whole, v, a)
-        if np.max(np.abs(efforts)) >= 1.0:
-            return np.inf, q, v, a
-        value = -sum(float(np.mean(np.log1p(-z * z))) for z in (*shares, efforts))
-        by_q, by_v, by_a, by_z = (
-            2.0 * z / (1.0 - z * z) / (size * z.size) for z, size in zip(
-                (*shares, efforts), (self._half, limits.velocity, limits.acceleration, 1.0)))
-        if model.loops is not None:
-            return value, *(one + other for one, other in zip((by_q, by_v, by_a), self._chain_rule(
-                self._effort_shares, by_z, efforts, whole, v, a)))
-        by_tau = (by_z / self._effort)[:, None, :]
-        tau_by = batch.inverse_dynamics_derivatives(model, q, v, a)
-        by_q += (by_tau @ tau_by.by_position)[:, 0] + by_tau[:, 0] * model.stiffness
-        by_v += (by_tau @ tau_by.by_velocity)[:, 0] + by_tau[:, 0] * model.damping
-        by_a += (by_tau @ tau_by.by_input)[:, 0]
-        return value, by_q, by_v, by_a
+    def _both(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Return regressors (samples, nv, parameters), and shares of effort limits after them."""
+        return np.concatenate((self._regressor(q, v, a), self._effort_shares(q, v, a)[:, :, None]),
+                              axis=2)
 
-    def _conditioning(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
-                      ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        Y = self._regressor(q, v, a)
-        flat = Y.reshape(-1, Y.shape[2])
-        # With F = Y^T Y: (log tr F + log tr F^-1) / 2, whose derivative with respect to Y is Y W.
-        size, U = np.linalg.eigh(flat.T @ flat)
-        if size[0] < ROUNDING ** 2 * size[-1]:
-            return np.inf, q, v, a
-        trace, trace_inv = float(np.sum(size)), float(np.sum(1.0 / size))
-        by_Y = Y @ ((U * (1.0 / trace - 1.0 / (trace_inv * size ** 2))) @ U.T)
-        by_q, by_v, by_a = self._chain_rule(self._regressor, by_Y, Y, q, v, a)
-        return 0.5 * float(np.log(trace) + np.log(trace_inv)), by_q, by_v, by_a
-
-    def _chain_rule(self, function: Callable[..., np.ndarray], by_Y: np.ndarray, Y: np.ndarray,
-                    *states: np.ndarray) -> list[np.ndarray]:
-        """Return derivatives with respect to q, v and a, given those with respect to Y."""
-        model, samples = self._model, len(Y)
+    def _chain_rule(self, by_both: np.ndarray, both: np.ndarray, *states: np.ndarray
+                    ) -> list[np.ndarray]:
+        """Return derivatives with respect to q, v and a, given those with respect to `_both`."""
+        model, samples = self._model, len(both)
         nv, tree = model.nv, model.unconstrained
         maps = (np.eye(nv)[None] if model.loops is None
                 else np.array([velocity_map(model, one) for one in states[0]]))
@@ -241,9 +184,21 @@ class Criterion:
                 # Along the tangent, loops open by the square of the step.
                 near.insert(0, moved(tree, np.repeat(states[0][None], len(steps), 0), (k == 0)
                                      * DIFFERENCE_STEP * maps.transpose(2, 0, 1)[j:j + joints]))
-                change = function(*(x.reshape(-1, x.shape[-1]) for x in near)).reshape(
-                    -1, samples, by_Y[0].size)
-                change -= Y.reshape(samples, -1)
+                change = self._both(*(x.reshape(-1, x.shape[-1]) for x in near)).reshape(
+                    -1, samples, by_both[0].size)
+                change -= both.reshape(samples, -1)
                 derivative[:, j:j + joints] = np.einsum(
-                    'jtk,tk->tj', change, by_Y.reshape(samples, -1)) / DIFFERENCE_STEP
+                    'jtk,tk->tj', change, by_both.reshape(samples, -1)) / DIFFERENCE_STEP
         return result
+
+
+def _conditioning(Y: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the logarithm of the condition number in Frobenius norms, and its derivative."""
+    flat = Y.reshape(-1, Y.shape[2])
+    # With F = Y^T Y: (log tr F + log tr F^-1) / 2, whose derivative with respect to Y is Y W.
+    size, U = np.linalg.eigh(flat.T @ flat)
+    if size[0] < ROUNDING ** 2 * size[-1]:
+        return np.inf, Y
+    trace, trace_inv = float(np.sum(size)), float(np.sum(1.0 / size))
+    by_Y = Y @ ((U * (1.0 / trace - 1.0 / (trace_inv * size ** 2))) @ U.T)
+    return 0.5 * float(np.log(trace) + np.log(trace_inv)), by_Y

@@ -128,10 +128,3 @@ def passive_limits(model: Model) -> np.ndarray:
             if KINDS[joint.kind].is_screws and k not in own:
                 limits[i] = tree.lower[k], tree.upper[k]
     return limits
-
-
-def shrunk(limits: np.ndarray, share: float) -> np.ndarray:
-    """Return limits (nq, 2), of which those with two ends shrink about their middle."""
-    both = np.all(np.isfinite(limits), axis=1, keepdims=True)
-    middle = np.mean(np.where(both, limits, 0.0), axis=1, keepdims=True)
-    return np.where(both, middle + share * (limits - middle), limits)

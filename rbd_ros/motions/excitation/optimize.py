@@ -20,9 +20,10 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, number, vector, whole_number
 from rbd_ros.model.model import Model
-from rbd_ros.motions.excitation.criterion import Criterion, Limits
+from rbd_ros.motions.excitation.criterion import Criterion
 from rbd_ros.motions.excitation.fourier_series import (
     FourierSeries, passive_limits, RestBasis, whole_motion)
+from rbd_ros.motions.limits import check_positive, Limits
 from rbd_ros.motions.trajectory_efforts import effort_of_pace
 
 # Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
@@ -92,24 +93,17 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     fast = np.where(none_fast, speed, fast)
     # A periodic motion decelerates as it accelerates.
     most = np.minimum(model.acceleration_limit, model.deceleration_limit)
-    acceleration_limit = (np.where(np.isinf(most), fast / DEFAULT_ACCELERATION_TIME, most)
-                          if acceleration is None else vector(model, 'acceleration', acceleration))
+    rate = (np.where(np.isinf(most), fast / DEFAULT_ACCELERATION_TIME, most)
+            if acceleration is None else vector(model, 'acceleration', acceleration))
     names = np.array(model.velocity_names)
     assumed = tuple(f'{what}: {listed(names[lacking])}' for what, lacking in (
         ('no limits of position', none_low | none_high), ('no limit of velocity', none_fast))
         if np.any(lacking))
-    whole = Limits(low, high, fast, acceleration_limit, given['effort'], assumed, model.jerk_limit,
-                   None if model.loops is None else passive_limits(model))
-    for label, size in (('range of positions', 0.5 * (high - low)), ('velocity limit', fast),
-                        ('acceleration limit', acceleration_limit),
-                        ('jerk limit', model.jerk_limit), ('effort limit', whole.effort)):
-        for name, x in zip(model.velocity_names, size):
-            unlimited = label in ('effort limit', 'jerk limit')
-            if not x > 0.0 or (np.isinf(x) and not unlimited):
-                raise StateError(f"the {label} of '{name}' must be positive"
-                                 f'{"" if unlimited else " and finite"}, got '
-                                 f'{x:g}: give another one')
-    return whole.reduced(share)
+    finite = {'range of positions': 0.5 * (high - low), 'velocity limit': fast,
+              'acceleration limit': rate}
+    check_positive(model, {**finite, 'effort limit': given['effort']}, *finite)
+    return Limits(low, high, fast, rate, rate, model.jerk_limit, given['effort'], assumed,
+                  None if model.loops is None else passive_limits(model)).reduced(share)
 
 
 class Excitation(NamedTuple):

@@ -6,7 +6,8 @@ import numpy as np
 from rbd_ros import Model
 from rbd_ros.batch import inverse_dynamics
 from rbd_ros.control import JointTrajectory
-from rbd_ros.motions.trajectory_efforts import beyond, slowdown
+from rbd_ros.motions.limits import exceeding
+from rbd_ros.motions.polynomials import smooth_step
 from rbd_ros.ros import convert
 from rbd_ros.ros.demo.robots import DemoFailed
 from std_msgs.msg import Header
@@ -48,8 +49,7 @@ class Motion:
         """Return whether velocities, their rates and efforts are within a share of the limits."""
         model, v, a = self._model, self._v / LIMIT_SHARE, self._a / LIMIT_SHARE
         tau = inverse_dynamics(model, self._q, self._v, self._a) / LIMIT_SHARE
-        return not (np.any(slowdown(model, self._times, v, a) > 1.0)
-                    or np.any(beyond(tau, model.effort_limit)))
+        return not np.any(exceeding(model, self._times, v, a, tau))
 
     def at(self, t: float) -> np.ndarray:
         """Return the desired positions at a time, s."""
@@ -71,7 +71,7 @@ def swing(t: np.ndarray, q: np.ndarray, size: np.ndarray | float, end: float
           ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return positions, velocities and accelerations of a sine that rests at 0 and `end`, s."""
     w, period = 2.0 * np.pi * FREQUENCY, 1.0 / FREQUENCY
-    up, down = _rise(t / period), _rise((end - t) / period)
+    up, down = (smooth_step(np.clip(x / period, 0.0, 1.0)) for x in (t, end - t))
     # Fade-in and fade-out do not overlap: one factor of each product is 1.
     share = up[0] * down[0]
     rate = (up[1] - down[1]) / period
@@ -80,10 +80,3 @@ def swing(t: np.ndarray, q: np.ndarray, size: np.ndarray | float, end: float
     angle = w * t[:, None] + np.arange(len(q))
     s, c = size * np.sin(angle), size * w * np.cos(angle)
     return q + share * s, share * c + rate * s, bend * s + 2.0 * rate * c - w * w * share * s
-
-
-def _rise(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a smooth step from 0 at 0 to 1 at 1, and its derivatives."""
-    x = np.clip(x, 0.0, 1.0)
-    return (x ** 3 * (10.0 - 15.0 * x + 6.0 * x * x), 30.0 * x * x * (1.0 - x) ** 2,
-            60.0 * x * (1.0 - x) * (1.0 - 2.0 * x))

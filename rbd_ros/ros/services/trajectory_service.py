@@ -11,8 +11,9 @@ import numpy as np
 from rbd_msgs.srv import FillEfforts, RetimeTrajectory
 from rbd_ros import batch, Model
 from rbd_ros.model.positions.configurations import independent_positions, out_of_range
+from rbd_ros.motions.limits import exceeding
 from rbd_ros.motions.retiming import retime
-from rbd_ros.motions.trajectory_efforts import beyond, slowdown, trajectory_efforts
+from rbd_ros.motions.trajectory_efforts import trajectory_efforts
 from rbd_ros.ros import convert
 from rbd_ros.ros.services.background_services import BadRequest, Order, Work
 from rbd_ros.ros.services.dynamics_services import Services
@@ -98,8 +99,7 @@ class TrajectoryService:
                     points, found.velocity, found.acceleration, efforts)]
             response.trajectory = JointTrajectory(header=trajectory.header,
                                                   joint_names=order.names, points=filled)
-            exceeds = (np.any(beyond(found.effort, model.effort_limit), axis=0)
-                       | (slowdown(model, time, found.velocity, found.acceleration) > 1.0))
+            exceeds = exceeding(model, time, found.velocity, found.acceleration, found.effort)
             response.beyond_limits = [name for name, is_beyond in zip(
                 order.names, order.arrange(exceeds)) if is_beyond]
             response.time_scaling = found.time_scale

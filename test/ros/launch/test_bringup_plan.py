@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
-from demo_gains import launched, warning
+from demo_gains import launched, made, warning
 import pytest
 from rbd_ros import load_urdf, load_urdf_string
 from rbd_ros.control.generated_controller import controller_files
@@ -245,10 +245,11 @@ def test_the_demo_arm_has_the_gains_of_the_plain_demo_which_suit_the_rates_of_ma
         name: values[name] for name in ('blend_time', 'on_stale')}
     # 500 Hz in the file of controllers, 100 Hz by default; states are used a period later.
     for period in (0.002, 0.01):
-        assert warning(values, period, period) == ''
+        assert warning(made(values), period, period) == ''
     if mode == 'pd_gravity':
         # The default gains, and links without rotors.
-        assert 'diverges' in warning({'mode': mode, 'pd_gravity.damping': [5.0]}, 0.002, 0.002)
+        law = made({'mode': mode, 'pd_gravity.damping': [5.0]})
+        assert 'diverges' in warning(law, 0.002, 0.002)
 
 
 def test_joints_may_be_in_another_order_and_fewer(arm, tmp_path):

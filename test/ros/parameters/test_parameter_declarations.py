@@ -3,7 +3,6 @@
 """Parameters, their checks and their files are those that laws and parts of the node declare."""
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from demo_gains import launched, made, slowest_rate
@@ -50,10 +49,7 @@ def control_settings(**values):
         ControlSettings)
 
 
-def test_generated_files_are_up_to_date(monkeypatch):
-    # The law of a mode is made once, and not for each rate that is tried.
-    law_of = cache(lambda mode: made(launched(mode)))
-    monkeypatch.setattr('demo_gains.made', lambda values: law_of(values['mode']))
+def test_generated_files_are_up_to_date():
     for path, text in files().items():
         assert path.read_text(encoding='utf-8') == text, 'run `make params`'
 
@@ -61,9 +57,8 @@ def test_generated_files_are_up_to_date(monkeypatch):
 @pytest.mark.parametrize('mode', ['pd_gravity', 'joint_impedance', 'computed_torque'])
 @pytest.mark.parametrize('late', [0, 1])
 def test_the_smallest_rates_of_the_demo_arm_hold_with_springs_too(mode, late):
-    values = launched(mode)
-    rate = slowest_rate(values, age=None if late else 0.0)
-    _, law, q = made(values)
+    _, law, q = of_arm = made(launched(mode))
+    rate = slowest_rate(of_arm, age=None if late else 0.0)
     reference, n, h = JointReference(law.model, q), len(q), 1e-4
     # Gravity and its compensation cancel; K and D are those of the law per inertia.
     M, push = mass_matrix(law.model, q), [

@@ -243,7 +243,8 @@ def test_fault_41_requests_to_retime_that_make_no_sense_are_refused(arm, model):
     time, q, _, _ = swing()
     for change, message in (
             ({'acceleration_limit': [1.0] * 5}, 'acceleration_limit has 5 entries, expected 6'),
-            ({'velocity_limit': [0.0] * 6}, "velocity limit of 'shoulder_pan_joint' is 0"),
+            ({'velocity_limit': [0.0] * 6},
+             "velocity limit of 'shoulder_pan_joint' must be positive, got 0"),
             ({'effort_share': 2.0}, 'effort_share must lie between 0 and 1'),
             ({'trajectory': JointTrajectory()}, 'the trajectory has no points')):
         got = arm.call(RetimeTrajectory, 'retime_trajectory', **{
