@@ -15,7 +15,7 @@ from rbd_ros.model.arguments import number, rows
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions import configurations
 from rbd_ros.model.positions.steps import moved, step_between, with_unit_quaternions
-from rbd_ros.workspace.memory.lanes import as_written, Outputs
+from rbd_ros.workspace.memory.lanes import States
 
 
 def integrate(model: Model, Q: ArrayLike, V: ArrayLike, dt: float, *,
@@ -80,8 +80,8 @@ def _compute(model: Model, width: int, states: dict[str, np.ndarray],
 
     """
     first, second = states.values()
-    outputs = Outputs(lambda model, n: [(width,)], as_written)
-    (result,), _ = results_of(model, outputs, states, len(first), out)
+    task = States(many, lambda model, n: [(width,)])
+    (result,), _ = results_of(model, task, states, len(first), out)
 
     def work(start: int, stop: int) -> None:
         if model.loops is not None:

@@ -23,7 +23,7 @@ from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_vector, one_or_rows, rows
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory.lanes import Scratch
-from rbd_ros.workspace.quantity import task_of
+from rbd_ros.workspace.quantity import QUANTITIES
 from rbd_ros.workspace.workspace import workspace_of
 
 # Rows that are reduced at once, in units of their length: with fewer, most of the time would go
@@ -105,7 +105,9 @@ def _reduce(model: Model, states: tuple[ArrayLike, ArrayLike, ArrayLike], Tau: A
             weights: ArrayLike | None, add: Callable[[np.ndarray, np.ndarray], np.ndarray],
             threads: int | None, progress: Progress | None) -> np.ndarray:
     """Return the rows [Y, tau] of all states reduced by ``add``, first for each thread."""
-    problem = problem_of(model, task_of('torque_regressor'), states)
+    task = QUANTITIES['torque_regressor'].states
+    assert task is not None
+    problem = problem_of(model, task, states)
     count = len(problem.states[0])
     Tau = rows(model, 'Tau', Tau, count, finite=False)
     if weights is not None:

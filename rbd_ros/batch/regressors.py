@@ -16,22 +16,19 @@ from rbd_ros.kernels.tree.layout import ARMATURE, INERTIA
 from rbd_ros.model.body_table import PSEUDO_ENTRIES
 from rbd_ros.model.changes.inertial import check_parameters, pseudo_inertia_of_parameters
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.memory.lanes import (
-    as_written, Outputs, scratch_buffers, shape, Task)
+from rbd_ros.workspace.memory.lanes import shape, States
 from rbd_ros.workspace.memory.scratch import body_table
 from rbd_ros.workspace.workspace import workspace_of
 
-
-PRODUCT = Task(
-    inverse_dynamics_states, ('Q', 'V', 'A'), Outputs(shape(-1), as_written),
-    scratch_buffers(('Q', 'V', 'A')),
-    lambda w, *state, pi, external_wrenches: [w.torque_regressor(*state) @ pi], True)
-TRANSPOSED_PRODUCT = Task(
-    transposed_product_states, ('Q', 'V', 'A', 'X'),
-    Outputs(lambda model, n: [(number_of_parameters(model),)], as_written),
-    scratch_buffers(('Q', 'V', 'A', 'Tau'), lambda w: w._kept(body_table),
-                    lambda w: zeros_for_lanes((len(w._kept(body_table)), 10, WIDTH))),
-    lambda w, q, v, a, x: [w.torque_regressor(q, v, a).T @ x])
+PRODUCT = States(
+    inverse_dynamics_states, shape(-1), labels=('Q', 'V', 'A'), wrenched=True,
+    single=lambda w, *state, pi, external_wrenches: [w.torque_regressor(*state) @ pi])
+TRANSPOSED_PRODUCT = States(
+    transposed_product_states, lambda model, n: [(number_of_parameters(model),)], [
+        lambda w: w._kept(body_table),
+        lambda w: zeros_for_lanes((len(w._kept(body_table)), 10, WIDTH))],
+    labels=('Q', 'V', 'A', 'X'),
+    single=lambda w, q, v, a, x: [w.torque_regressor(q, v, a).T @ x])
 
 
 def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, pi: ArrayLike,

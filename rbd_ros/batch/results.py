@@ -12,7 +12,7 @@ from rbd_ros.errors import StateError
 from rbd_ros.kernels.lanes.lanes import LINE, on_lines
 from rbd_ros.model.arguments import shown
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.memory.lanes import as_written, Outputs
+from rbd_ros.workspace.memory.lanes import as_written, States
 
 
 def new_array(shape: tuple[int, ...]) -> np.ndarray:
@@ -21,7 +21,7 @@ def new_array(shape: tuple[int, ...]) -> np.ndarray:
     return np.empty(shape) if size < SMALLEST else on_lines(result_bytes(size + LINE), shape)
 
 
-def results_of(model: Model, outputs: Outputs, states: Mapping[str, np.ndarray], count: int,
+def results_of(model: Model, task: States, states: Mapping[str, np.ndarray], count: int,
                out: object) -> tuple[Sequence[np.ndarray], Sequence[np.ndarray] | None]:
     """
     Return new arrays for results, or check those of the user against ``states``.
@@ -30,16 +30,16 @@ def results_of(model: Model, outputs: Outputs, states: Mapping[str, np.ndarray],
     are copied.
 
     """
-    shapes, in_place = outputs.shapes(model, model.nv), model.loops is None
+    shapes, in_place = task.shapes(model, model.nv), model.loops is None
     if out is None:
-        raw = [new_array((count, *shape)) for shape in outputs.written(shapes)]
-        return outputs.results(shapes, raw), raw if in_place else None
+        raw = [new_array((count, *shape)) for shape in task.written(shapes)]
+        return task.results(shapes, raw), raw if in_place else None
     arrays: list[Any] = list(out) if isinstance(out, tuple) else [out]
-    whole = _raw_of(arrays, count, outputs, shapes) if in_place else None
+    whole = _raw_of(arrays, count, task, shapes) if in_place else None
     if whole is not None:
         _check_apart(whole, states)
         return arrays, whole
-    parts = outputs.cut(*(np.empty((0, *shape)) for shape in shapes))
+    parts = task.cut(*(np.empty((0, *shape)) for shape in shapes))
     return checked_out(out, [(count, *part.shape[1:]) for part in parts], states), None
 
 
@@ -63,13 +63,13 @@ def checked_out(out: object, wanted: Sequence[tuple[int, ...]],
     return arrays
 
 
-def ready_made(out: object, count: int, outputs: Outputs, shapes: Sequence[tuple[int, ...]],
+def ready_made(out: object, count: int, task: States, shapes: Sequence[tuple[int, ...]],
                states: Sequence[object]) -> Sequence[np.ndarray] | None:
     """Return arrays of the user as kernels take them; None if they need further checks."""
     raw: Any = None
-    if isinstance(out, tuple) and outputs.cut is not as_written:
-        raw = _raw_of(list(out), count, outputs, shapes)
-    elif type(out) is np.ndarray and outputs.cut is as_written:
+    if isinstance(out, tuple) and task.cut is not as_written:
+        raw = _raw_of(list(out), count, task, shapes)
+    elif type(out) is np.ndarray and task.cut is as_written:
         raw = (out,) if out.shape == (count, *shapes[0]) else None
     return raw if raw and all(apart(raw[0], x) for x in states) else None
 
@@ -90,18 +90,18 @@ def _check_apart(arrays: Sequence[np.ndarray], states: Mapping[str, np.ndarray])
                 raise StateError(f'out shares memory with {label}; results need their own')
 
 
-def _raw_of(arrays: list[Any], count: int, outputs: Outputs,
+def _raw_of(arrays: list[Any], count: int, task: States,
             shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | None:
     """Return the arrays underlying those of the user if a kernel can write to them, or None."""
-    layout = [(count, *shape) for shape in outputs.written(shapes)]
-    raw = arrays if outputs.cut is as_written else [getattr(arrays[0], 'base', None)]
+    layout = [(count, *shape) for shape in task.written(shapes)]
+    raw = arrays if task.cut is as_written else [getattr(arrays[0], 'base', None)]
     raw = [on_lines(x, shape) if isinstance(x, np.ndarray) and x.dtype == np.uint8
            and x.shape == (8 * prod(shape) + LINE,) else x for x, shape in zip(raw, layout)]
     if len(raw) != len(layout) or any(
             not isinstance(x, np.ndarray) or x.dtype != float or not x.flags.carray
             or x.shape != shape for x, shape in zip(raw, layout)):
         return None
-    parts = outputs.results(shapes, raw)
+    parts = task.results(shapes, raw)
     return raw if len(parts) == len(arrays) and all(
         x is y or same_place(x, y) for x, y in zip(arrays, parts)) else None
 

@@ -31,7 +31,7 @@ from rbd_ros.model.arguments import masks, rows, Wrenches
 from rbd_ros.model.body_table import inertial_constants
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.machine_methods import runner_of_states, WRENCHES
-from rbd_ros.workspace.memory.lanes import Scratch, scratch_table, Task
+from rbd_ros.workspace.memory.lanes import Scratch, scratch_table, States
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
@@ -61,8 +61,8 @@ class Problem(NamedTuple):
     """A task for states of a robot."""
 
     model: Model
-    task: Task
-    states: list[np.ndarray]            # in the order of ``task.labels``
+    task: States
+    states: list[np.ndarray]            # in the order of ``task.labels``, and zeros
     wrenches: BatchWrenches = NO_WRENCHES
     given: Given = NOTHING
     numbers: np.ndarray | None = None   # of the states in errors; None: 0, 1 ...
@@ -71,7 +71,7 @@ class Problem(NamedTuple):
             ) -> list[tuple[int, list[np.ndarray]]]:
         """Compute states into ``raw``; return the numbers and results of those done one by one."""
         workspace, task, given = workspace_of(self.model), self.task, self.given
-        buffers, apart, first, code = workspace._kept(task.scratch), [], start, None
+        buffers, apart, first, code = workspace._kept(task.buffers), [], start, None
         robot = workspace.robot if given.robot is None else given.robot
         if self.has_code():
             if len(self.states[0]) < MANY:
@@ -114,8 +114,7 @@ class Problem(NamedTuple):
 
     def _run_code(self, code: Runner, start: int, stop: int, raw: Sequence[np.ndarray]) -> int:
         """Compute states by machine code; return the first without an answer, from 0, or DONE."""
-        task, inputs = self.task, self._part(start, stop)
-        inputs = inputs[:len(inputs) - task.zeros]
+        inputs = self._part(start, stop)[:len(self.task.labels)]
         if self.wrenches.of_links:
             inputs.append(self.wrenches.of_bodies(self.model, start, stop))
         return code.run(stop - start, [*inputs, workspace_of(self.model)._kept(_inertias)], raw)
@@ -141,20 +140,20 @@ class Problem(NamedTuple):
     @property
     def shapes(self) -> Sequence[tuple[int, ...]]:
         """Return the shapes of the blocks of results for one state."""
-        return self.task.outputs.shapes(self.model, self.model.nv)
+        return self.task.shapes(self.model, self.model.nv)
 
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
-        outputs, shapes = self.task.outputs, self.shapes
+        task, shapes = self.task, self.shapes
         if self.model.loops is not None:
             raw = [np.empty((stop - start, *shape)) for shape in shapes]
-            first, parts = start + self._run_closed(start, stop, raw), outputs.cut(*raw)
+            first, parts = start + self._run_closed(start, stop, raw), task.cut(*raw)
             apart = [(k, self.alone(k)) for k in range(first, stop)]
         else:
             workspace = workspace_of(self.model)
             raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
-                   [:stop - start] for k, shape in enumerate(outputs.written(shapes))]
-            apart, parts = self.run(start, stop, raw), outputs.results(shapes, raw)
+                   [:stop - start] for k, shape in enumerate(task.written(shapes))]
+            apart, parts = self.run(start, stop, raw), task.results(shapes, raw)
         for k, values in apart:
             for part, value in zip(parts, values):
                 part[k - start] = value
@@ -198,7 +197,7 @@ class Problem(NamedTuple):
     def solve(self, out: object, threads: int | None,
               progress: Progress | None) -> Sequence[np.ndarray]:
         count = len(self.states[0])
-        arrays, raw = results_of(self.model, self.task.outputs, self.named_states(), count, out)
+        arrays, raw = results_of(self.model, self.task, self.named_states(), count, out)
         compute(count, lambda start, stop: self.fill(arrays, raw, start, stop), threads, progress)
         return arrays
 
@@ -222,18 +221,18 @@ def run_kernel(kernel: Callable[..., Any], *arguments: Any) -> Any:
         return prepare(kernel, *arguments)(*arguments)
 
 
-def problem_of(model: Model, task: Task, values: Sequence[npt.ArrayLike],
+def problem_of(model: Model, task: States, values: Sequence[npt.ArrayLike],
                external_wrenches: Wrenches | None = None, given: Given = NOTHING) -> Problem:
     """Return a user's problem, checked; its states need no further conversion for the kernels."""
     Q = rows(model, task.labels[0], values[0], positions=True, finite=False)
     states = [Q, *(rows(model, label, x, len(Q), finite=False)
-                   for label, x in zip(task.labels[1:len(task.labels) - task.zeros], values[1:])),
-              *(np.zeros((len(Q), model.nv)) for _ in range(task.zeros))]
+                   for label, x in zip(task.labels[1:], values[1:])),
+              *(np.zeros((len(Q), model.nv)) for _ in task.zeros)]
     return Problem(model, task, states, batch_wrenches(model, external_wrenches, len(Q))
                    if task.wrenched else NO_WRENCHES, given)
 
 
-def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object,
+def solve(model: Model, task: States, values: Sequence[npt.ArrayLike], out: object,
           threads: int | None, progress: Progress | None, *,
           external_wrenches: Wrenches | None = None,
           given: Given = NOTHING) -> Sequence[np.ndarray]:
@@ -243,19 +242,19 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
     # With few states checks take a large share of the time, so the kernel is tried first.
     if (COMPILES and progress is None and external_wrenches is None and given.robot is None
             and (threads is None or (type(threads) is int and threads > 0))):
-        workspace, outputs = workspace_of(model), task.outputs
+        workspace = workspace_of(model)
         try:
             count = len(values[0])      # type: ignore[arg-type]  # TypeError
             if model.loops is None and count <= CHUNK and {*map(type, values)} == ARRAYS:
                 if task.zeros:
-                    values = *values, *task.zeros * [np.zeros((count, workspace._nv))]
-                shapes = outputs.shapes(model, workspace._nv)
-                raw: Any = ([new_array((count, *shape)) for shape in outputs.written(shapes)]
-                            if out is None else ready_made(out, count, outputs, shapes, values))
+                    values = *values, *len(task.zeros) * [np.zeros((count, workspace._nv))]
+                shapes = task.shapes(model, workspace._nv)
+                raw: Any = ([new_array((count, *shape)) for shape in task.written(shapes)]
+                            if out is None else ready_made(out, count, task, shapes, values))
                 if raw and task.kernel(workspace.robot, workspace._traits, *values,
                                        *(UNWRENCHED if task.wrenched else ()), *given.to_kernel,
-                                       *workspace._kept(task.scratch), *raw) == DONE:
-                    return (outputs.results(shapes, raw) if out is None
+                                       *workspace._kept(task.buffers), *raw) == DONE:
+                    return (task.results(shapes, raw) if out is None
                             else out if isinstance(out, tuple) else (out,))
         except TypeError:
             pass
@@ -263,7 +262,7 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
 
 
 def solve_prescribed(
-        model: Model, task: Task, values: Sequence[npt.ArrayLike], prescribed: npt.ArrayLike,
+        model: Model, task: States, values: Sequence[npt.ArrayLike], prescribed: npt.ArrayLike,
         out: object, threads: int | None, progress: Progress | None, *,
         external_wrenches: Wrenches | None) -> Sequence[np.ndarray]:
     """Do `solve` where some accelerations are prescribed: one mask for all states, or for each."""
@@ -273,7 +272,7 @@ def solve_prescribed(
     prescribed = masks(model, 'prescribed', prescribed, count)
     if prescribed.ndim == 1:
         return problem.with_mask(prescribed).solve(out, threads, progress)
-    arrays, _ = results_of(model, task.outputs, problem.named_states(), count, out)
+    arrays, _ = results_of(model, task, problem.named_states(), count, out)
     done = 0
     different, kind = np.unique(prescribed, axis=0, return_inverse=True)
     for k, mask in enumerate(different):

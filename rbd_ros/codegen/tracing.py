@@ -18,7 +18,7 @@ from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.machine_methods import STATES, WRENCHES
-from rbd_ros.workspace.memory.lanes import Outputs, States
+from rbd_ros.workspace.memory.lanes import States
 from rbd_ros.workspace.quantity import Quantity
 
 
@@ -120,10 +120,10 @@ def _arrays(found: Any) -> list[np.ndarray]:
 
 def _blocks(model: Model, states: States, results: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return results of one state in the arrays that the kernel for many states writes."""
-    outputs, shapes = Outputs(states.shapes, states.cut), states.shapes(model, model.nv)
+    shapes = states.shapes(model, model.nv)
     raw = [buffer(1, *x) for x in (
-        outputs.written(shapes) if model.loops is None else shapes)]
-    for part, x in zip(outputs.results(shapes, raw), results, strict=True):
+        states.written(shapes) if model.loops is None else shapes)]
+    for part, x in zip(states.results(shapes, raw), results, strict=True):
         part[0] = x
     return [x[0] for x in raw]
 

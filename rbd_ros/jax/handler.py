@@ -29,7 +29,6 @@ from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.memory.results import cut_derivatives
-from rbd_ros.workspace.quantity import task_of
 
 TARGET = 'rbd_ros'      # under which XLA knows the handler
 VERSION = 0, 3          # of the API, with these structures
@@ -73,16 +72,15 @@ def block_width(model: Model, name: str) -> int | None:
     states = QUANTITIES[name].states
     if states is None or states.cut is not cut_derivatives or model.loops is not None:
         return None
-    outputs = task_of(name).outputs
-    return outputs.written(outputs.shapes(model, model.nv))[0][0]
+    return states.written(states.shapes(model, model.nv))[0][0]
 
 
 def _cut(model: Model, name: str, *arrays: np.ndarray) -> Sequence[np.ndarray]:
     """Return the results of which rows of a kernel consist, in place."""
-    if block_width(model, name) is None:
+    states = QUANTITIES[name].states
+    if states is None or block_width(model, name) is None:
         return arrays
-    outputs = task_of(name).outputs
-    return tuple(outputs.results(outputs.shapes(model, model.nv), arrays))
+    return tuple(states.results(states.shapes(model, model.nv), arrays))
 
 
 def _multiply(model: Model, name: str, transposed: bool, *arrays: np.ndarray,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many states at once, against one after the other."""
 
+from dataclasses import replace
 import gc
 import inspect
 from itertools import product
@@ -22,6 +23,7 @@ from rbd_ros.batch import functions
 from rbd_ros.batch.tasks import Problem, solve
 from rbd_ros.kernels.lanes.lanes import INTERPRETED, WIDTH
 from rbd_ros.model.joints import KINDS
+from rbd_ros.quantities import QUANTITIES
 from robots import example_urdf, load_quietly, random_tree
 
 ROOT = Path(__file__).parents[2]
@@ -349,7 +351,7 @@ def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
     model = random_tree(1, 4)
     states = some_states(model, 'inverse_dynamics', batch.CHUNK + 43)
     expected = batch.inverse_dynamics(model, *states)
-    task, seen = functions.task_of('inverse_dynamics'), []
+    task, seen = QUANTITIES['inverse_dynamics'].states, []
 
     def unlucky(*arguments):
         # In the last chunk, the second WIDTH states of what is left fail.
@@ -362,7 +364,7 @@ def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
         return task.kernel(*arguments)
 
     monkeypatch.setattr(functions, 'solve', lambda model, task, *rest, **options: solve(
-        model, task._replace(kernel=unlucky), *rest, **options))
+        model, replace(task, kernel=unlucky), *rest, **options))
     inverse_dynamics = functions._make('inverse_dynamics')
     for out in (None, np.zeros(expected.shape, np.float32)):
         seen.clear()
