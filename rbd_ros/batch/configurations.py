@@ -73,12 +73,7 @@ def difference(model: Model, Q_0: ArrayLike, Q_1: ArrayLike, *, out: np.ndarray 
 def _compute(model: Model, width: int, states: dict[str, np.ndarray],
              many: Callable[..., np.ndarray], single: Callable[..., np.ndarray], out: object,
              threads: int | None, progress: Progress | None) -> np.ndarray:
-    """
-    Return the results of ``many``, and for states where these are not finite, of ``single``.
-
-    All states of robots with closed loops are computed by ``single``.
-
-    """
+    """Return the results of ``many``; of ``single`` where these are not finite, or with loops."""
     first, second = states.values()
     task = States(many, lambda model, n: [(width,)])
     (result,), _ = results_of(model, task, states, len(first), out)
