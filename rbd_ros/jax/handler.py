@@ -85,12 +85,8 @@ def _cut(model: Model, name: str, *arrays: np.ndarray) -> Sequence[np.ndarray]:
 
 def _multiply(model: Model, name: str, transposed: bool, *arrays: np.ndarray,
               out: np.ndarray) -> None:
-    """
-    Write products of derivatives in rows of a kernel and of vectors, the last array.
-
-    Some states at a time: their derivatives stay in the caches.
-
-    """
+    """Write products of derivatives in rows of a kernel, and of vectors, the last array."""
+    # Some states at a time: their derivatives stay in the caches.
     *states, x = arrays
     derivatives, n, width = getattr(batch, name), model.nv, block_width(model, name)
     assert width is not None
