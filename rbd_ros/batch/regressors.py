@@ -81,7 +81,8 @@ def normal_equations(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau
         linearly dependent, `regressor_factor` has twice as many digits.
 
     """
-    total = _reduce(model, (Q, V, A), Tau, weights, add_products, threads, progress)
+    total = _reduce(model, (Q, V, A), Tau, weights, lambda total, X: total + X.T @ X, threads,
+                    progress)
     return NormalEquations(total[:-1, :-1].copy(), total[:-1, -1].copy(), float(total[-1, -1]))
 
 
@@ -111,11 +112,6 @@ def triangle(*blocks: np.ndarray) -> np.ndarray:
     factor = np.linalg.qr(stacked, mode='r')
     R[:len(factor)] = factor
     return R
-
-
-def add_products(total: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """Return a sum of products X^T X, increased by that of another block."""
-    return total + block.T @ block
 
 
 def _reduce(model: Model, states: tuple[ArrayLike, ArrayLike, ArrayLike], Tau: ArrayLike,

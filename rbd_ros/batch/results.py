@@ -116,14 +116,11 @@ def _raw_of(arrays: list[Any], count: int, task: States,
             or x.shape != shape for x, shape in zip(raw, layout)):
         return None
     parts = task.results(shapes, raw)
-    return raw if len(parts) == len(arrays) and all(
-        x is y or same_place(x, y) for x, y in zip(arrays, parts)) else None
-
-
-def same_place(x: Any, y: np.ndarray) -> bool:
-    """Return whether two arrays are the same writable view of the same memory."""
-    return (isinstance(x, np.ndarray) and x.dtype == y.dtype and x.shape == y.shape
-            and x.strides == y.strides and x.flags.writeable and x.ctypes.data == y.ctypes.data)
+    # Whether they are the same views of the same memory.
+    return raw if len(parts) == len(arrays) and all(x is y or (
+        isinstance(x, np.ndarray) and x.dtype == y.dtype and x.shape == y.shape
+        and x.strides == y.strides and x.flags.writeable and x.ctypes.data == y.ctypes.data)
+        for x, y in zip(arrays, parts)) else None
 
 
 # -- Memory. --------------------------------------------------------------------------------------
@@ -160,7 +157,6 @@ def result_bytes(size: int) -> np.ndarray:
 
 
 def _new_pages(size: int) -> mmap.mmap:
-    """Return new pages, huge ones if the system has them."""
     try:
         pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError):
@@ -171,7 +167,6 @@ def _new_pages(size: int) -> mmap.mmap:
 
 
 def idle_bytes() -> int:
-    """Return how many bytes wait for their next use."""
     return sum(size * len(pages) for size, pages in list(_idle.items()))
 
 

@@ -58,8 +58,6 @@ NOTHING = Given()
 
 
 class Problem(NamedTuple):
-    """A task for states of a robot."""
-
     model: Model
     task: States
     states: list[np.ndarray]            # in the order of ``task.labels``, and zeros
@@ -70,40 +68,50 @@ class Problem(NamedTuple):
     def run(self, start: int, stop: int, raw: Sequence[np.ndarray]
             ) -> list[tuple[int, list[np.ndarray]]]:
         """Compute states into ``raw``; return the numbers and results of those done one by one."""
-        workspace, task, given = workspace_of(self.model), self.task, self.given
-        buffers, apart, first, code = workspace._kept(task.buffers), [], start, None
-        robot = workspace.robot if given.robot is None else given.robot
-        if self.has_code():
-            if len(self.states[0]) < MANY:
-                return [(k, self.alone(k)) for k in range(start, stop)]
-            code = self._code()
+        compute, prescribed = self._computer(), self.given.prescribed
+        if compute is None:
+            return [(k, self.alone(k)) for k in range(start, stop)]
+        workspace, first = workspace_of(self.model), start
+        apart: list[tuple[int, list[np.ndarray]]] = []
         try:
             while True:
-                if given.prescribed is not None:
-                    workspace._prescribe(given.prescribed)
-                rest = raw if first == start else [x[first - start:] for x in raw]
-                bad = run_kernel(
-                    task.kernel, robot, workspace._traits, *self._part(first, stop),
-                    *(self.wrenches.of_chunk(first, stop) if task.wrenched else ()),
-                    *given.to_kernel, *buffers, *rest) if code is None else self._run_code(
-                        code, first, stop, rest)
+                if prescribed is not None:
+                    workspace._prescribe(prescribed)
+                bad = compute(first, stop, [x[first - start:] for x in raw])
                 if bad < 0:
-                    break
+                    return apart
                 bad += first
                 first = min(bad + WIDTH, stop)
                 apart += [(k, self.alone(k)) for k in range(bad, first)]
                 if first == stop:
-                    break
+                    return apart
         finally:
-            if given.prescribed is not None:
+            if prescribed is not None:
                 workspace._prescribe(False)
-            if self.wrenches.of_links:
+            if self.wrenches.of_links and self.model.loops is None:
                 workspace._kept(scratch_table)['robot'][:] = 0.0
-        return apart
 
-    def has_code(self) -> bool:
-        """Return whether machine code of the robot stands for the kernel."""
-        return WAY == 'cc' and self.task.name != '' and self.given.robot is None
+    def _computer(self) -> Callable[[int, int, Sequence[np.ndarray]], int] | None:
+        """Return what computes states as kernels do; None: they are computed one by one."""
+        task, given, wrenches = self.task, self.given, self.wrenches
+        workspace: Any = workspace_of(self.model)
+        if WAY == 'cc' and task.name and given.robot is None:   # machine code stands for kernels
+            if len(self.states[0]) < MANY:
+                return None
+            code = self._code()
+            if code is not None or self.model.loops is not None:
+                return None if code is None else partial(self._run_code, code)
+        if self.model.loops is None:
+            robot = workspace.robot if given.robot is None else given.robot
+            buffers = workspace._kept(task.buffers)
+            return lambda start, stop, raw: run_kernel(
+                task.kernel, robot, workspace._traits, *self._part(start, stop),
+                *(wrenches.of_chunk(start, stop) if task.wrenched else ()), *given.to_kernel,
+                *buffers, *raw)
+        if task.closed is None or wrenches.of_links or given is not NOTHING:
+            return None
+        kernel = getattr(closed_loops, task.closed.kernel), *task.closed.arrays(workspace)
+        return lambda start, stop, raw: run_kernel(*kernel, *self._part(start, stop), *raw)
 
     def _code(self) -> Runner | None:
         """Return the machine code that computes the states; None: it cannot."""
@@ -132,50 +140,28 @@ class Problem(NamedTuple):
             raise type(error)(f'state {number}: {error}') from None
 
     def _part(self, start: int, stop: int) -> list[np.ndarray]:
-        """Return some of the states."""
         if stop - start < len(self.states[0]):
             return [x[start:stop] for x in self.states]
         return self.states
 
     @property
     def shapes(self) -> Sequence[tuple[int, ...]]:
-        """Return the shapes of the blocks of results for one state."""
         return self.task.shapes(self.model, self.model.nv)
 
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
-        task, shapes = self.task, self.shapes
-        if self.model.loops is not None:
-            raw = [np.empty((stop - start, *shape)) for shape in shapes]
-            first, parts = start + self._run_closed(start, stop, raw), task.cut(*raw)
-            apart = [(k, self.alone(k)) for k in range(first, stop)]
-        else:
-            workspace = workspace_of(self.model)
-            raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
-                   [:stop - start] for k, shape in enumerate(task.written(shapes))]
-            apart, parts = self.run(start, stop, raw), task.results(shapes, raw)
-        for k, values in apart:
+        shapes, workspace = self.shapes, workspace_of(self.model)
+        # Kernels for closed loops write the blocks of results themselves.
+        raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
+               [:stop - start] for k, shape in enumerate(
+                   self.task.written(shapes) if self.model.loops is None else shapes)]
+        parts = self.task.results(shapes, raw)
+        for k, values in self.run(start, stop, raw):
             for part, value in zip(parts, values):
                 part[k - start] = value
         return parts
 
-    def _run_closed(self, start: int, stop: int, blocks: Sequence[np.ndarray]) -> int:
-        """Run the kernel for closed loops; return how many states precede the first failure."""
-        closed = self.task.closed
-        if self.has_code():
-            code = self._code() if len(self.states[0]) >= MANY else None
-            bad = 0 if code is None else self._run_code(code, start, stop, blocks)
-        elif closed is None or self.wrenches.of_links or self.given is not NOTHING:
-            return 0
-        else:
-            workspace: Any = workspace_of(self.model)
-            Q, *rest = [x[start:stop] for x in self.states]
-            bad = run_kernel(getattr(closed_loops, closed.kernel), *closed.arrays(workspace), Q,
-                             *rest, *blocks)
-        return stop - start if bad == DONE else bad
-
     def states_in_piece(self) -> int:
-        """Return how many states `piece` takes at most."""
         return max(WIDTH, min(CHUNK, PIECE // max(1, *map(prod, self.shapes))))
 
     def fill(self, results: Sequence[np.ndarray], raw: Sequence[np.ndarray] | None,
