@@ -26,13 +26,7 @@ ROUNDING = 4e-16
 
 def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
                        whole: bool = False, damps: bool = False) -> Any:
-    """
-    Return a workspace whose methods take and return symbols; some may replace parameters.
-
-    If bodies are not `whole`, they are `without_rods`. If it `damps`, then as the library does
-    beyond limits of condition numbers.
-
-    """
+    """Return a workspace of symbols, with bodies that are `whole` or `without_rods`."""
     whole |= not {'pi', 'positions'}.isdisjoint(parameters)
     kind = type(workspace_of(model))
     different = (SymbolicLoops if model.loops is not None else
@@ -43,7 +37,6 @@ def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
 
 
 def results_of(declared: Quantity, workspace: Any, **arguments: Any) -> tuple[Any, ...]:
-    """Return the results of a quantity for symbols, given the workspace."""
     if declared.method is None:
         declared = declared._replace(function=interpreted(declared.function))
     before = tracing.set(workspace)
