@@ -133,7 +133,10 @@ def _handle(pointer: Any) -> int | None:
         version.minor = min(VERSION[1], frame.api.contents.version.minor)
         return None
     try:
-        _keep_thread()
+        if not hasattr(_thread, 'kept'):
+            # Otherwise the state of a thread of XLA, with buffers of robots, ends with the call.
+            pythonapi.PyGILState_Ensure()
+            _thread.kept = True
         arguments, results = frame.arguments, frame.results
         states = arguments.items[:arguments.count]
         leading = states[0].contents.rank - 1
@@ -154,14 +157,6 @@ def _rows(pointer: Any, leading: int) -> np.ndarray:
     lengths = buffer.lengths[:buffer.rank]
     memory = (c_char * (FLOAT.itemsize * prod(lengths))).from_address(buffer.data or 0)
     return np.ndarray((prod(lengths[:leading]), *lengths[leading:]), FLOAT, memory)
-
-
-def _keep_thread() -> None:
-    """Let Python keep what belongs to this thread, such as buffers of robots, between calls."""
-    if not hasattr(_thread, 'kept'):
-        # Otherwise the state of a thread of XLA is deleted as soon as the call returns.
-        pythonapi.PyGILState_Ensure()
-        _thread.kept = True
 
 
 @atexit.register

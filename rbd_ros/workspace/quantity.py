@@ -59,8 +59,6 @@ class Facts(NamedTuple):
 
 
 class Quantity(Facts):
-    """A declared quantity."""
-
     @cached_property
     def arguments(self) -> list[str]:
         """Return the arguments that a call needs, without the robot."""
@@ -78,7 +76,6 @@ class Quantity(Facts):
         return [name for name in self.arguments if name not in VECTORS]
 
     def call(self, workspace: Any, *arguments: Any, **options: Any) -> tuple[Any, ...]:
-        """Return the results, given the workspace of a robot."""
         if self.method is None:
             found = self.function(workspace.model, *arguments, **options)
         else:
@@ -93,16 +90,10 @@ QUANTITIES: dict[str, Quantity] = {}    # by name; those of imported modules
 def quantity(*maps: Map | MotionMap, returns: str | None = None,
              **facts: Any) -> Callable[[Declared], Declared]:
     """
-    Declare a quantity by decorating its method of `Workspace`, for trees.
+    Declare a quantity by decorating its method of `Workspace` for trees, or a function of a robot.
 
-    A function of a robot that is no method may be declared, too, without maps and states.
-
-    Parameters
-    ----------
-    *maps, **facts
-        See `Facts`.
-    returns : str
-        If the method returns more than the plain function: what its documentation says of that.
+    `Facts` explains maps and facts; functions have neither maps nor states. ``returns`` documents
+    a method that returns more than the plain function.
 
     """
     def declare(method: Declared) -> Declared:
@@ -173,19 +164,14 @@ def plain(method: Any, kind: type | None = None) -> Any:
 
 
 def copied(results: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return results with copies of their arrays."""
     # Named tuples are made in half of the time that their class takes.
     return tuple.__new__(type(results), [
         x.copy() if type(x) is np.ndarray else x for x in results])
 
 
 def function_of(name: str, form: str, result: str, names: dict[str, Any]) -> Any:
-    """
-    Return the function with this signature that returns an expression of names.
-
-    It is written as source, as those of data classes are: passing on any arguments takes longer.
-
-    """
+    """Return the function with this signature that returns an expression of names."""
+    # As those of data classes: passing on any arguments takes longer.
     exec(f'def {name}{form}: return {result}', names)
     return names[name]
 

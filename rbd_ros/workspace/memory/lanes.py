@@ -103,7 +103,6 @@ class States:
 
     @cached_property
     def buffers(self) -> Callable[[RobotArrays], tuple[np.ndarray, ...]]:
-        """Return the function that makes the scratch buffers of the kernel."""
         def make(workspace: RobotArrays) -> tuple[np.ndarray, ...]:
             table = workspace._kept(scratch_table)
             return (table['robot'], *(table[label] for label in (*self.labels, *self.zeros)),
@@ -115,7 +114,6 @@ class States:
         return replace(self, coupled=None, **self.coupled or {})
 
     def of_robot(self, model: Model) -> 'States':
-        """Return how it is computed for a robot."""
         check_model(model)
         return self if (self.coupled is None or model.coordinates.is_identity
                         or model.loops is not None) else self._of_coupled
@@ -128,6 +126,5 @@ class States:
 
     def results(self, shapes: Sequence[tuple[int, ...]],
                 raw: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the results in the arrays that the kernel has written."""
         return raw if self.cut is as_written else self.cut(*(
             x[:, :prod(shape)].reshape(len(x), *shape) for x, shape in zip(raw, shapes)))
