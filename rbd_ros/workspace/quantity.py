@@ -59,6 +59,7 @@ class Facts(NamedTuple):
 
 
 class Quantity(Facts):
+
     @cached_property
     def arguments(self) -> list[str]:
         """Return the arguments that a call needs, without the robot."""
@@ -174,4 +175,3 @@ def function_of(name: str, form: str, result: str, names: dict[str, Any]) -> Any
     # As those of data classes: passing on any arguments takes longer.
     exec(f'def {name}{form}: return {result}', names)
     return names[name]
-
