@@ -78,6 +78,6 @@ def add_payload(model: Model, constants: np.ndarray, places: np.ndarray, link: s
     if row == 0:
         raise ModelError(f"link '{link}' is part of the root: no joint moves a payload there")
     point = np.array([*(T[:3, :3] @ payload[1:] + T[:3, 3]), 1.0], object)
-    added = np.outer(payload[0] * point, point)[PSEUDO_ENTRIES]
+    added = np.outer(np.array([payload[0] * x for x in point], object), point)[PSEUDO_ENTRIES]
     constants[places[row] + LANES * np.arange(INERTIA, INERTIA + len(added))] += added
     return constants
