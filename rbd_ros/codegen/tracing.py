@@ -9,8 +9,8 @@ import numpy as np
 from rbd_ros._internal.text import did_you_mean
 from rbd_ros.codegen.functions import CLOSING, FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph, Tape
-from rbd_ros.codegen.parameters import parameter_arrays
 from rbd_ros.codegen.symbols.interpretation import buffer
+from rbd_ros.codegen.symbols.parameters import parameter_arrays
 from rbd_ros.codegen.symbols.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model

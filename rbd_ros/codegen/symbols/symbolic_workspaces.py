@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.codegen.parameters import add_payload, replaced
 from rbd_ros.codegen.symbols.interpretation import (
     buffer, interpreted, interpreted_class, reciprocal, tracing)
+from rbd_ros.codegen.symbols.parameters import add_payload, replaced
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.coupled_dynamics import solve_equations
 from rbd_ros.kernels.loops import arrays

@@ -52,15 +52,15 @@ def replaced(model: Model, constants: np.ndarray, places: np.ndarray,
             put(row, INERTIA, G)
             if of_hinges[row] and not whole:
                 constants[places[row] + LANES * (INERTIA + np.array(AXIAL))] = 0.0
-    pseudo_inertia = interpreted(pseudo_inertia_of_parameters)
+    P = interpreted(pseudo_inertia_of_parameters)(values['pi'].reshape(-1, 10)) if (
+        'pi' in values) else ()
     for k, link in enumerate(moving_bodies(model)):
         row, joint = tree.link_body[link], model.joints[link - 1]
         if 'pi' in values:
             # The body's frame is turned, its axis is z.
             turn = np.eye(4)
             turn[:3, :3] = tree.link_pose[link][:3, :3]
-            P = pseudo_inertia(values['pi'].reshape(-1, 10))[k]
-            put(row, INERTIA, (turn @ P @ turn.T)[PSEUDO_ENTRIES])
+            put(row, INERTIA, (turn @ P[k] @ turn.T)[PSEUDO_ENTRIES])
         if 'positions' in values:
             T, first = tree.link_pose[model.link_index(joint.parent)], row - joint.nv + 1
             # A mimic's offset slides its body.
