@@ -60,7 +60,8 @@ class DerivativeMethods(RobotArrays):
             batch_dynamics.forward_derivatives_states, SHAPE,
             [lane_of('A'), DERIVATIVES, lanes_of(shape(-1, -1)), scratch.path, DERIVATIVES],
             cut_derivatives, Derivatives._make, closed=Closed(
-                'closed_forward_derivatives_states', lambda w: w._derivative_arrays()),
+                'closed_forward_derivatives_states',
+                lambda w: (*w._differentiation, *w._kept(scratch.unknown_derivatives)[:2])),
             coupled={'kernel': batch_dynamics.coupled_derivatives_states, 'scratch': [
                 lane_of('A'), *EQUATIONS, DERIVATIVES, scratch.path, DERIVATIVES]}),
         results={**by_state(ACCELERATIONS), 'by_torque': 'inverse of the mass matrix'})

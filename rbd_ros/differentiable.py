@@ -73,7 +73,6 @@ class Backend(NamedTuple):
     shape: Shape        # of the result
 
     def velocities(self, q: Array) -> Array:
-        """Return velocities of zero for every configuration."""
         return self.xp.zeros((*q.shape[:-1], self.model.nv), q.dtype)
 
     def units(self, q: Array) -> tuple[Array, Array]:
@@ -90,7 +89,6 @@ class Backend(NamedTuple):
 
 
 def names_of_functions() -> list[str]:
-    """Return the names of the quantities that run on symbols."""
     return [one.name for one in QUANTITIES.values() if not one.untraced]
 
 
@@ -125,12 +123,7 @@ def backend_of(model: Model, name: str, link: str | None, xp: Any,
 
 def public(model: Model, name: str, labels: Sequence[str], convert: Callable[..., Any],
            run: Callable[..., Sequence[Array]]) -> Callable[..., Any]:
-    """
-    Return a function of any arguments, given that of arguments of 64 bits.
-
-    ``convert`` returns such arguments, and what converts the results to the type of the original.
-
-    """
+    """Return a function of any arguments, which ``convert`` converts, and back the results."""
     def apply(*arguments: Any) -> Any:
         if len(arguments) != len(labels):
             raise StateError(f"{name} takes {len(labels)} argument{'s' * (len(labels) > 1)} "
@@ -162,7 +155,6 @@ def halves(x: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
 
 
 def value(backend: Backend, name: str, *states: Array) -> Array:
-    """Return the result of a function."""
     found, = backend.run(name, *states)
     return backend.of_link(found) if QUANTITIES[name].by_link else found
 
@@ -280,12 +272,8 @@ def changes_along_q(backend: Backend, matrices: Jacobians, states: Sequence[Arra
 
 def changes_along_others(backend: Backend, matrices: Jacobians, states: Sequence[Array],
                          directions: Sequence[Array]) -> list[Array]:
-    """
-    Return the derivatives of Jacobians along changes of all arguments but q.
-
-    Jacobians of dynamics are quadratic in these: central differences of any step are exact.
-
-    """
+    """Return the derivatives of Jacobians along changes of all arguments but q."""
+    # Jacobians of dynamics are quadratic in these: central differences of any step are exact.
     xp, (q, *others) = backend.xp, states
     step = 1.0 / _positive(xp, xp.max(xp.abs(xp.concatenate(directions, -1)), -1, keepdims=True))
     points = [xp.stack([x + step * dx, x - step * dx]) for x, dx in zip(others, directions)]

@@ -83,7 +83,7 @@ class KinematicsMethods(RobotArrays):
 
     @quantity(columns, same, part=0, returns=JACOBIAN_AND_POSE, kept=True, states=States(
         batch_kinematics.jacobian_states, JACOBIANS, JACOBIAN_SCRATCH,
-        of_link=lambda w, link: (w._own_row(link),)), derivatives=rate('jacobian_dot'),
+        of_link=lambda w, link: (w._link_row(link, False),)), derivatives=rate('jacobian_dot'),
         results=JACOBIAN, in_code='jacobian')
     def body_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """
@@ -100,7 +100,7 @@ class KinematicsMethods(RobotArrays):
         try:
             row = self._body_rows[link]
         except (KeyError, TypeError):
-            row = self._own_row(link)
+            row = self._link_row(link, False)
         if not link_jacobians.jacobian_columns(self.robot, self._traits, q, row,
                                                self._jacobian_rows):
             self._explain(q=q)

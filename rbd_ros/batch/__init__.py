@@ -34,8 +34,8 @@ from rbd_ros._internal.lazy_exports import export
 _OF_MANY = {'friction_torques', 'identify', 'spring_torques'}
 _get, _directory, _elsewhere = export(__name__, {
     'configurations': ['difference', 'integrate'],
-    'least_squares': ['normal_equations', 'NormalEquations', 'regressor_factor'],
-    'regressors': ['torque_regressor_product', 'torque_regressor_transposed_product'],
+    'regressors': ['normal_equations', 'NormalEquations', 'regressor_factor',
+                   'torque_regressor_product', 'torque_regressor_transposed_product'],
     'threads': ['CHUNK']})
 
 

@@ -10,9 +10,9 @@ from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.memory.results import Derivatives, DynamicsTerms
 from rbd_ros.batch.configurations import difference as difference, integrate as integrate
-from rbd_ros.batch.least_squares import (normal_equations as normal_equations,
-    NormalEquations as NormalEquations, regressor_factor as regressor_factor)
-from rbd_ros.batch.regressors import (torque_regressor_product as torque_regressor_product,
+from rbd_ros.batch.regressors import (normal_equations as normal_equations,
+    NormalEquations as NormalEquations, regressor_factor as regressor_factor,
+    torque_regressor_product as torque_regressor_product,
     torque_regressor_transposed_product as torque_regressor_transposed_product)
 from rbd_ros.batch.threads import CHUNK as CHUNK
 

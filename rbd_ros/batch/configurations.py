@@ -15,7 +15,7 @@ from rbd_ros.model.arguments import number, rows
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions import configurations
 from rbd_ros.model.positions.steps import moved, step_between, with_unit_quaternions
-from rbd_ros.workspace.memory.lanes import as_written, Outputs
+from rbd_ros.workspace.memory.lanes import States
 
 
 def integrate(model: Model, Q: ArrayLike, V: ArrayLike, dt: float, *,
@@ -73,15 +73,10 @@ def difference(model: Model, Q_0: ArrayLike, Q_1: ArrayLike, *, out: np.ndarray 
 def _compute(model: Model, width: int, states: dict[str, np.ndarray],
              many: Callable[..., np.ndarray], single: Callable[..., np.ndarray], out: object,
              threads: int | None, progress: Progress | None) -> np.ndarray:
-    """
-    Return the results of ``many``, and for states where these are not finite, of ``single``.
-
-    All states of robots with closed loops are computed by ``single``.
-
-    """
+    """Return the results of ``many``; of ``single`` where these are not finite, or with loops."""
     first, second = states.values()
-    outputs = Outputs(lambda model, n: [(width,)], as_written)
-    (result,), _ = results_of(model, outputs, states, len(first), out)
+    task = States(many, lambda model, n: [(width,)])
+    (result,), _ = results_of(model, task, states, len(first), out)
 
     def work(start: int, stop: int) -> None:
         if model.loops is not None:

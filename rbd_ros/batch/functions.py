@@ -17,8 +17,8 @@ from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.documentation import states_doc
-from rbd_ros.workspace.memory.lanes import Task
-from rbd_ros.workspace.quantity import function_of, task_of
+from rbd_ros.workspace.memory.lanes import States
+from rbd_ros.workspace.quantity import function_of
 from rbd_ros.workspace.workspace import workspace_of
 
 
@@ -35,17 +35,19 @@ def _by_code(loaded: Any, name: str, *arguments: Any, **options: Any) -> Any:
     return getattr(loaded, name)(*arguments, **options)
 
 
-def _given_link(model: Model, task: Task, link: str) -> Given:
+def _given_link(model: Model, task: States, link: str) -> Given:
     check_model(model)
     assert task.of_link is not None
     return Given(task.of_link(workspace_of(model.unconstrained), link), {'link': link})
 
 
 def _make(name: str) -> Callable[..., Any]:
-    task, declared = task_of(name), QUANTITIES[name]
+    declared = QUANTITIES[name]
+    task = declared.states
+    assert task is not None
     plain, of_link = declared.function, task.of_link is not None
     returns = signature(plain).return_annotation
-    states, masked = task.labels[:len(task.labels) - task.zeros], 'prescribed' in declared.options
+    states, masked = task.labels, 'prescribed' in declared.options
     form = ', '.join([
         "model: 'Model | Loaded'", *(f"{one}: 'ArrayLike'" for one in states),
         *["link: 'str'"] * of_link, *["prescribed: 'ArrayLike'"] * masked, '*',

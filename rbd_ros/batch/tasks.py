@@ -31,7 +31,7 @@ from rbd_ros.model.arguments import mask, rows, Wrenches
 from rbd_ros.model.body_table import inertial_constants
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.machine_methods import runner_of_states, WRENCHES
-from rbd_ros.workspace.memory.lanes import Scratch, scratch_table, Task
+from rbd_ros.workspace.memory.lanes import Scratch, scratch_table, States
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
@@ -58,11 +58,9 @@ NOTHING = Given()
 
 
 class Problem(NamedTuple):
-    """A task for states of a robot."""
-
     model: Model
-    task: Task
-    states: list[np.ndarray]            # in the order of ``task.labels``
+    task: States
+    states: list[np.ndarray]            # in the order of ``task.labels``, and zeros
     wrenches: BatchWrenches = NO_WRENCHES
     given: Given = NOTHING
     numbers: np.ndarray | None = None   # of the states in errors; None: 0, 1 ...
@@ -70,40 +68,50 @@ class Problem(NamedTuple):
     def run(self, start: int, stop: int, raw: Sequence[np.ndarray]
             ) -> list[tuple[int, list[np.ndarray]]]:
         """Compute states into ``raw``; return the numbers and results of those done one by one."""
-        workspace, task, given = workspace_of(self.model), self.task, self.given
-        buffers, apart, first, code = workspace._kept(task.scratch), [], start, None
-        robot = workspace.robot if given.robot is None else given.robot
-        if self.has_code():
-            if len(self.states[0]) < MANY:
-                return [(k, self.alone(k)) for k in range(start, stop)]
-            code = self._code()
+        compute, prescribed = self._computer(), self.given.prescribed
+        if compute is None:
+            return [(k, self.alone(k)) for k in range(start, stop)]
+        workspace, first = workspace_of(self.model), start
+        apart: list[tuple[int, list[np.ndarray]]] = []
         try:
             while True:
-                if given.prescribed is not None:
-                    workspace._prescribe(given.prescribed)
-                rest = raw if first == start else [x[first - start:] for x in raw]
-                bad = run_kernel(
-                    task.kernel, robot, workspace._traits, *self._part(first, stop),
-                    *(self.wrenches.of_chunk(first, stop) if task.wrenched else ()),
-                    *given.to_kernel, *buffers, *rest) if code is None else self._run_code(
-                        code, first, stop, rest)
+                if prescribed is not None:
+                    workspace._prescribe(prescribed)
+                bad = compute(first, stop, [x[first - start:] for x in raw])
                 if bad < 0:
-                    break
+                    return apart
                 bad += first
                 first = min(bad + WIDTH, stop)
                 apart += [(k, self.alone(k)) for k in range(bad, first)]
                 if first == stop:
-                    break
+                    return apart
         finally:
-            if given.prescribed is not None:
+            if prescribed is not None:
                 workspace._prescribe(False)
-            if self.wrenches.of_links:
+            if self.wrenches.of_links and self.model.loops is None:
                 workspace._kept(scratch_table)['robot'][:] = 0.0
-        return apart
 
-    def has_code(self) -> bool:
-        """Return whether machine code of the robot stands for the kernel."""
-        return WAY == 'cc' and self.task.name != '' and self.given.robot is None
+    def _computer(self) -> Callable[[int, int, Sequence[np.ndarray]], int] | None:
+        """Return what computes states as kernels do; None: they are computed one by one."""
+        task, given, wrenches = self.task, self.given, self.wrenches
+        workspace: Any = workspace_of(self.model)
+        if WAY == 'cc' and task.name and given.robot is None:   # machine code stands for kernels
+            if len(self.states[0]) < MANY:
+                return None
+            code = self._code()
+            if code is not None or self.model.loops is not None:
+                return None if code is None else partial(self._run_code, code)
+        if self.model.loops is None:
+            robot = workspace.robot if given.robot is None else given.robot
+            buffers = workspace._kept(task.buffers)
+            return lambda start, stop, raw: run_kernel(
+                task.kernel, robot, workspace._traits, *self._part(start, stop),
+                *(wrenches.of_chunk(start, stop) if task.wrenched else ()), *given.to_kernel,
+                *buffers, *raw)
+        if task.closed is None or wrenches.of_links or given is not NOTHING:
+            return None
+        kernel = getattr(closed_loops, task.closed.kernel), *task.closed.arrays(workspace)
+        return lambda start, stop, raw: run_kernel(*kernel, *self._part(start, stop), *raw)
 
     def _code(self) -> Runner | None:
         """Return the machine code that computes the states; None: it cannot."""
@@ -114,8 +122,7 @@ class Problem(NamedTuple):
 
     def _run_code(self, code: Runner, start: int, stop: int, raw: Sequence[np.ndarray]) -> int:
         """Compute states by machine code; return the first without an answer, from 0, or DONE."""
-        task, inputs = self.task, self._part(start, stop)
-        inputs = inputs[:len(inputs) - task.zeros]
+        inputs = self._part(start, stop)[:len(self.task.labels)]
         if self.wrenches.of_links:
             inputs.append(self.wrenches.of_bodies(self.model, start, stop))
         return code.run(stop - start, [*inputs, workspace_of(self.model)._kept(_inertias)], raw)
@@ -133,50 +140,28 @@ class Problem(NamedTuple):
             raise type(error)(f'state {number}: {error}') from None
 
     def _part(self, start: int, stop: int) -> list[np.ndarray]:
-        """Return some of the states."""
         if stop - start < len(self.states[0]):
             return [x[start:stop] for x in self.states]
         return self.states
 
     @property
     def shapes(self) -> Sequence[tuple[int, ...]]:
-        """Return the shapes of the blocks of results for one state."""
-        return self.task.outputs.shapes(self.model, self.model.nv)
+        return self.task.shapes(self.model, self.model.nv)
 
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
-        outputs, shapes = self.task.outputs, self.shapes
-        if self.model.loops is not None:
-            raw = [np.empty((stop - start, *shape)) for shape in shapes]
-            first, parts = start + self._run_closed(start, stop, raw), outputs.cut(*raw)
-            apart = [(k, self.alone(k)) for k in range(first, stop)]
-        else:
-            workspace = workspace_of(self.model)
-            raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
-                   [:stop - start] for k, shape in enumerate(outputs.written(shapes))]
-            apart, parts = self.run(start, stop, raw), outputs.results(shapes, raw)
-        for k, values in apart:
+        shapes, workspace = self.shapes, workspace_of(self.model)
+        # Kernels for closed loops write the blocks of results themselves.
+        raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
+               [:stop - start] for k, shape in enumerate(
+                   self.task.written(shapes) if self.model.loops is None else shapes)]
+        parts = self.task.results(shapes, raw)
+        for k, values in self.run(start, stop, raw):
             for part, value in zip(parts, values):
                 part[k - start] = value
         return parts
 
-    def _run_closed(self, start: int, stop: int, blocks: Sequence[np.ndarray]) -> int:
-        """Run the kernel for closed loops; return how many states precede the first failure."""
-        closed = self.task.closed
-        if self.has_code():
-            code = self._code() if len(self.states[0]) >= MANY else None
-            bad = 0 if code is None else self._run_code(code, start, stop, blocks)
-        elif closed is None or self.wrenches.of_links or self.given is not NOTHING:
-            return 0
-        else:
-            workspace: Any = workspace_of(self.model)
-            Q, *rest = [x[start:stop] for x in self.states]
-            bad = run_kernel(getattr(closed_loops, closed.kernel), *closed.arrays(workspace), Q,
-                             *rest, *blocks)
-        return stop - start if bad == DONE else bad
-
     def states_in_piece(self) -> int:
-        """Return how many states `piece` takes at most."""
         return max(WIDTH, min(CHUNK, PIECE // max(1, *map(prod, self.shapes))))
 
     def fill(self, results: Sequence[np.ndarray], raw: Sequence[np.ndarray] | None,
@@ -198,7 +183,7 @@ class Problem(NamedTuple):
     def solve(self, out: object, threads: int | None,
               progress: Progress | None) -> Sequence[np.ndarray]:
         count = len(self.states[0])
-        arrays, raw = results_of(self.model, self.task.outputs, self.named_states(), count, out)
+        arrays, raw = results_of(self.model, self.task, self.named_states(), count, out)
         compute(count, lambda start, stop: self.fill(arrays, raw, start, stop), threads, progress)
         return arrays
 
@@ -222,18 +207,18 @@ def run_kernel(kernel: Callable[..., Any], *arguments: Any) -> Any:
         return prepare(kernel, *arguments)(*arguments)
 
 
-def problem_of(model: Model, task: Task, values: Sequence[npt.ArrayLike],
+def problem_of(model: Model, task: States, values: Sequence[npt.ArrayLike],
                external_wrenches: Wrenches | None = None, given: Given = NOTHING) -> Problem:
     """Return a user's problem, checked; its states need no further conversion for the kernels."""
     Q = rows(model, task.labels[0], values[0], positions=True, finite=False)
     states = [Q, *(rows(model, label, x, len(Q), finite=False)
-                   for label, x in zip(task.labels[1:len(task.labels) - task.zeros], values[1:])),
-              *(np.zeros((len(Q), model.nv)) for _ in range(task.zeros))]
+                   for label, x in zip(task.labels[1:], values[1:])),
+              *(np.zeros((len(Q), model.nv)) for _ in task.zeros)]
     return Problem(model, task, states, batch_wrenches(model, external_wrenches, len(Q))
                    if task.wrenched else NO_WRENCHES, given)
 
 
-def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object,
+def solve(model: Model, task: States, values: Sequence[npt.ArrayLike], out: object,
           threads: int | None, progress: Progress | None, *,
           external_wrenches: Wrenches | None = None,
           given: Given = NOTHING) -> Sequence[np.ndarray]:
@@ -243,19 +228,19 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
     # With few states checks take a large share of the time, so the kernel is tried first.
     if (COMPILES and progress is None and external_wrenches is None and given.robot is None
             and (threads is None or (type(threads) is int and threads > 0))):
-        workspace, outputs = workspace_of(model), task.outputs
+        workspace = workspace_of(model)
         try:
             count = len(values[0])      # type: ignore[arg-type]  # TypeError
             if model.loops is None and count <= CHUNK and {*map(type, values)} == ARRAYS:
                 if task.zeros:
-                    values = *values, *task.zeros * [np.zeros((count, workspace._nv))]
-                shapes = outputs.shapes(model, workspace._nv)
-                raw: Any = ([new_array((count, *shape)) for shape in outputs.written(shapes)]
-                            if out is None else ready_made(out, count, outputs, shapes, values))
+                    values = *values, *len(task.zeros) * [np.zeros((count, workspace._nv))]
+                shapes = task.shapes(model, workspace._nv)
+                raw: Any = ([new_array((count, *shape)) for shape in task.written(shapes)]
+                            if out is None else ready_made(out, count, task, shapes, values))
                 if raw and task.kernel(workspace.robot, workspace._traits, *values,
                                        *(UNWRENCHED if task.wrenched else ()), *given.to_kernel,
-                                       *workspace._kept(task.scratch), *raw) == DONE:
-                    return (outputs.results(shapes, raw) if out is None
+                                       *workspace._kept(task.buffers), *raw) == DONE:
+                    return (task.results(shapes, raw) if out is None
                             else out if isinstance(out, tuple) else (out,))
         except TypeError:
             pass
@@ -263,7 +248,7 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
 
 
 def solve_prescribed(
-        model: Model, task: Task, values: Sequence[npt.ArrayLike], prescribed: npt.ArrayLike,
+        model: Model, task: States, values: Sequence[npt.ArrayLike], prescribed: npt.ArrayLike,
         out: object, threads: int | None, progress: Progress | None, *,
         external_wrenches: Wrenches | None) -> Sequence[np.ndarray]:
     """Do `solve` where some accelerations are prescribed: one mask for all states, or for each."""
@@ -273,7 +258,7 @@ def solve_prescribed(
     prescribed = mask(model, 'prescribed', prescribed, count)
     if prescribed.ndim == 1:
         return problem.with_mask(prescribed).solve(out, threads, progress)
-    arrays, _ = results_of(model, task.outputs, problem.named_states(), count, out)
+    arrays, _ = results_of(model, task, problem.named_states(), count, out)
     done = 0
     different, kind = np.unique(prescribed, axis=0, return_inverse=True)
     for k, one in enumerate(different):

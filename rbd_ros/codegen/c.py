@@ -44,7 +44,6 @@ class Style(NamedTuple):
         return f'{self.prefix.upper()}_RESTRICT'
 
     def number(self, x: float) -> str:
-        """Return a literal."""
         if not self.single:
             return repr(float(x))
         # Subnormal numbers become zero.
@@ -82,7 +81,6 @@ def wrapped(statement: str, indent: str = '', after: str = '') -> str:
 
 
 class Writer:
-    """Writes one graph."""
 
     def __init__(self, style: Style, graph: Graph) -> None:
         self.style, self.graph = style, graph
@@ -195,12 +193,7 @@ class Writer:
 
 def shared(parts: Sequence[Sequence[tuple[int, str]]],
            real: str) -> tuple[int, list[list[str]]]:
-    """
-    Return the size of an array for results that other parts need, and the statements with it.
-
-    An entry is used again once no later part needs its result.
-
-    """
+    """Return the size of an array for results that other parts need, and statements with it."""
     number = re.compile(r'\bt(\d+)\b')
 
     def placed(found: re.Match[str]) -> str:
@@ -224,5 +217,6 @@ def shared(parts: Sequence[Sequence[tuple[int, str]]],
                 places[k] = free.pop()
                 lines.append(f'shared_[{places[k]}] = t{k};')
         texts.append(lines)
+        # An entry is used again once no later part needs its result.
         free += sorted((places[k] for k, end in last.items() if end == part), reverse=True)
     return size, texts

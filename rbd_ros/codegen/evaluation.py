@@ -47,13 +47,7 @@ def applied(kind: str, operands: Sequence[Expression], function: Callable[[str],
 
 def evaluate(graph: Graph, inputs: Sequence[Sequence[Any]],
              library: Any, constant: Callable[[float], Any]) -> list[np.ndarray]:
-    """
-    Return the outputs as arrays of scalars; operators are Python's.
-
-    `inputs` has the entries of each input in row-major order, `library` the other functions, and
-    `constant` makes a scalar of a number.
-
-    """
+    """Return the outputs, given the entries of each input and a library that has FUNCTIONS."""
     known = {**OPERATORS, **{kind: getattr(library, kind) for kind in FUNCTIONS}}
     values: list[Any] = []
     for kind, arguments in graph.operations:

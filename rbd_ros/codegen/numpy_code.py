@@ -3,11 +3,10 @@
 """A graph as the source of a Python function that needs nothing but NumPy."""
 
 from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 from rbd_ros.codegen.evaluation import applied, ATOM, Expression
-from rbd_ros.codegen.graph import Graph, Operation
+from rbd_ros.codegen.graph import Graph
 
 # Longest expression that becomes a part of another one, characters.
 LONGEST = 34
@@ -61,31 +60,22 @@ def _assignments(graph: Graph) -> tuple[list[str], list[Expression]]:
     uses.update(int(k) for numbers in graph.results for k in numbers.ravel())
     lines: list[str] = []
     expressions: list[Expression] = []
-    for k, operation in enumerate(graph.operations):
-        one = _expression(graph, operation, expressions)
-        name = None
-        if operation.kind == 'input':
+    for k, (kind, arguments) in enumerate(graph.operations):
+        name = ''
+        if kind == 'constant':
+            one = Expression(repr(arguments[0]), ATOM)
+        elif kind == 'input':
             # An entry of an array is slower to read than a local name.
-            number, index = operation.arguments
-            name = f'{graph.inputs[number].name}_{index}'
-        elif (operation.kind in ('sin', 'cos')
-              and graph.operations[operation.arguments[0]].kind == 'input'):
-            name = f'{operation.kind}_{expressions[operation.arguments[0]].text}'
-        elif operation.kind != 'constant' and (uses[k] > 1 or len(one.text) > LONGEST):
-            name = f'x{k}'
-        if name is not None:
+            array, index = graph.inputs[arguments[0]].name, arguments[1]
+            one, name = Expression(f'{array}[..., {index}]', ATOM), f'{array}_{index}'
+        else:
+            one = applied(kind, [expressions[j] for j in arguments], 'np.{}'.format)
+            if kind in ('sin', 'cos') and graph.operations[arguments[0]].kind == 'input':
+                name = f'{kind}_{expressions[arguments[0]].text}'
+            elif uses[k] > 1 or len(one.text) > LONGEST:
+                name = f'x{k}'
+        if name:
             lines.append(f'    {name} = {one.text}')
             one = Expression(name, ATOM)
         expressions.append(one)
     return lines, expressions
-
-
-def _expression(graph: Graph, operation: Operation,
-                expressions: Sequence[Expression]) -> Expression:
-    """Return the expression of an operation, given those of its arguments."""
-    kind, arguments = operation
-    if kind == 'constant':
-        return Expression(repr(arguments[0]), ATOM)
-    if kind == 'input':
-        return Expression(f'{graph.inputs[arguments[0]].name}[..., {arguments[1]}]', ATOM)
-    return applied(kind, [expressions[k] for k in arguments], 'np.{}'.format)

@@ -13,8 +13,7 @@ import numpy as np
 import rbd_ros
 from rbd_ros._internal.text import printable
 from rbd_ros.codegen.c import prototype, Style, wrapped, Writer
-from rbd_ros.codegen.closed_loops import CLOSING
-from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
+from rbd_ros.codegen.functions import CLOSING, FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph
 from rbd_ros.codegen.tracing import trace
 from rbd_ros.errors import ModelError
@@ -38,8 +37,6 @@ The robot has closed loops. `q` has the positions of all joints and must close t
 
 
 class Package(NamedTuple):
-    """What a package is made of."""
-
     model: Model
     style: Style
     graphs: Sequence[Graph]
@@ -110,7 +107,6 @@ def filled(template: str, **words: object) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text for XML."""
     return escape(printable(text))
 
 
@@ -129,7 +125,6 @@ def quoted(text: str) -> str:
 
 
 def own_options(function: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a function."""
     missing = [name for name in FUNCTIONS[function].options if options.get(name) is None]
     if missing:
         raise ModelError(f'{function} needs the option {missing[0]}')
@@ -151,7 +146,6 @@ def closing_words(package: Package) -> dict[str, Any]:
 
 
 def header(package: Package) -> str:
-    """Return the header."""
     upper, model, style = package.style.prefix.upper(), package.model, package.style
     functions = []
     for graph in package.graphs:
@@ -168,7 +162,6 @@ def header(package: Package) -> str:
 
 
 def source(package: Package) -> str:
-    """Return the definitions of the functions."""
     style, model = package.style, package.model
     functions = [Writer(style, graph).function() for graph in package.graphs]
     if package.has_loops:
@@ -191,7 +184,6 @@ def source(package: Package) -> str:
 
 
 def polynomial(coefficients: Sequence[float]) -> str:
-    """Return a polynomial in z."""
     text = repr(coefficients[-1])
     for c in reversed(coefficients[:-1]):
         text = f'{c!r}\n            + z * ({text})'
@@ -248,7 +240,6 @@ def test_program(package: Package) -> str:
 
 
 def in_braces(lines: Sequence[str]) -> str:
-    """Return statements as a block."""
     body = '\n'.join(wrapped(line, '        ') for line in lines)
     return f'    {{\n{body}\n    }}'
 
@@ -268,14 +259,12 @@ def closing_blocks(package: Package) -> list[str]:
 
 
 def stored(style: Style, name: str, x: np.ndarray) -> str:
-    """Return the definition of an array of constants."""
     numbers = ', '.join(map(style.number, x.ravel().tolist()))
     return f'static const {style.real} {name}[{x.size}] = {{{numbers}}};'
 
 
 # -- The README. --------------------------------------------------------------------------------
 def readme(package: Package) -> str:
-    """Return a description of the package."""
     model, style = package.model, package.style
     functions = '\n'.join(
         f'| `{style.prefix}_{graph.name}` | {"; ".join(map(describe, graph.inputs))} | '
@@ -284,8 +273,10 @@ def readme(package: Package) -> str:
         '\nEntries of `q`: ' + ', '.join(f'`{name}`' for name in model.position_names)
         + '.' + ' Quaternions are (x, y, z, w), of any nonzero length.' * bool(
             quaternion_joints(model.unconstrained)) + '\n')
-    options = ''.join(f'- {name}: {value if isinstance(value, str) else listed(model, value)}\n'
-                      for name, value in package.options.items() if value is not None)
+    options = ''.join(
+        f'- {name}: ' + (value if isinstance(value, str) else ', '.join(
+            joint for joint, given in zip(model.velocity_names, value) if given) or 'none') + '\n'
+        for name, value in package.options.items() if value is not None)
     return filled(
         'README.md', robot=model.name, package=package.name, prefix=style.prefix,
         functions=functions, joints=joint_rows(model), positions=positions,
@@ -304,11 +295,5 @@ def joint_rows(model: Model) -> str:
 
 
 def source_list(package: Package) -> str:
-    """Return a list of the files that the robot comes from."""
     return '\n'.join(f'- `{name}`: SHA-256 `{digest}`' for name, digest in
                      package.sources.items()) or '- a robot built in a program'
-
-
-def listed(model: Model, mask: Any) -> str:
-    """Return the names of the joints in a mask."""
-    return ', '.join(name for name, given in zip(model.velocity_names, mask) if given) or 'none'

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 from rbd_ros._internal.text import did_you_mean
-from rbd_ros.codegen.closed_loops import CLOSING
-from rbd_ros.codegen.functions import FUNCTIONS, INPUTS
+from rbd_ros.codegen.functions import CLOSING, FUNCTIONS, INPUTS
 from rbd_ros.codegen.graph import Array, Graph, Tape
-from rbd_ros.codegen.parameters import parameter_arrays
 from rbd_ros.codegen.symbols.interpretation import buffer
+from rbd_ros.codegen.symbols.parameters import parameter_arrays
 from rbd_ros.codegen.symbols.symbolic_workspaces import results_of, symbolic_workspace
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.machine_methods import STATES, WRENCHES
-from rbd_ros.workspace.memory.lanes import Outputs, States
+from rbd_ros.workspace.memory.lanes import States
 from rbd_ros.workspace.quantity import Quantity
 
 
@@ -67,13 +66,7 @@ def trace(model: Model, function: str, *, parameters: Sequence[str] = (),
 
 def traced(model: Model, function: str, parameters: Sequence[str], options: Mapping[str, Any],
            margins: bool = False) -> Graph:
-    """
-    Return the graph of `trace`, on demand with the margins of the kernels' checks.
-
-    One of the last output, ``margins``, is negative where the library raises an error although
-    results are finite.
-
-    """
+    """Return the graph of `trace`, on demand with a last output: margins of kernels' checks."""
     check_model(model)
     closing = {} if model.loops is None else CLOSING
     declared = closing.get(function) or FUNCTIONS.get(function)
@@ -86,11 +79,10 @@ def traced(model: Model, function: str, parameters: Sequence[str], options: Mapp
 
 def trace_method(model: Model, name: str, options: Mapping[str, Any]) -> tuple[Graph, Any]:
     """
-    Return the graph of a method of `rbd_ros.Workspace`, with margins, and how it returns results.
+    Return the graph of a method of `rbd_ros.Workspace`, with margins, and the `structure`.
 
-    The latter is None for an array, else a class of tuples and its parts. The last input are the
-    ``'bodies'`` of `trace`; before them come the ``'wrenches'`` if there are external ones. The
-    graph for `STATES` returns what the kernel for many states writes.
+    The last input are the ``'bodies'`` of `trace`; before them come the ``'wrenches'`` if there
+    are external ones. The graph for `STATES` returns what the kernel for many states writes.
 
     """
     options = dict(options)
@@ -120,10 +112,10 @@ def _arrays(found: Any) -> list[np.ndarray]:
 
 def _blocks(model: Model, states: States, results: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return results of one state in the arrays that the kernel for many states writes."""
-    outputs, shapes = Outputs(states.shapes, states.cut), states.shapes(model, model.nv)
+    shapes = states.shapes(model, model.nv)
     raw = [buffer(1, *x) for x in (
-        outputs.written(shapes) if model.loops is None else shapes)]
-    for part, x in zip(outputs.results(shapes, raw), results, strict=True):
+        states.written(shapes) if model.loops is None else shapes)]
+    for part, x in zip(states.results(shapes, raw), results, strict=True):
         part[0] = x
     return [x[0] for x in raw]
 
@@ -150,13 +142,13 @@ def _graph(model: Model, declared: Quantity, parameters: Sequence[str],
     found = results_of(declared, workspace, **given, **options)
     if declared.in_root and place:
         found = declared.in_root(found, *place)
-    values: tuple[Any, ...] = tuple(_arrays(found) if states is None else _blocks(
-        model, states, found))
+    values = _arrays(found) if states is None else _blocks(model, states, found)
     labels = declared.results or {f'part_{k}': declared.name for k in range(len(values))}
     outputs = tuple(Array(label, np.shape(x), meaning)
                     for (label, meaning), x in zip(labels.items(), values))
     values = values[:len(outputs)]
     if margins and (workspace.failures or tape.margins):
-        values = *values, np.array([*dict.fromkeys(tape.margins), *workspace.failures], object)
-        outputs += Array('margins', values[-1].shape, 'negative where results have no meaning'),
+        values.append(np.array([*dict.fromkeys(tape.margins), *workspace.failures], object))
+        outputs += Array('margins', values[-1].shape, 'negative where the library raises an '
+                         'error although results are finite'),
     return tape.graph(declared.in_code, model.name, (*inputs, *further), outputs, values), found

@@ -59,8 +59,8 @@ def friction_compensation(model: Model, v: npt.ArrayLike, *, dead_band: float = 
     # Errors of independent velocities reach the others through G.
     q = (finite_vector(model, 'q', q, positions=True) if v.ndim == 1
          else rows(model, 'q', q, len(v), positions=True))
-    return own + passive_torques(model, q, v, lambda tree, G, V: _compensation(
-        tree, V, dead_band * np.abs(G).sum(axis=1)))
+    return own + passive_torques(model, lambda tree, G, V, A: _compensation(
+        tree, V, dead_band * np.abs(G).sum(axis=1)), q, v)
 
 
 def _compensation(model: Model, v: np.ndarray, dead_band: np.ndarray) -> np.ndarray:

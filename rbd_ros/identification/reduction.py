@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.batch.least_squares import triangle
+from rbd_ros.batch.regressors import triangle
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.parameters import (base_of, BaseParameters, Parameters,
                                                robot_parameters, States)

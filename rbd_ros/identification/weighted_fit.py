@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.batch.least_squares import triangle
+from rbd_ros.batch.regressors import triangle
 from rbd_ros.identification.reduction import BLOCKS, Partial
 
 MIN_NOISE = 1e-6  # Smallest noise of torques, as a fraction of their size.

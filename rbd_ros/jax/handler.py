@@ -29,7 +29,6 @@ from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.model.model import Model
 from rbd_ros.quantities import QUANTITIES
 from rbd_ros.workspace.memory.results import cut_derivatives
-from rbd_ros.workspace.quantity import task_of
 
 TARGET = 'rbd_ros'      # under which XLA knows the handler
 VERSION = 0, 3          # of the API, with these structures
@@ -73,26 +72,21 @@ def block_width(model: Model, name: str) -> int | None:
     states = QUANTITIES[name].states
     if states is None or states.cut is not cut_derivatives or model.loops is not None:
         return None
-    outputs = task_of(name).outputs
-    return outputs.written(outputs.shapes(model, model.nv))[0][0]
+    return states.written(states.shapes(model, model.nv))[0][0]
 
 
 def _cut(model: Model, name: str, *arrays: np.ndarray) -> Sequence[np.ndarray]:
     """Return the results of which rows of a kernel consist, in place."""
-    if block_width(model, name) is None:
+    states = QUANTITIES[name].states
+    if states is None or block_width(model, name) is None:
         return arrays
-    outputs = task_of(name).outputs
-    return tuple(outputs.results(outputs.shapes(model, model.nv), arrays))
+    return tuple(states.results(states.shapes(model, model.nv), arrays))
 
 
 def _multiply(model: Model, name: str, transposed: bool, *arrays: np.ndarray,
               out: np.ndarray) -> None:
-    """
-    Write products of derivatives in rows of a kernel and of vectors, the last array.
-
-    Some states at a time: their derivatives stay in the caches.
-
-    """
+    """Write products of derivatives in rows of a kernel, and of vectors, the last array."""
+    # Some states at a time: their derivatives stay in the caches.
     *states, x = arrays
     derivatives, n, width = getattr(batch, name), model.nv, block_width(model, name)
     assert width is not None
@@ -139,7 +133,10 @@ def _handle(pointer: Any) -> int | None:
         version.minor = min(VERSION[1], frame.api.contents.version.minor)
         return None
     try:
-        _keep_thread()
+        if not hasattr(_thread, 'kept'):
+            # Otherwise the state of a thread of XLA, with buffers of robots, ends with the call.
+            pythonapi.PyGILState_Ensure()
+            _thread.kept = True
         arguments, results = frame.arguments, frame.results
         states = arguments.items[:arguments.count]
         leading = states[0].contents.rank - 1
@@ -160,14 +157,6 @@ def _rows(pointer: Any, leading: int) -> np.ndarray:
     lengths = buffer.lengths[:buffer.rank]
     memory = (c_char * (FLOAT.itemsize * prod(lengths))).from_address(buffer.data or 0)
     return np.ndarray((prod(lengths[:leading]), *lengths[leading:]), FLOAT, memory)
-
-
-def _keep_thread() -> None:
-    """Let Python keep what belongs to this thread, such as buffers of robots, between calls."""
-    if not hasattr(_thread, 'kept'):
-        # Otherwise the state of a thread of XLA is deleted as soon as the call returns.
-        pythonapi.PyGILState_Ensure()
-        _thread.kept = True
 
 
 @atexit.register

@@ -53,19 +53,7 @@ def join(found: dict[str, str]) -> str:
 
 
 def form_doc(doc: str, names: Sequence[str], robot: str = '', returns: str | None = None) -> str:
-    """
-    Return the docstring of a plain function or a method.
-
-    Parameters
-    ----------
-    doc, names
-        The docstring of the declaration, and the names of the parameters.
-    robot : str
-        Name of a further first parameter, if any.
-    returns : str, optional
-        What a method returns if that is more than the quantity.
-
-    """
+    """Return the docstring of a plain function, or of a method, given that of the declaration."""
     found = sections(doc)
     usual = [name for name in names if name in USUAL]
     first = '; '.join([*['robot'] * bool(robot), *(USUAL[name] for name in usual)])

@@ -10,13 +10,13 @@ interpreted. Functions of many states wait for their code.
 
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from inspect import Parameter, signature
 from itertools import compress
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref, WeakKeyDictionary
 
 import numpy as np
@@ -39,21 +39,13 @@ REQUIRED = Parameter.empty
 Key = tuple[tuple[str, Any], ...]
 
 
-class Arguments(NamedTuple):
-    """The arguments of a method."""
-
-    positional: list[str]
-    vectors: list[str]
-    defaults: Mapping[str, Any]     # of the others; REQUIRED if there is none
-
-
 @cache
-def arguments_of(name: str) -> Arguments:
-    """Return the arguments of a declared method."""
+def arguments_of(name: str) -> tuple[list[str], list[str], dict[str, Any]]:
+    """Return the arguments of a method by position, vectors, and the defaults of the others."""
     given = list(signature(QUANTITIES[name].method).parameters.values())[1:]
-    return Arguments([x.name for x in given if x.kind is x.POSITIONAL_OR_KEYWORD],
-                     [x.name for x in given if x.name in VECTORS],
-                     {x.name: x.default for x in given if x.name not in VECTORS})
+    return ([x.name for x in given if x.kind is x.POSITIONAL_OR_KEYWORD],
+            [x.name for x in given if x.name in VECTORS],
+            {x.name: x.default for x in given if x.name not in VECTORS})
 
 
 class Method:
@@ -61,7 +53,7 @@ class Method:
 
     def __init__(self, methods: 'MachineMethods', name: str) -> None:
         self.methods, self.name = methods, name
-        self._form = arguments_of(name)
+        self._positional, self._vectors, self._defaults = arguments_of(name)
         # None: interpreted.
         self._ready: dict[Key, Callable[..., Any] | None] = {}
 
@@ -79,13 +71,12 @@ class Method:
     def _split(self, arguments: tuple[Any, ...],
                named: dict[str, Any]) -> tuple[list[Any], Key | None, dict[str, Any]]:
         """Return vectors, options that are not their defaults (None: no code), and wrenches."""
-        form = self._form
-        given = dict(zip(form.positional, arguments), **named)
-        complete = len(given) == len(arguments) + len(named) and not {*form.vectors} - {*given}
-        vectors = [given.pop(label, None) for label in form.vectors]
+        given = dict(zip(self._positional, arguments), **named)
+        complete = len(given) == len(arguments) + len(named) and not {*self._vectors} - {*given}
+        vectors = [given.pop(label, None) for label in self._vectors]
         key: list[tuple[str, Any]] = []
         wrenches = {} if given.get(WRENCHES) is None else {WRENCHES: given[WRENCHES]}
-        for label, default in form.defaults.items():
+        for label, default in self._defaults.items():
             x = given.pop(label, default)
             if x is default and x is not REQUIRED:
                 continue
@@ -114,7 +105,7 @@ class Method:
                 raise KernelNotReady(code.over.is_set)
             return None
         run = self._ready[key] = self._bound(code, dict(key))
-        if run is not None and not key and REQUIRED not in self._form.defaults.values():
+        if run is not None and not key and REQUIRED not in self._defaults.values():
             self.methods.replace(self.name, run)
         return run
 
@@ -176,14 +167,10 @@ def built(structure: Any, arrays: Iterator[np.ndarray]) -> Any:
 
 
 class MachineMethods:
-    """
-    The methods of a workspace for which there is machine code; attributes stand before them.
-
-    Plain functions hold their workspace while they call it: it needs no garbage collection.
-
-    """
+    """The methods of a workspace for which there is machine code: attributes stand before them."""
 
     def __init__(self, workspace: Any, weak: bool = False) -> None:
+        # Plain functions hold their workspace while they call it: no garbage collection is needed.
         self._workspace = ref(workspace) if weak else lambda: workspace
         self._attributes: dict[str, Callable[..., Any]] = {
             name: Method(self, name) for name, one in QUANTITIES.items() if one.method}
@@ -194,7 +181,6 @@ class MachineMethods:
         return self._workspace()
 
     def replace(self, name: str, run: Callable[..., Any]) -> None:
-        """Use a function in place of a `Method`."""
         self._attributes[name] = vars(self.workspace)[name] = run
 
     def interpret(self, name: str, *arguments: Any, **named: Any) -> Any:

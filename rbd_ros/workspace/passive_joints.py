@@ -26,47 +26,33 @@ def velocity_map(model: Model, q: np.ndarray) -> np.ndarray:
     return G
 
 
-def passive_torques(model: Model, q: np.ndarray, v: np.ndarray,
-                    of_joints: Callable[[Model, np.ndarray, np.ndarray], np.ndarray]
-                    ) -> np.ndarray:
-    """
-    Return the torques (..., nv) of joints that depend on others, zeros if there are none.
-
-    ``of_joints`` returns the torques of all joints, given the robot without its constraints, G
-    and the velocities of all joints; q and v are of one state or of several.
-
-    """
+def passive_torques(model: Model, of_joints: Callable[..., np.ndarray], q: np.ndarray,
+                    v: np.ndarray, *a: np.ndarray) -> np.ndarray:
+    """Return torques (..., nv) of dependent joints, given the function of tree, G, V and A."""
     if model.loops is None:
         return np.zeros_like(v)
     if v.ndim == 2:
-        return np.reshape([passive_torques(model, *state, of_joints) for state in zip(q, v)],
-                          v.shape)
-    G, own = velocity_map(model, q), model.loops.own
-    tau = np.array(of_joints(model.unconstrained, G, G @ v))
-    tau[own] = 0.0
-    return tau @ G
+        return np.reshape([passive_torques(model, of_joints, *state)
+                           for state in zip(q, v, *a)], v.shape)
+    workspace: Any = workspace_of(model)
+    workspace._move(q, v, *a)
+    tau = np.array(of_joints(model.unconstrained, workspace._G, workspace._V, workspace._A))
+    tau[model.loops.own] = 0.0
+    return tau @ workspace._G
 
 
 def passive_friction(model: Model, q: np.ndarray, v: np.ndarray,
                      smooth: float | np.ndarray = 0.0) -> np.ndarray:
     """Return the friction of dependent joints; ``smooth`` is one speed or one per velocity."""
-    def of_joints(tree: Model, G: np.ndarray, V: np.ndarray) -> np.ndarray:
+    def of_joints(tree: Model, G: np.ndarray, V: np.ndarray, A: np.ndarray) -> np.ndarray:
         speed = smooth if np.ndim(smooth) == 0 else np.abs(G) @ smooth
         return friction(tree, V, direction(V, speed), V)
-    return passive_torques(model, q, v, of_joints)
+    return passive_torques(model, of_joints, q, v)
 
 
 def passive_rotors(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Return the torques (..., nv) that accelerate the rotors of dependent joints."""
-    if model.loops is None:
-        return np.zeros_like(v)
-    if v.ndim == 2:
-        return np.reshape([passive_rotors(model, *state) for state in zip(q, v, a)], v.shape)
-    workspace: Any = workspace_of(model)
-    workspace._move(q, v, a)
-    tau = model.unconstrained.armature * workspace._A
-    tau[model.loops.own] = 0.0
-    return tau @ workspace._G
+    return passive_torques(model, lambda tree, G, V, A: tree.armature * A, q, v, a)
 
 
 def all_springs(model: Model, q: np.ndarray) -> np.ndarray:

@@ -12,7 +12,8 @@ warm-up and the table of the documentation derive from it, without overhead in c
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from dataclasses import replace
+from functools import cached_property
 from inspect import signature
 from types import MappingProxyType
 from typing import Any, Concatenate, NamedTuple, overload, ParamSpec, TypeVar
@@ -20,8 +21,8 @@ from typing import Any, Concatenate, NamedTuple, overload, ParamSpec, TypeVar
 import numpy as np
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.derivative_rules import Rule
-from rbd_ros.workspace.documentation import form_doc, sections, USUAL
-from rbd_ros.workspace.memory.lanes import Outputs, States, Task
+from rbd_ros.workspace.documentation import form_doc, ROWS, sections, USUAL
+from rbd_ros.workspace.memory.lanes import States
 from rbd_ros.workspace.memory.maps import Map, MotionMap
 from rbd_ros.workspace.workspace import workspace_of
 
@@ -61,7 +62,6 @@ class Facts(NamedTuple):
 
 
 class Quantity(Facts):
-    """A declared quantity."""
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -80,7 +80,6 @@ class Quantity(Facts):
         return [name for name in self.arguments if name not in VECTORS]
 
     def call(self, workspace: Any, *arguments: Any, **options: Any) -> tuple[Any, ...]:
-        """Return the results, given the workspace of a robot."""
         if self.method is None:
             found = self.function(workspace.model, *arguments, **options)
         else:
@@ -100,16 +99,10 @@ def of_joints(found: Any, R: Any, r: Any) -> Any:
 def quantity(*maps: Map | MotionMap, returns: str | None = None,
              **facts: Any) -> Callable[[Declared], Declared]:
     """
-    Declare a quantity by decorating its method of `Workspace`, for trees.
+    Declare a quantity by decorating its method of `Workspace` for trees, or a function of a robot.
 
-    A function of a robot that is no method may be declared, too, without maps and states.
-
-    Parameters
-    ----------
-    *maps, **facts
-        See `Facts`.
-    returns : str
-        If the method returns more than the plain function: what its documentation says of that.
+    `Facts` explains maps and facts; functions have neither maps nor states. ``returns`` documents
+    a method that returns more than the plain function.
 
     """
     def declare(method: Declared) -> Declared:
@@ -122,9 +115,19 @@ def quantity(*maps: Map | MotionMap, returns: str | None = None,
             found = found._replace(method=None, function=method)
         else:
             method.__doc__ = form_doc(doc, names[1:], returns=returns)
+        if found.states is not None:
+            found = found._replace(states=states_of(found, found.states, names))
         QUANTITIES[name] = found
         return method
     return declare
+
+
+def states_of(declared: Quantity, states: States, names: Sequence[str]) -> States:
+    """Return the kernel of a quantity for many states, with what the method's arguments tell."""
+    labels, one = [ROWS[name] for name in names if name in ROWS], declared.call
+    return replace(states, name=declared.name, labels=tuple(labels),
+                   single=lambda w, *state, **options: one(w, *state[:len(labels)], **options),
+                   wrenched='external_wrenches' in names)
 
 
 @overload
@@ -170,34 +173,13 @@ def plain(method: Any, kind: type | None = None) -> Any:
 
 
 def copied(results: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return results with copies of their arrays."""
     # Named tuples are made in half of the time that their class takes.
     return tuple.__new__(type(results), [
         x.copy() if type(x) is np.ndarray else x for x in results])
 
 
 def function_of(name: str, form: str, result: str, names: dict[str, Any]) -> Any:
-    """
-    Return the function with this signature that returns an expression of names.
-
-    It is written as source, as those of data classes are: passing on any arguments takes longer.
-
-    """
+    """Return the function with this signature that returns an expression of names."""
+    # As those of data classes: passing on any arguments takes longer.
     exec(f'def {name}{form}: return {result}', names)
     return names[name]
-
-
-@cache
-def task_of(name: str) -> Task:
-    """Return the task of a quantity that has a kernel for many states."""
-    declared = QUANTITIES[name]
-    states, part = declared.states, declared.part
-    assert states is not None
-    given = len(declared.inputs)
-
-    def single(w: Any, *state: Any, **options: Any) -> Sequence[np.ndarray]:
-        found = getattr(w, name)(*state[:given], **options)
-        if part is not None:
-            return [found[part]]
-        return found if isinstance(found, tuple) else [found]
-    return states.task(declared.method, Outputs(states.shapes, states.cut), single)

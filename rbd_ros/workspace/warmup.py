@@ -32,9 +32,7 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
     """
     Run every kernel once, on a robot with one joint; yield methods and their times, s.
 
-    ``floating_base`` selects robots with ball or free joints; ``analysis`` includes the kernels
-    that no node needs, such as derivatives of Jacobians, and those that nodes compile when their
-    robot has mimics.
+    ``analysis``: also kernels that no node needs, and those for mimics, which nodes compile later.
 
     """
     kind = 'free' if floating_base else 'revolute'

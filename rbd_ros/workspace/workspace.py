@@ -11,13 +11,7 @@ from rbd_ros.model.model import Model
 
 
 def workspace_of(model: Model) -> workspace.Workspace:
-    """
-    Return the workspace that plain functions of a robot use in this thread.
-
-    It is created at the first call and lives as long as the robot and the thread. Plain functions
-    return copies of arrays that the workspace keeps.
-
-    """
+    """Return the workspace of plain functions, which lives as long as the robot and the thread."""
     try:
         return model._workspaces.workspace
     except AttributeError:

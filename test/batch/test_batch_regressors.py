@@ -4,6 +4,7 @@
 
 import tracemalloc
 
+from closed_robots import closed_robot
 import numpy as np
 import pytest
 import rbd_ros
@@ -21,7 +22,8 @@ ROBOTS = {'screws': rbd_ros.with_armature(SCREWS, {joint.name: 0.7 for joint, _,
                                                    in SCREWS.moving_joints}),
           'all kinds': random_tree(3, 7, kinds=MOVING),
           'floating': rbd_ros.with_floating_base(random_tree(5, 9)),
-          'mimic': load_quietly(example_urdf('panda.urdf'))}
+          'mimic': load_quietly(example_urdf('panda.urdf')),
+          'loops': closed_robot('delta').model}
 
 
 @pytest.fixture(params=sorted(ROBOTS))

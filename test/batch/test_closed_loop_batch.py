@@ -13,7 +13,6 @@ from rbd_ros import analysis, batch, StateError
 from rbd_ros.batch import functions
 from rbd_ros.batch.tasks import Problem
 from rbd_ros.batch.threads import CHUNK
-from rbd_ros.model import inertial_parameters
 from rbd_ros.model.positions.closure import equations_and_gaps
 
 STATES = 7
@@ -69,51 +68,6 @@ def test_dynamics_of_many_states_need_no_calls_from_python(states, monkeypatch):
                       ('forward_dynamics_derivatives', (Q, V, Tau))):
         found = getattr(batch, name)(model, *(np.tile(x, (count, 1)) for x in own))
         same(found, [getattr(rbd_ros, name)(model, *state) for state in zip(*own)] * count)
-
-
-def test_hybrid_dynamics_takes_one_mask_or_many(states):
-    model, Q, V, A, Tau = states
-    rng = np.random.default_rng(1)
-    for masks in (rng.random(model.nv) < 0.5, rng.random((STATES, model.nv)) < 0.5):
-        found = batch.hybrid_dynamics(model, Q, V, A, Tau, masks)
-        same(found, [rbd_ros.hybrid_dynamics(model, *state) for state in zip(
-            Q, V, A, Tau, np.broadcast_to(masks, V.shape))])
-
-
-def test_external_wrenches_are_those_of_single_calls(states):
-    model, Q, V, A, Tau = states
-    link = model.link_names[-1]
-    W = np.random.default_rng(2).normal(size=(STATES, 6))
-    for name, states in (('inverse_dynamics', (Q, V, A)), ('forward_dynamics', (Q, V, Tau))):
-        same(getattr(batch, name)(model, *states, external_wrenches={link: W}),
-             [getattr(rbd_ros, name)(model, *state, external_wrenches={link: w})
-              for w, *state in zip(W, *states)])
-
-
-def test_products_and_normal_equations_are_those_of_the_regressors(states):
-    model, Q, V, A, X = states
-    pi = inertial_parameters(model)
-    Y = np.array([rbd_ros.torque_regressor(model, *state) for state in zip(Q, V, A)])
-    assert np.allclose(batch.torque_regressor_product(model, Q, V, A, pi), Y @ pi, rtol=1e-10)
-    assert np.allclose(batch.torque_regressor_transposed_product(model, Q, V, A, X),
-                       np.einsum('sjp,sj->sp', Y, X), rtol=1e-10)
-    weights = np.linspace(1.0, 2.0, model.nv)
-    found = batch.normal_equations(model, Q, V, A, X, weights=weights)
-    scale = np.abs(found.matrix).max()
-    assert np.allclose(found.matrix, np.einsum('sjp,j,sjr->pr', Y, weights, Y),
-                       atol=1e-12 * scale)
-    assert np.allclose(found.vector, np.einsum('sjp,j,sj->p', Y, weights, X), rtol=1e-9,
-                       atol=1e-12 * scale)
-    R = batch.regressor_factor(model, Q, V, A, X, weights=weights)
-    assert np.allclose(R[:-1, :-1].T @ R[:-1, :-1], found.matrix, atol=1e-12 * scale)
-
-
-def test_steps_are_those_of_single_calls(states):
-    model, Q, V, _, _ = states
-    moved = batch.integrate(model, Q, V, 0.01)
-    same(moved, [rbd_ros.integrate(model, *state, 0.01) for state in zip(Q, V)])
-    same(batch.difference(model, Q, moved),
-         [rbd_ros.difference(model, *state) for state in zip(Q, moved)])
 
 
 def test_errors_name_the_state(states):

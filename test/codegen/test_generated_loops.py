@@ -9,14 +9,14 @@ import re
 
 from closed_robots import closed_robot, driven, NAMES, RANDOM
 from covering import covering
-from generated_code import COMPILERS, evaluate, Library, library_results, run_test, STRICT
+from generated_code import (
+    assert_of_library, COMPILERS, evaluate, Library, options_of, run_test, STRICT)
 from loop_robots import MOTORS
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.codegen import FUNCTIONS, package_files, trace
 from rbd_ros.model import normalize, with_constraints, with_springs
-from robots import relative_error
 
 # Of the largest entry: rounding, which solutions with J_d and M amplify by condition numbers of
 # some thousands.
@@ -32,28 +32,20 @@ MAPPED = ['inverse_dynamics', 'forward_dynamics', 'coriolis_matrix', 'world_jaco
 PARTLY = ['weld of balls', 'balls', 'coupled', 'mimics and balls']
 
 
-def options_of(model, function):
-    """Return the options of a function."""
-    known = {'link': model.link_names[-1], 'prescribed': np.arange(model.nv) % 2 == 0}
-    return {name: known[name] for name in FUNCTIONS[function].options}
-
-
 def states_of(robot):
     """Return closed states by name, the first axis of states."""
     found = {name: getattr(robot, name)[None] for name in ('q', 'v', 'a', 'tau')}
     return {**found, 'v_r': found['a'], 'a_r': found['v']}
 
 
-def compare(robot, model, functions):
+def compare(robot, model, functions, link=None):
     """Compare traced functions with the library at a closed state."""
     states = states_of(robot)
     for function in functions:
-        options = options_of(model, function)
+        options = options_of(model, function, link)
         graph = trace(model, function, **options)
         found = evaluate(graph, *(states[x.name] for x in graph.inputs))
-        for array, x, y in zip(graph.outputs, found,
-                               library_results(model, graph, states, **options)):
-            assert relative_error(x, y) < TOLERANCE, (function, array)
+        assert_of_library(found, model, graph, states, TOLERANCE, **options)
 
 
 @pytest.mark.parametrize('name', covering(MOTORS, 'slider_crank'))
@@ -78,12 +70,7 @@ def test_task_space_of_a_link_that_a_loop_moves():
     robot = closed_robot('hinge')
     link = next(link for link in reversed(robot.model.link_names) if np.linalg.cond(
         rbd_ros.body_jacobian(robot.model, robot.q, link)) < 500.0)
-    states = states_of(robot)
-    graph = trace(robot.model, 'task_space_dynamics', link=link)
-    found = evaluate(graph, states['q'], states['v'])
-    for array, x, y in zip(graph.outputs, found,
-                           library_results(robot.model, graph, states, link=link)):
-        assert relative_error(x, y) < TOLERANCE, array
+    compare(robot, robot.model, ['task_space_dynamics'], link)
 
 
 @pytest.mark.parametrize('name', covering(

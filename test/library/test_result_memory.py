@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import batch
-from rbd_ros.batch import result_memory
-from rbd_ros.batch.result_memory import idle_bytes, result_bytes
+from rbd_ros.batch import results
+from rbd_ros.batch.results import idle_bytes, result_bytes
 
 MIB = 2 ** 20
 
@@ -28,8 +28,8 @@ MIB = 2 ** 20
 def _nothing_idle(monkeypatch):
     """Begin without idle memory, of which little is kept."""
     gc.collect()    # Arrays of earlier tests would be returned later.
-    monkeypatch.setattr(result_memory, '_idle', {})
-    monkeypatch.setattr(result_memory, 'KEPT', 12 * MIB)
+    monkeypatch.setattr(results, '_idle', {})
+    monkeypatch.setattr(results, 'KEPT', 12 * MIB)
 
 
 class Memory(RuleBasedStateMachine):
@@ -157,7 +157,7 @@ def test_threads_never_get_the_same_memory():
 
 def test_a_process_ends_silently_while_results_are_in_use():
     ended = subprocess.run([sys.executable, '-c', """
-from rbd_ros.batch.result_memory import result_bytes
+from rbd_ros.batch.results import result_bytes
 class Holder: pass
 holder = Holder()
 holder.itself, holder.array = holder, result_bytes(2 ** 22)
@@ -168,7 +168,7 @@ kept = [result_bytes(2 ** 21) for k in range(3)]
 
 @pytest.mark.parametrize('missing', ['MADV_HUGEPAGE', 'MADV_FREE'])
 def test_systems_without_an_advice_are_served(missing, monkeypatch):
-    monkeypatch.delattr(result_memory.mmap, missing, raising=False)
+    monkeypatch.delattr(results.mmap, missing, raising=False)
     array = result_bytes(2 * MIB)
     array.fill(3)
     del array

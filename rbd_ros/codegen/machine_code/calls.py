@@ -27,8 +27,6 @@ from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.model.arguments import finite_array, finite_vector, mask, rows, wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import ROWS
-from rbd_ros.workspace.memory.results import (
-    Derivatives, DynamicsTerms, TaskSpaceDynamics)
 from rbd_ros.workspace.workspace import workspace_of
 
 # Operations beyond which kernels, if numba compiles them, are faster than code that no longer fits
@@ -38,10 +36,6 @@ MANY = 64       # states from which code that computes several at a time is wort
 OF_MANY = 'threads', 'progress'     # options of functions in `rbd_ros.batch`
 OPTIONS = {'out', *OF_MANY}
 NOT_IN_CODE = {'task_space_dynamics': 'the condition number takes an iteration'}
-RESULTS: Mapping[str, Callable[..., Any]] = {
-    'all_terms': DynamicsTerms._make, 'inverse_dynamics_derivatives': Derivatives._make,
-    'forward_dynamics_derivatives': Derivatives._make,
-    'task_space_dynamics': TaskSpaceDynamics._make}
 # Where the torques that balance external wrenches are subtracted, and added to a result.
 BALANCED = {'inverse_dynamics': (None, 0), 'bias_torques': (None, 0),
             'forward_dynamics': ('tau', None), 'hybrid_dynamics': ('tau', 1)}
@@ -56,36 +50,30 @@ class Report(NamedTuple):
     reason: str = ''    # why it is not C
 
 
-def why_not_in_code(model: Model, name: str) -> str:
-    """Return why a function of a robot is left to the library, or an empty text."""
-    if not model.nv:
-        return 'no joint moves'
-    if model.loops is not None and model.loops.condition_limit < np.inf:
-        return 'velocities of closed loops are damped'
-    return NOT_IN_CODE.get(name, '')
-
-
 class LoadedFunction:
     """A function of one robot: checks arguments, and runs code or the library."""
 
     def __init__(self, model: Model, name: str, fixed: Mapping[str, Any],
                  parameters: Sequence[str], single: bool) -> None:
-        self.model, self.name, self.parameters = model, FUNCTIONS[name].name, parameters
-        self.plain: Any = FUNCTIONS[name].function
+        declared = FUNCTIONS[name]
+        self.model, self.name, self.parameters = model, declared.name, parameters
+        self.plain: Any = declared.function
+        self.result: Callable[..., Any] = (
+            tuple if declared.states is None else declared.states.result)
         self.runner: Runner | None = None
         self.balance: Runner | None = None
         self.lanes: Runner | None = None        # for many states, from their first call
         self.compile_lanes: Callable[[], tuple[Runner, float]]
         self.caller: Any = None
-        self.operations, self.seconds, self.reason = 0, 0.0, why_not_in_code(model, name)
+        self.operations, self.seconds = 0, 0.0
+        is_damped = model.loops is not None and model.loops.condition_limit < np.inf
+        self.reason = ('no joint moves' if not model.nv else      # why not in code
+                       'velocities of closed loops are damped' if is_damped else
+                       NOT_IN_CODE.get(name, ''))
         self.fixed = {key: mask(model, key, x) if key == 'prescribed' else x
                       for key, x in fixed.items()}
-        self.result = RESULTS.get(self.name, tuple)
         self.dtype = np.dtype(np.float32 if single else np.float64)
-        self._set_form()
-
-    def _set_form(self) -> None:
-        """Set the signature: that of the library's function, parameters, and ``out``."""
+        # The signature: that of the library's function, parameters, and ``out``.
         given = list(signature(self.plain).parameters.values())[1:]
         first = [x for x in given if x.kind is x.POSITIONAL_OR_KEYWORD]
         self.form = Signature([
@@ -95,7 +83,7 @@ class LoadedFunction:
         # Arguments for which there is code.
         self.defaults = {x.name: x.default for x in given if x.default is not x.empty}
         self.first = [*(x.name for x in first), *self.parameters]
-        self.state = [x.name for x in first if x.name not in FUNCTIONS[self.name].options]
+        self.state = [x.name for x in first if x.name not in declared.options]
 
     def set_description(self, made: Made) -> None:
         """Set what the function computes, and whether that is left to the library."""
@@ -113,7 +101,6 @@ class LoadedFunction:
         self.memory, self.kept = self.runner.kept()
 
     def for_users(self) -> Callable[..., Any]:
-        """Return what users call."""
         if self.runner is None:
             return self if self.parameters else by_kernels(self)
         kept = self.kept[0] if len(self.kept) == 1 else self.result(self.kept)
@@ -123,7 +110,6 @@ class LoadedFunction:
                                  list(self.fixed.values()), len(self.parameters))
 
     def report(self) -> Report:
-        """Return how the function computes."""
         if self.runner is None:
             return Report('kernels' if COMPILES else 'interpreted', self.operations, 0.0,
                           self.reason)
@@ -141,21 +127,18 @@ class LoadedFunction:
         arrays = self._by_code(given, many, out, of_many) if (
             self.runner is not None and self._has_code(given)) else None
         if arrays is None:
-            arrays = self._by_library(given, many, of_many)
+            found = self._by_library(given, many, of_many)
+            arrays = found if isinstance(found, tuple) else [found]
+        else:
+            found = arrays[0] if len(arrays) == 1 else self.result(arrays)
         if out is None:
-            return arrays[0] if len(arrays) == 1 else self.result(arrays)
+            return found
         users = out if isinstance(out, tuple) else (out,)
         if len(users) == len(arrays) and all(x is y for x, y in zip(users, arrays)):
             return out      # the code has written there
-        for x, array in zip(self._outputs(out, [np.shape(x) for x in arrays], given), arrays):
+        for x, array in zip(checked_out(out, [np.shape(x) for x in arrays], given), arrays):
             x[...] = array
         return out
-
-    def _outputs(self, out: object, shapes: Sequence[tuple[int, ...]],
-                 given: Mapping[str, Any]) -> Sequence[np.ndarray]:
-        """Return the arrays that a user gives for results, checked."""
-        users = {name: x for name, x in given.items() if isinstance(x, np.ndarray)}
-        return checked_out(out, shapes, users)
 
     def _by_code(self, given: Mapping[str, Any], many: bool, out: object,
                  of_many: Mapping[str, Any]) -> Sequence[np.ndarray] | None:
@@ -173,7 +156,7 @@ class LoadedFunction:
         inputs = [np.ascontiguousarray(x, self.dtype) for x in inputs]
         arrays: Sequence[np.ndarray] = [] if many or out is not None else self.kept
         if many and out is not None:
-            arrays = self._outputs(out, [(count, *shape) for shape in self.runner.shapes], given)
+            arrays = checked_out(out, [(count, *shape) for shape in self.runner.shapes], given)
         if not arrays or any(x.dtype != self.dtype or not x.flags.c_contiguous for x in arrays):
             arrays = self.runner.new(*[count] * many)
         balance, (where, part) = None, BALANCED.get(self.name, (None, None))
@@ -212,7 +195,6 @@ class LoadedFunction:
         return min(bad, default=-1)
 
     def _has_code(self, given: Mapping[str, Any]) -> bool:
-        """Return whether options are those that were compiled."""
         free = {*self.inputs, *self.parameters, 'external_wrenches'}
         fixed = {**self.defaults, **self.fixed}
         return all(x is fixed[name] or np.array_equal(x, fixed[name])
@@ -229,21 +211,23 @@ class LoadedFunction:
         return None if bad >= 0 else tau if q.ndim == 2 else tau[0]
 
     def _by_library(self, given: Mapping[str, Any], many: bool,
-                    of_many: Mapping[str, Any]) -> Sequence[Any]:
+                    of_many: Mapping[str, Any]) -> Any:
         """Return what the library computes, or raise its error."""
         if self.parameters:
             raise ModelError(f'{self.name} was not loaded for these options: with parameters, '
                              'other options need another call of load')
         function = getattr(batch, self.name, self.plain) if many else self.plain
-        first = [given[x.name] for x in self.form.parameters.values()
-                 if x.kind is x.POSITIONAL_OR_KEYWORD]
         more = {name: x for name, x in given.items() if name in self.defaults
                 and x is not self.defaults[name]}
         if many and function is not self.plain:
             more |= of_many
-        found = function(self.model, *first, **more)
-        arrays = found if isinstance(found, tuple) else [found]
-        return [np.asarray(x, self.dtype) if isinstance(x, np.ndarray) else x for x in arrays]
+        found = function(self.model, *(given[name] for name in self.first), **more)
+        if isinstance(found, tuple):
+            return tuple.__new__(type(found), map(self._of_type, found))
+        return self._of_type(found)
+
+    def _of_type(self, x: Any) -> Any:
+        return np.asarray(x, self.dtype) if isinstance(x, np.ndarray) else x
 
     def _explain(self, inputs: Sequence[np.ndarray], state: int | None) -> NoReturn:
         """Raise the error for a state that code with parameters cannot compute."""
@@ -258,11 +242,10 @@ class LoadedFunction:
 
 def by_kernels(function: LoadedFunction) -> Callable[..., Any]:
     """Return a function that passes arrays of one state to a workspace."""
-    method = getattr(rbd_ros.Workspace(function.model), function.name, None)
-    declared = rbd_ros.quantities.QUANTITIES.get(function.name)
-    if method is None or declared is None or function.dtype != np.float64:
+    declared, ndarray = FUNCTIONS[function.name], np.ndarray
+    if declared.method is None or function.dtype != np.float64:
         return function
-    part, ndarray = declared.part, np.ndarray
+    method, part = getattr(rbd_ros.Workspace(function.model), function.name), declared.part
 
     def call(*values: Any, **named: Any) -> Any:
         if not named and values and type(values[0]) is ndarray and values[0].ndim == 1:

@@ -54,25 +54,16 @@ TINY = 1e-300   # added to divisors that may be zero
 DEEP = 6.5
 
 
-def _cosine_and_sine(angle: Value) -> tuple[Value, Value]:
-    return Tape.apply('cos', angle), Tape.apply('sin', angle)
-
-
 _square_root, _sign = partial(Tape.apply, 'sqrt'), partial(Tape.apply, 'sign')
 
 
 def maximum(x: Value, y: Value) -> Value:
-    """Return the larger one."""
     return 0.5 * (x + y + abs(x - y)) if isinstance(x - y, Symbol) else max(x, y)
 
 
 def reciprocal(x: Value) -> Value:
     """Return 1 / x; where x is zero, a number whose product with zero is zero."""
     return 1.0 / (x + TINY) if isinstance(x, Symbol) else 1.0 / x if x > 0.0 else 0.0
-
-
-def _passes(*values: Value) -> bool:
-    return True
 
 
 def _exceeds(x: Value, y: Value) -> bool:
@@ -84,18 +75,6 @@ def _holds(margin: Value) -> bool:
     if isinstance(margin, Symbol):
         margin.tape.margins.append(margin)
     return True
-
-
-def _is_regular(size: Value, square: Value) -> bool:
-    return _holds(size - closed_loops.SINGULAR ** 2 * square)
-
-
-def _is_consistent(left: Value, square: Value, damping: Value) -> bool:
-    return _holds(closed_loops.CONSISTENT ** 2 * square + damping * INFINITE - left)
-
-
-def _is_closed(gap: Value) -> bool:
-    return _holds(closed_loops.CLOSED - gap)
 
 
 def _rotation_gap(kind: float, R: Sequence[Sequence[Value]]) -> Sequence[Value]:
@@ -137,21 +116,9 @@ def _orthogonalize(rows: np.ndarray, width: int, vectors: np.ndarray, n: int) ->
                           [c * t * x + c * y for x, y in zip(M[a], M[b])])
 
 
-def _extremes(values: np.ndarray) -> tuple[Value, Value]:
-    return reduce(maximum, values), -reduce(maximum, [-x for x in values])
-
-
-def _may_be_damped(most: Value, least: Value, limit: float) -> bool:
-    return isinstance(most, Symbol) or least < most / limit
-
-
 def _condition_number(most: Value, least: Value) -> Value:
     has_rank = maximum(_sign(least - task_space.RANK_TOLERANCE * most), 0.0)
     return most / (has_rank * least + (1.0 - has_rank) * most / INFINITE)
-
-
-def _condition_and_damped(condition: Value, limit: float) -> tuple[Value, Value]:
-    return condition, _sign(condition - limit)
 
 
 def _max(*values: Any, **options: Any) -> Any:
@@ -190,11 +157,6 @@ def _articulated_recursion(robot: Any, traits: Any, q: np.ndarray, v: np.ndarray
     return _solved(robot, traits, robot, q, v, a, tau)
 
 
-def _coupled_recursion(robot: Any, traits: Any, equations: Sequence[Any],
-                       *q_v_a_tau: np.ndarray) -> bool:
-    return _solved(robot, traits, equations[0], *q_v_a_tau)
-
-
 def _solved(robot: Any, traits: Any, table: Any, q: np.ndarray, v: np.ndarray | None,
             a: np.ndarray, tau: np.ndarray) -> bool:
     """Solve M a + b = tau, with those M and b that take the fewest operations."""
@@ -205,7 +167,8 @@ def _solved(robot: Any, traits: Any, table: Any, q: np.ndarray, v: np.ndarray | 
         interpreted(newton_euler.newton_euler)(robot, traits, q, v, a)
         b = robot[1][slice(*interpreted(torques)(robot))]
     interpreted(composite_bodies.mass_matrix)(robot, traits, q, M)
-    equations = table, M, b, *_lanes_of_columns(n, n)
+    L = buffer(n, n)
+    equations = table, M, b, L, L
     # Pivots of joints that move no inertia in any state are constant: zero.
     with np.errstate(divide='ignore', invalid='ignore'), suppress(ZeroDivisionError):
         return interpreted(coupled_dynamics.complete)(equations, a, tau) == 0
@@ -215,11 +178,6 @@ def _solved(robot: Any, traits: Any, table: Any, q: np.ndarray, v: np.ndarray | 
 def _elimination_table(workspace: Any) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
     table, marks = scratch.elimination_table(workspace)
     return (table, table), marks
-
-
-def _lanes_of_columns(rows: int, columns: int, together: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    found = buffer(rows, columns)
-    return found, found
 
 
 def _springs(model: Model, q: np.ndarray) -> np.ndarray:
@@ -240,33 +198,38 @@ def source(value: Any) -> Any:
         unwrap(value, stop=lambda x: hasattr(x, '__signature__')) if callable(value) else value)
 
 
-def _checked(model: Model, *labels_and_vector: Any, **options: Any) -> np.ndarray:
-    return labels_and_vector[-1].copy()
-
-
 # What symbols need in place of functions on lanes, of an iteration, of checks, and of modules.
 _LEAVES: dict[Any, Any] = {
-    sines.cosine_and_sine: _cosine_and_sine, lanes.square_root: _square_root,
-    lanes.reciprocal: reciprocal, lanes.exceeds: _exceeds, lanes.finite: _passes,
+    sines.cosine_and_sine: lambda angle: (Tape.apply('cos', angle), Tape.apply('sin', angle)),
+    lanes.square_root: _square_root, lanes.reciprocal: reciprocal, lanes.exceeds: _exceeds,
+    lanes.finite: lambda *values: True,
     source(singular_values): _singular_values, source(orthogonalize): _orthogonalize,
-    source(task_space.extremes): _extremes, source(task_space.may_be_damped): _may_be_damped,
+    source(task_space.extremes): lambda values: (
+        reduce(maximum, values), -reduce(maximum, [-x for x in values])),
+    source(task_space.may_be_damped): lambda most, least, limit: (
+        isinstance(most, Symbol) or least < most / limit),
     source(task_space.positive_root): lambda x: _square_root(maximum(x, 0.0)),
     source(task_space.condition_number): _condition_number,
-    condition_and_damped: _condition_and_damped,
-    source(closed_loops.is_regular): _is_regular,
-    source(closed_loops.is_consistent): _is_consistent,
-    source(closed_loops.is_closed): _is_closed,
+    condition_and_damped: lambda condition, limit: (condition, _sign(condition - limit)),
+    source(closed_loops.is_regular): lambda size, square: _holds(
+        size - closed_loops.SINGULAR ** 2 * square),
+    source(closed_loops.is_consistent): lambda left, square, damping: _holds(
+        closed_loops.CONSISTENT ** 2 * square + damping * INFINITE - left),
+    source(closed_loops.is_closed): lambda gap: _holds(closed_loops.CLOSED - gap),
     source(closed_loops.rotation_gap): _rotation_gap, arrays.cut: lambda x: x,
     source(articulated_bodies.articulated_recursion): _articulated_recursion,
-    source(coupled_dynamics.coupled_recursion): _coupled_recursion,
+    source(coupled_dynamics.coupled_recursion): lambda robot, traits, equations, *q_v_a_tau: (
+        _solved(robot, traits, equations[0], *q_v_a_tau)),
     source(articulated_bodies.copy_given): _copy_given,
     source(articulated_bodies.prescribe_none): lambda robot: None,      # nobody reads it again
-    mass_matrix_factor.lanes_of_columns: _lanes_of_columns,
+    mass_matrix_factor.lanes_of_columns: lambda rows, columns, together=1: (
+        2 * (buffer(rows, columns),)),
     scratch.elimination_table: _elimination_table, springs.springs: _springs,
     **dict.fromkeys((arguments.finite_vector, arguments.one_or_rows, configurations.checked),
-                    _checked),
+                    lambda model, *labels_and_vector, **options: labels_and_vector[-1].copy()),
     workspace_of: lambda model: tracing.get()}
-_MATH = SimpleNamespace(sqrt=_square_root, isfinite=_passes, copysign=_copysign, inf=math.inf)
+_MATH = SimpleNamespace(
+    sqrt=_square_root, isfinite=lambda x: True, copysign=_copysign, inf=math.inf)
 _NUMPY = SimpleNamespace(**{
     **vars(np), 'sign': np.frompyfunc(_sign, 1, 1),
     'exp': np.frompyfunc(partial(Tape.apply, 'exp'), 1, 1),
@@ -276,7 +239,6 @@ _interpreted: dict[Callable[..., Any], Any] = {leaf: leaf for leaf in (*_LEAVES.
 
 
 class _Module:
-    """A module whose functions are interpreted."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -303,7 +265,6 @@ def _replaced(value: Any, home: str) -> Any:
 
 
 def _global_names(code: CodeType) -> Iterator[str]:
-    """Yield the names in a function and in those within it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

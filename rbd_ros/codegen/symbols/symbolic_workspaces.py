@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros.codegen.parameters import add_payload, replaced
 from rbd_ros.codegen.symbols.interpretation import (
     buffer, interpreted, interpreted_class, reciprocal, tracing)
+from rbd_ros.codegen.symbols.parameters import add_payload, replaced
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.coupled_dynamics import solve_equations
 from rbd_ros.kernels.loops import arrays
@@ -29,13 +29,7 @@ ROUNDING = 4e-16
 
 def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
                        whole: bool = False, damps: bool = False) -> Any:
-    """
-    Return a workspace whose methods take and return symbols; some may replace parameters.
-
-    If bodies are not `whole`, they are `without_rods`. If it `damps`, then as the library does
-    beyond limits of condition numbers.
-
-    """
+    """Return a workspace of symbols, with bodies that are `whole` or `without_rods`."""
     whole |= not {'pi', 'positions'}.isdisjoint(parameters)
     kind = type(workspace_of(model))
     different = Symbolic if model.loops is None else SymbolicLoops
@@ -45,7 +39,6 @@ def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
 
 
 def results_of(declared: Quantity, workspace: Any, **arguments: Any) -> tuple[Any, ...]:
-    """Return the results of a quantity for symbols, given the workspace."""
     if declared.method is None:
         declared = declared._replace(function=interpreted(declared.function))
     before = tracing.set(workspace)

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
+from functools import cached_property
 from math import prod
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ import numpy as np
 from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.documentation import ROWS
 from rbd_ros.workspace.memory.robot_arrays import RobotArrays
 from rbd_ros.workspace.memory.scratch import elimination_table
 
@@ -33,20 +32,10 @@ class Scratch:
 
 
 def scratch_table(workspace: RobotArrays) -> dict[str, np.ndarray]:
-    """Return a table of bodies for states side by side, and lanes for q, v, a and tau."""
+    """Return a table of bodies for states side by side, and lanes for vectors of states."""
     nq, n = workspace.model.nq, workspace.model.nv
     return {use: zeros_for_lanes((size, WIDTH)) for use, size in (
-        ('robot', len(workspace.robot)), ('Q', nq), ('V', n), ('A', n), ('Tau', n))}
-
-
-def scratch_buffers(labels: Sequence[str],
-                    *results: Make) -> Callable[[RobotArrays], tuple[np.ndarray, ...]]:
-    """Return a function that makes a kernel's scratch buffers: table, lanes, and ``results``."""
-    def make(workspace: RobotArrays) -> tuple[np.ndarray, ...]:
-        table = workspace._kept(scratch_table)
-        return (table['robot'], *(table[label] for label in labels),
-                *(one(workspace) for one in results))
-    return make
+        ('robot', len(workspace.robot)), ('Q', nq), ('V', n), ('A', n), ('Tau', n), ('X', n))}
 
 
 def lanes_of(shapes: Shapes) -> Make:
@@ -80,30 +69,6 @@ def as_written(*arrays: np.ndarray) -> Sequence[np.ndarray]:
     return arrays
 
 
-class Outputs(NamedTuple):
-    """The blocks that a kernel writes for each state, and the results in them."""
-
-    shapes: Shapes      # of the blocks, for a robot and a number of velocities
-    cut: Callable[..., Sequence[np.ndarray]]    # blocks of many states to results, as views
-
-    def written(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
-        """Return the shapes of the arrays, for one state, that the kernel writes blocks to."""
-        # Results that are cut out are not contiguous anyway: each state can fill whole registers.
-        return shapes if self.cut is as_written else [
-            (-(-prod(shape) // WIDTH) * WIDTH,) for shape in shapes]
-
-    def blocks(self, shapes: Sequence[tuple[int, ...]],
-               raw: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the blocks in the arrays that the kernel has written."""
-        return raw if self.cut is as_written else [
-            x[:, :prod(shape)].reshape(len(x), *shape) for x, shape in zip(raw, shapes)]
-
-    def results(self, shapes: Sequence[tuple[int, ...]],
-                raw: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the results in the arrays that the kernel has written."""
-        return self.cut(*self.blocks(shapes, raw))
-
-
 class Closed(NamedTuple):
     """A kernel for many states of robots with closed loops, which are computed one by one."""
 
@@ -112,53 +77,54 @@ class Closed(NamedTuple):
     arrays: Callable[[Any], tuple[np.ndarray, ...]]
 
 
-class Task(NamedTuple):
-    """A quantity of many states, of any robot."""
+@dataclass(frozen=True, eq=False)
+class States:
+    """How a quantity of many states is computed."""
 
     # Takes the arrays of the robot, states, external wrenches if `wrenched`, arguments that are
     # the same in all states, the scratch buffers, and the arrays that it writes results to.
     kernel: Callable[..., Any]
-    labels: tuple[str, ...]             # names of the arrays of states
-    outputs: Outputs
-    scratch: Callable[[RobotArrays], tuple[Any, ...]]
-    single: Callable[..., Sequence[np.ndarray]]     # the results of one state, by a workspace
-    wrenched: bool = False
-    of_link: Callable[[RobotArrays, str], tuple[Any, ...]] | None = None
-    result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
-    closed: Closed | None = None        # None: robots with closed loops use ``single``
-    coupled: Any = None                 # the `Task` of robots whose joints share coordinates
-    zeros: int = 0                      # how many of the states, the last ones, are zeros
-    name: str = ''                      # of the quantity, if it is one
-
-    def of_robot(self, model: Model) -> 'Task':
-        """Return the task of a robot."""
-        check_model(model)
-        return self.coupled if not (self.coupled is None or model.coordinates.is_identity
-                                    or model.loops is not None) else self
-
-
-@dataclass(frozen=True)
-class States:
-    """The kernel of a quantity for many states, as it is declared."""
-
-    kernel: Callable[..., Any]
-    shapes: Shapes
+    shapes: Shapes      # of the blocks that it writes for each state
     scratch: Sequence[Make] = ()        # in addition to the table and the lanes of the states
+    # Returns the results in blocks of many states, as views.
     cut: Callable[..., Sequence[np.ndarray]] = as_written
-    result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
+    result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)   # what is returned of these
     of_link: Callable[[RobotArrays, str], tuple[Any, ...]] | None = None      # kernel arguments
-    closed: Closed | None = None
+    closed: Closed | None = None        # None: robots with closed loops use ``single``
     # The kernel and the scratch of robots whose joints share coordinates, if they are others.
     coupled: Mapping[str, Any] | None = None
     zeros: Sequence[str] = ()           # further vectors that the kernel takes, here zeros
+    # What `rbd_ros.workspace.quantity` adds: names of the arrays of states, the results of one
+    # state by a workspace, whether there are external wrenches, and the name of the quantity.
+    labels: tuple[str, ...] = ()
+    single: Any = None
+    wrenched: bool = False
+    name: str = ''
 
-    def task(self, method: Callable[..., Any], outputs: Outputs,
-             single: Callable[..., Sequence[np.ndarray]]) -> Task:
-        """Return the task, whose states are the vectors that the method takes."""
-        names = signature(method).parameters
-        labels = (*(ROWS[name] for name in names if name in ROWS), *self.zeros)
-        coupled = None if self.coupled is None else replace(
-            self, **self.coupled, coupled=None).task(method, outputs, single)
-        return Task(self.kernel, labels, outputs, scratch_buffers(labels, *self.scratch), single,
-                    'external_wrenches' in names, self.of_link, self.result, self.closed, coupled,
-                    len(self.zeros), method.__name__)
+    @cached_property
+    def buffers(self) -> Callable[[RobotArrays], tuple[np.ndarray, ...]]:
+        def make(workspace: RobotArrays) -> tuple[np.ndarray, ...]:
+            table = workspace._kept(scratch_table)
+            return (table['robot'], *(table[label] for label in (*self.labels, *self.zeros)),
+                    *(one(workspace) for one in self.scratch))
+        return make
+
+    @cached_property
+    def _of_coupled(self) -> 'States':
+        return replace(self, coupled=None, **self.coupled or {})
+
+    def of_robot(self, model: Model) -> 'States':
+        check_model(model)
+        return self if (self.coupled is None or model.coordinates.is_identity
+                        or model.loops is not None) else self._of_coupled
+
+    def written(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+        """Return the shapes of the arrays, for one state, that the kernel writes blocks to."""
+        # Results that are cut out are not contiguous anyway: each state can fill whole registers.
+        return shapes if self.cut is as_written else [
+            (-(-prod(shape) // WIDTH) * WIDTH,) for shape in shapes]
+
+    def results(self, shapes: Sequence[tuple[int, ...]],
+                raw: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        return raw if self.cut is as_written else self.cut(*(
+            x[:, :prod(shape)].reshape(len(x), *shape) for x, shape in zip(raw, shapes)))

@@ -96,12 +96,10 @@ def same(G: Any, x: Any) -> Any:
 
 
 def torques(G: Any, tau: Any) -> Any:
-    """Return G^T tau."""
     return tau @ G
 
 
 def matrix(G: Any, M: Any) -> Any:
-    """Return G^T M G."""
     return G.T @ M @ G
 
 
@@ -116,12 +114,10 @@ def rows(G: Any, Y: Any) -> Any:
 
 
 def columns_dot(G: Any, G_dot: Any, J: Any, J_dot: Any) -> Any:
-    """Return the rate of J G."""
     return J_dot @ G + J @ G_dot
 
 
 def coriolis(G: Any, G_dot: Any, M: Any, C: Any) -> Any:
-    """Return G^T (C G + M dG/dt)."""
     return G.T @ (C @ G + M @ G_dot)
 
 
@@ -158,13 +154,8 @@ def by_coordinates(formula: Map, method: str) -> MotionMap:
 
 def rates_by_coordinates(formula: Callable[..., Any],
                          terms: Callable[..., Sequence[np.ndarray]]) -> MotionMap:
-    """
-    Return the map of derivatives by coordinates and velocities of ``formula(G, G_dot, x, y)``.
-
-    ``terms`` returns x(q), y(q, v) and the derivatives of x, given the workspace of the tree, the
-    arguments, and the results: the derivatives of y.
-
-    """
+    """Return the map of the derivatives of ``formula(G, G_dot, x, y)`` by q and v."""
+    # ``terms`` returns x(q), y(q, v) and the derivatives of x; the results are those of y.
     def run(w: Any, found: Sequence[np.ndarray],
             given: Mapping[str, Any]) -> Sequence[np.ndarray]:
         v, = w.check(v=given['v'])

@@ -49,28 +49,17 @@ class RobotArrays(WorkspaceBase):
         """Return the indices in `robot` of columns of bodies, one row per body."""
         return self._places[body, None] + LANES * np.arange(first, first + number)
 
-    def _add_link(self, link: str) -> None:
-        k, tree = self.model.link_index(link), self.model.tree
-        pose = tree.link_pose[k]
-        here = [tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]
-        self._body_rows[link] = np.array([[*here, 0.0]])
-        self._world_rows[link] = np.array([[*here, 1.0]])
-
-    def _link_row(self, link: str) -> np.ndarray:
-        """Return the row of a link for the axes of the root."""
+    def _link_row(self, link: str, in_root: bool = True) -> np.ndarray:
+        """Return the row of a link for the axes of the root, or for its own."""
+        rows = self._world_rows if in_root else self._body_rows
         try:
-            return self._world_rows[link]
+            return rows[link]
         except (KeyError, TypeError):
-            self._add_link(link)
-            return self._world_rows[link]
-
-    def _own_row(self, link: str) -> np.ndarray:
-        """Return the row of a link for its own axes."""
-        try:
-            return self._body_rows[link]
-        except (KeyError, TypeError):
-            self._add_link(link)
-            return self._body_rows[link]
+            k, tree = self.model.link_index(link), self.model.tree
+            pose = tree.link_pose[k]
+            rows[link] = np.array([[tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3],
+                                    in_root]], float)
+            return rows[link]
 
     def _prescribe(self, prescribed: ArrayLike) -> None:
         """Set the mask of given accelerations for the kernels of articulated bodies."""

@@ -8,7 +8,7 @@ rely on it: entries for joints that do not carry each other are never written.
 
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,34 @@ from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
 from rbd_ros.kernels.tree.layout import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, Q, VELOCITY
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.memory.results import (
-    derivative_layout, Derivatives, DynamicsTerms, term_layout)
+    derivative_layout, Derivatives, DynamicsTerms, Layout, term_layout)
 
 Arrays = tuple[np.ndarray, ...]
 Shape = Callable[[int], tuple[int, ...]]    # by the number of velocities
 
 
 def zeros(shape: Shape, dtype: type = float) -> Callable[[WorkspaceBase], np.ndarray]:
-    """Return the function that makes a buffer."""
     return lambda w: np.zeros(shape(w._nv), dtype)
 
 
 def several(*shapes: Shape) -> Callable[[WorkspaceBase], Any]:
-    """Return the function that makes several buffers."""
     return lambda w: tuple([np.zeros(shape(w._nv)) for shape in shapes])
+
+
+def with_views(shape: Shape, places: Callable[[int], Sequence[Any]]) -> Callable[..., Any]:
+    """Return the function that makes a buffer and views of it, given their indices."""
+    def make(w: WorkspaceBase) -> Arrays:
+        rows = np.zeros(shape(w._nv))
+        return rows, *(rows[place] for place in places(w._nv))
+    return make
+
+
+def named(kind: type, layout: Callable[[int], Layout]) -> Callable[[WorkspaceBase], Any]:
+    """Return the function that makes a buffer, and named views of it."""
+    def make(w: WorkspaceBase) -> tuple[np.ndarray, Any]:
+        rows = np.zeros(layout(w._nv).shape)
+        return rows, tuple.__new__(kind, layout(w._nv).cut(rows))
+    return make
 
 
 none_prescribed = zeros(lambda n: (n,), bool)   # the mask for which no acceleration is given
@@ -47,13 +61,15 @@ cubes = several(lambda n: (n, n, n), lambda n: (n, n, n))
 task_work = several(lambda n: (n, n), lambda n: (46 + 2 * n, 6))
 task_results = several(lambda n: (8, 6), lambda n: (n, 6), lambda n: (n, n))
 path = zeros(lambda n: (n,), int)   # indices of the joints on the way to the root
-
-
-def terms(w: WorkspaceBase) -> tuple[np.ndarray, DynamicsTerms]:
-    """Return a buffer for the `DynamicsTerms`, and these as views of it."""
-    layout = term_layout(w._nv)
-    rows = np.zeros(layout.shape)
-    return rows, tuple.__new__(DynamicsTerms, layout.cut(rows))
+# Two scratch rows, da and dtau; and the last two.
+directions_found = with_views(lambda n: (4, n), lambda n: (2, 3))
+# The Jacobian of a link, two rates and Jdot v; and the first three.
+jacobian_rates = with_views(lambda n: (19, max(n, 6)), lambda n: [
+    np.s_[k:k + 6, :n] for k in (0, 6, 12)])
+# The centroidal momentum matrix and its rate, and both.
+momentum_rows = with_views(lambda n: (12, n), lambda n: (np.s_[:6], np.s_[6:]))
+terms, torque_derivatives = named(DynamicsTerms, term_layout), named(
+    Derivatives, derivative_layout)
 
 
 def factor(w: WorkspaceBase) -> Arrays:
@@ -65,13 +81,6 @@ def equations_of_motion(w: WorkspaceBase) -> Arrays:
     """Return an `elimination_table`, and buffers for M, b, and L twice, M = L^T D L."""
     table, *L = w._kept(factor)
     return table, np.zeros((w._nv, w._nv)), np.zeros(w._nv), *L
-
-
-def torque_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, Derivatives]:
-    """Return a buffer for the derivatives of tau, and its parts."""
-    layout = derivative_layout(w._nv)
-    rows = np.zeros(layout.shape)
-    return rows, tuple.__new__(Derivatives, layout.cut(rows))
 
 
 def unknown_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, Derivatives]:
@@ -122,12 +131,6 @@ def elimination_table(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
     return table, places[1:] + LANES * PRESCRIBED
 
 
-def directions_found(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a buffer with two scratch rows, da and dtau; and the last two."""
-    rows = np.zeros((4, w._nv))
-    return rows, rows[2], rows[3]
-
-
 def link_table(w: WorkspaceBase) -> np.ndarray:
     """Return for each link its body and its pose there, rotation and position."""
     tree = w.model.tree
@@ -136,20 +139,7 @@ def link_table(w: WorkspaceBase) -> np.ndarray:
 
 
 def link_matrices(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for the poses of all links."""
     return np.empty((len(w._kept(link_table)), 4, 4))
-
-
-def jacobian_rates(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return a buffer for the Jacobian of a link, two rates and Jdot v; and the first three."""
-    rows, n = np.zeros((19, max(w._nv, 6))), w._nv
-    return rows, rows[:6, :n], rows[6:12, :n], rows[12:18, :n]
-
-
-def momentum_rows(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a buffer for the centroidal momentum matrix and its rate, and both."""
-    rows = np.zeros((12, w._nv))
-    return rows, rows[:6], rows[6:]
 
 
 def body_table(w: WorkspaceBase) -> np.ndarray:

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from rbd_ros.codegen.graph import Array
+from rbd_ros.codegen.symbols.interpretation import interpreted
 from rbd_ros.errors import ModelError
 from rbd_ros.kernels.tree.layout import GRAVITY, INERTIA, LANES, POSITION
-from rbd_ros.model.body_table import AXIAL, carrying, hinges, inertial_constants
-from rbd_ros.model.changes.inertial import moving_bodies, PARAMETERS as INERTIAL
+from rbd_ros.model.body_table import (
+    AXIAL, carrying, hinges, inertial_constants, PSEUDO_ENTRIES)
+from rbd_ros.model.changes.inertial import (
+    moving_bodies, PARAMETERS as INERTIAL, pseudo_inertia_of_parameters)
 from rbd_ros.model.model import Model
 
 MEANINGS = {
@@ -49,18 +52,15 @@ def replaced(model: Model, constants: np.ndarray, places: np.ndarray,
             put(row, INERTIA, G)
             if of_hinges[row] and not whole:
                 constants[places[row] + LANES * (INERTIA + np.array(AXIAL))] = 0.0
+    P = interpreted(pseudo_inertia_of_parameters)(values['pi'].reshape(-1, 10)) if (
+        'pi' in values) else ()
     for k, link in enumerate(moving_bodies(model)):
         row, joint = tree.link_body[link], model.joints[link - 1]
         if 'pi' in values:
-            m, *h, xx, yy, zz, xy, xz, yz = values['pi'][10 * k:10 * k + 10]
-            half = 0.5 * (xx + yy + zz)
-            second = np.array([[half - xx, -xy, -xz], [-xy, half - yy, -yz],
-                               [-xz, -yz, half - zz]], object)
             # The body's frame is turned, its axis is z.
-            R = tree.link_pose[link][:3, :3]
-            turned, h = R @ second @ R.T, R @ np.array(h, object)
-            put(row, INERTIA, np.array([*turned[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)], *h, m],
-                                       object))
+            turn = np.eye(4)
+            turn[:3, :3] = tree.link_pose[link][:3, :3]
+            put(row, INERTIA, (turn @ P[k] @ turn.T)[PSEUDO_ENTRIES])
         if 'positions' in values:
             T, first = tree.link_pose[model.link_index(joint.parent)], row - joint.nv + 1
             # A mimic's offset slides its body.
@@ -77,9 +77,7 @@ def add_payload(model: Model, constants: np.ndarray, places: np.ndarray, link: s
     row, T = tree.link_body[index], tree.link_pose[index]
     if row == 0:
         raise ModelError(f"link '{link}' is part of the root: no joint moves a payload there")
-    m, c = payload[0], T[:3, :3] @ payload[1:] + T[:3, 3]
-    h = [m * x for x in c]
-    added = [*(h[i] * c[j] for i, j in zip((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))), *h, m]
-    where = places[row] + LANES * np.arange(INERTIA, INERTIA + len(added))
-    constants[where] += np.array(added, object)
+    point = np.array([*(T[:3, :3] @ payload[1:] + T[:3, 3]), 1.0], object)
+    added = np.outer(np.array([payload[0] * x for x in point], object), point)[PSEUDO_ENTRIES]
+    constants[places[row] + LANES * np.arange(INERTIA, INERTIA + len(added))] += added
     return constants
