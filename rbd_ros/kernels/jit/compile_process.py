@@ -47,9 +47,8 @@ class CompileProcess:
         self._works, self._closed, self._lock = True, False, RLock()
         self._requested: set[Any] = set()
 
-    def compile_kernel(self, kernel: Any, types: tuple[Any, ...]) -> bytes | None:
-        """Return a kernel, a global name, as `serialized` does; None: compile it here."""
-        function = kernel.py_func
+    def compile_kernel(self, function: Any, types: tuple[Any, ...]) -> bytes | None:
+        """Return the kernel of a global function as `serialized` does; None: compile it here."""
         return self.call(__name__, compiled_kernel.__name__,
                          (function.__module__, function.__qualname__, types))
 

@@ -21,8 +21,7 @@ internal to numba (present in 0.58 to 0.68).
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
-import gc
+from functools import wraps
 from inspect import signature
 from operator import is_
 from threading import local, RLock
@@ -32,7 +31,7 @@ import numpy as np
 from rbd_ros._internal.arrays import FLOAT, real_array
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.jit.kernel_cache import cache_directory, Directory, KernelCache
-from rbd_ros.kernels.jit.numba_backend import COMPILES
+from rbd_ros.kernels.jit.numba_backend import COMPILES, without_collecting
 
 if COMPILES:
     import numba
@@ -177,7 +176,7 @@ def _dispatcher(kind: type, function: Callable[..., Any], options: dict[str, boo
     dispatcher.targetoptions['nopython'] = True
     dispatcher.vectors = vector_types(function)
     if _directory is not None:
-        dispatcher._cache = KernelCache(function, _directory)
+        dispatcher._cache = KernelCache(function, _directory, compiled_elsewhere)
     return dispatcher
 
 
@@ -256,6 +255,11 @@ def foreground_busy() -> bool:
     return bool(_foreground)
 
 
+def compiled_elsewhere(function: Callable[..., Any], types: tuple[Any, ...]) -> bytes | None:
+    """Return a kernel from the `CompileProcess`; None: compile it here."""
+    return None if _compile_process is None else _compile_process.compile_kernel(function, types)
+
+
 def prepare(kernel: Any, *arguments: Any) -> Callable[..., Any]:
     """Return a compiled kernel; raise KernelNotReady if this thread must not wait for it."""
     if not COMPILES:
@@ -286,16 +290,6 @@ def compile_for(kernel: Any, types: tuple[Any, ...]) -> None:
     """Compile a kernel for these types of arguments, or load it from the cache."""
     # numba compiles in one thread at a time anyway.
     with foreground(), _compiling:
-        if types in kernel.overloads:
-            return
-        if _compile_process is not None:
-            kernel._cache.obtain(types, kernel.targetctx,
-                                 partial(_compile_process.compile_kernel, kernel, types))
-        # The garbage collector would take a quarter of the time and find nothing.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            kernel.compile(types)
-        finally:
-            if collecting:
-                gc.enable()
+        if types not in kernel.overloads:
+            with without_collecting():      # a quarter of the time
+                kernel.compile(types)

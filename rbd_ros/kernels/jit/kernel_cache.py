@@ -31,7 +31,6 @@ if COMPILES:
     import llvmlite
     import numba
 
-UNKNOWN = 'this version of numba cannot serialize compiled kernels as expected'
 # Permissions that let others write.
 _OTHERS_WRITE = 0o022
 _log = logging.getLogger('rbd_ros')
@@ -68,57 +67,50 @@ def cache_root() -> Path | None:
 class KernelCache:
     """The compiled forms of one kernel, with the interface of numba's caches."""
 
-    def __init__(self, function: Callable[..., Any], directory: 'Directory') -> None:
-        self._name = f'{function.__module__.rpartition(".")[2]}.{function.__qualname__}'
-        self._directory = directory
-        self._made: dict[str, bytes] = {}
+    def __init__(self, function: Callable[..., Any], directory: 'Directory',
+                 elsewhere: Callable[..., bytes | None]) -> None:
+        self._function, self._directory = function, directory
+        # Compiles the function for types of arguments as `serialized` returns it, or returns None.
+        self._elsewhere = elsewhere
 
     @property
     def cache_path(self) -> str:
         """Return the directory, for numba's statistics."""
         return str(self._directory.path)
 
-    def _file_name(self, signature: Any, codegen: Any) -> str:
+    def _file_name(self, types: Any, target_context: Any) -> str:
         """Return the name of the file for argument types, this processor and these tools."""
-        key = repr((signature, codegen.magic_tuple(), numba.__version__, llvmlite.__version__,
-                    platform.python_version()))
-        return f'{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.kernel'
+        key = repr((types, target_context.codegen().magic_tuple(), numba.__version__,
+                    llvmlite.__version__, platform.python_version()))
+        module = self._function.__module__.rpartition('.')[2]
+        return (f'{module}.{self._function.__qualname__}-'
+                f'{hashlib.sha256(key.encode()).hexdigest()[:24]}.kernel')
 
-    def _name_for(self, signature: Any, target_context: Any) -> str | None:
-        """Return the name of the file; None if numba has changed."""
+    def _known(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Call what relies on numba's serialization; return None if that has changed."""
         try:
-            return self._file_name(signature, target_context.codegen())
+            return call(*arguments)
         except Exception as error:
-            self._directory.give_up(f'{UNKNOWN}: {error!r}')
+            self._directory.give_up(
+                f'this version of numba cannot serialize compiled kernels as expected: {error!r}')
             return None
 
-    def holds(self, signature: Any, target_context: Any) -> bool:
+    def holds(self, types: Any, target_context: Any) -> bool:
         """Return whether there is a compiled form for argument types."""
-        name = self._name_for(signature, target_context)
+        name = self._known(self._file_name, types, target_context)
         return name is not None and self._directory.read(name) is not None
 
-    def obtain(self, signature: Any, target_context: Any,
-               make: Callable[[], bytes | None]) -> None:
-        """Call `make` for the bytes that `load_overload` needs, unless the file exists."""
-        name = self._name_for(signature, target_context)
+    def load_overload(self, types: Any, target_context: Any) -> Any:
+        """Return the compiled form for argument types; None if it has to be compiled here."""
+        name = self._known(self._file_name, types, target_context)
         if name is None:
-            return
+            return None
         data = self._directory.read(name)
         if data is None:
-            data = make()
-            if data is not None:
-                self._directory.write(name, data)
-        if data is not None:
-            self._made[name] = data
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the compiled form for argument types; None if it has to be compiled."""
-        name = self._name_for(signature, target_context)
-        if name is None:
-            return None
-        data = self._made.pop(name, None) or self._directory.read(name)
-        if data is None:
-            return None
+            data = self._elsewhere(self._function, types)
+            if data is None:
+                return None
+            self._directory.write(name, data)
         try:
             from numba.core.compiler import CompileResult
             return CompileResult._rebuild(target_context, *pickle.loads(data))
@@ -127,24 +119,12 @@ class KernelCache:
             self._directory.remove(name, repr(error))
             return None
 
-    def save_overload(self, signature: Any, result: Any) -> None:
+    def save_overload(self, types: Any, result: Any) -> None:
         """Write a compiled form to its file."""
-        try:
-            name, data = self._file_name(signature, result.codegen), serialized(result)
-        except Exception as error:
-            self._directory.give_up(f'{UNKNOWN}: {error!r}')
-            return
-        if data is not None:
+        name = self._known(self._file_name, types, result.target_context)
+        data = name and self._known(serialized, result)
+        if data:
             self._directory.write(name, data)
-
-    def enable(self) -> None:
-        """Do nothing: the cache is always enabled."""
-
-    def disable(self) -> None:
-        """Do nothing: the cache cannot be disabled."""
-
-    def flush(self) -> None:
-        """Do nothing: the files belong to these sources."""
 
 
 class Directory:
@@ -157,31 +137,30 @@ class Directory:
             _log.warning('there is no home directory: kernels are recompiled in every process; '
                          'set XDG_CACHE_HOME to a directory of your own')
 
-    def _check(self) -> None:
-        """Check once whether the directory can be trusted."""
-        if self._checked or self.path is None or not self._readable:
-            return
-        try:
-            foreign, self._checked = not_ours(self.path), self.path.exists()
-        except OSError as error:
-            self.give_up(error.strerror)
-            return
-        if foreign is not None:
-            self.give_up(f'others own {foreign} or can write to it, and kernels are code; remove '
-                         'it, or withdraw their permission to write (chmod go-w), or set '
-                         'XDG_CACHE_HOME')
-
     def give_up(self, reason: str | None) -> None:
         """Log the reason, once, and stop using the directory."""
-        if not (self._readable or self._writable):
-            return
+        if self._readable or self._writable:
+            _log.warning('kernels are compiled in memory, %s is not used: %s', self.path, reason)
         self._readable = self._writable = False
-        _log.warning('kernels are compiled in memory, %s is not used: %s', self.path, reason)
+
+    def _is_trusted(self, path: Path) -> bool:
+        """Return whether files may be read, checked once the directory exists."""
+        if self._readable and not self._checked:
+            try:
+                foreign, self._checked = not_ours(path), path.exists()
+            except OSError as error:
+                self.give_up(error.strerror)
+            else:
+                if foreign is not None:
+                    self.give_up(
+                        f'others own {foreign} or can write to it, and kernels are code; remove '
+                        'it, or withdraw their permission to write (chmod go-w), or set '
+                        'XDG_CACHE_HOME')
+        return self._readable
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file; None if it is missing or damaged."""
-        self._check()
-        if self.path is None or not self._readable:
+        if self.path is None or not self._is_trusted(self.path):
             return None
         try:
             descriptor = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW)
@@ -217,8 +196,7 @@ class Directory:
             for directory in (*reversed(self.path.parents), self.path):
                 with suppress(FileExistsError):
                     os.mkdir(directory, 0o755)
-            self._check()
-            if not self._writable:
+            if not self._is_trusted(self.path):
                 return
             descriptor, temporary = tempfile.mkstemp(dir=self.path)
             with open(descriptor, 'wb') as file:

@@ -11,7 +11,8 @@ more than a thousand times slower.
 
 """
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 import gc
 import os
 import shlex
@@ -28,6 +29,19 @@ OLDEST = 0, 58
 REQUIREMENT = f'numba>={".".join(map(str, OLDEST))}'
 
 
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Stop the garbage collector, which finds nothing, but takes time, where much is created."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@without_collecting()       # a tenth of the time
 def _obstacle() -> str:
     """Return why numba cannot be used; empty if it can."""
     try:
@@ -43,17 +57,6 @@ def _obstacle() -> str:
     return ''
 
 
-def _without_collecting() -> str:
-    """Return `_obstacle` without the garbage collector, a tenth of the time of importing numba."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return _obstacle()
-    finally:
-        if collecting:
-            gc.enable()
-
-
 def _chosen() -> tuple[str, str]:
     """Return why numba is not used, or an empty text, and how kernels run."""
     wanted = os.environ.get(VARIABLE, '')
@@ -62,7 +65,7 @@ def _chosen() -> tuple[str, str]:
                        'it')
     if wanted in WAYS[1:]:
         return f'numba is not used ({VARIABLE} is {wanted})', wanted
-    if obstacle := _without_collecting():
+    if obstacle := _obstacle():
         if wanted:
             raise RbdError(f'{VARIABLE} is {wanted}, but {obstacle}: pip install "{REQUIREMENT}", '
                            f'or unset {VARIABLE}')

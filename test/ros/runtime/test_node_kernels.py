@@ -43,7 +43,7 @@ class Later:
     def may_wait(self):
         return current_thread() is not main_thread()
 
-    def compile_kernel(self, kernel, types):
+    def compile_kernel(self, function, types):
         """Leave it to the program."""
 
     def request(self, kernel, types):
@@ -62,9 +62,6 @@ class Compiler(KernelCache):
     def holds(self, *_):
         return False
 
-    def obtain(self, *_):
-        """Get nothing from elsewhere."""
-
     def load_overload(self, *arguments):
         sleep(COMPILING)
         return super().load_overload(*arguments)
@@ -82,7 +79,7 @@ def start(harness, later, monkeypatch):
     def start(kernel, **options):
         node = harness(None, **options)
         fresh = compiled.kernel(kernel.py_func)
-        fresh._cache = Compiler(kernel.py_func, compiled._directory)
+        fresh._cache = Compiler(kernel.py_func, compiled._directory, compiled.compiled_elsewhere)
         monkeypatch.setattr(import_module(kernel.py_func.__module__), kernel.__name__, fresh)
         monkeypatch.setattr(compiled, '_compile_process', later)
         node.describe(UR10)
