@@ -10,8 +10,7 @@ from numba.core import cgutils, types
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import (intrinsic, lower_builtin, lower_cast, models, overload,
-                             register_model)
+from numba.extending import intrinsic, lower_builtin, lower_cast, models, overload, register_model
 from rbd_ros.kernels.lanes.lanes import (
     as_screw, constants_of, element, entry, exceeds, finite, only_screws, reciprocal, set_element,
     set_entry, sharing, square_root, vectorized, WIDTH, work_of)
@@ -66,19 +65,19 @@ def number_to_lanes(context, builder, source, target, x):
     return splat(builder, context.cast(builder, x, source, types.float64))
 
 
-def binary(function, name):
-    """Define a binary operator on lanes, with lanes or numbers."""
+def operator_on_lanes(function, name, count):
+    """Define an operator with so many operands: lanes, or lanes and numbers."""
     @infer_global(function)
     class Typing(AbstractTemplate):
 
         def generic(self, arguments, keywords):
-            if (len(arguments) == 2 and lanes in arguments and all(
+            if (len(arguments) == count and lanes in arguments and all(
                     x is lanes or isinstance(x, (types.Float, types.Integer))
                     for x in arguments)):
-                return signature(lanes, lanes, lanes)
+                return signature(lanes, *count * [lanes])
             return None
 
-    @lower_builtin(function, Lanes, Lanes)
+    @lower_builtin(function, *count * [Lanes])
     def lower(context, builder, signature, arguments):
         return getattr(builder, name)(*arguments)
 
@@ -88,21 +87,8 @@ for functions, instruction in (((operator.add, operator.iadd), 'fadd'),
                                ((operator.mul, operator.imul), 'fmul'),
                                ((operator.truediv, operator.itruediv), 'fdiv')):
     for operation in functions:
-        binary(operation, instruction)
-
-
-@infer_global(operator.neg)
-class Negation(AbstractTemplate):
-    """-x of lanes."""
-
-    def generic(self, arguments, keywords):
-        return signature(lanes, lanes) if arguments == (lanes,) else None
-
-
-@lower_builtin(operator.neg, Lanes)
-def negate(context, builder, signature, arguments):
-    """Return -x."""
-    return builder.fneg(arguments[0])
+        operator_on_lanes(operation, instruction, 2)
+operator_on_lanes(operator.neg, 'fneg', 1)
 
 
 def row_pointer(context, builder, kind, array, i):
@@ -196,32 +182,28 @@ part_of_robot(constants_of, 0)
 part_of_robot(work_of, 1)
 
 
-@overload(vectorized)
-def _vectorized(robot):
-    if isinstance(robot, types.BaseTuple):
-        return lambda robot: True
-    return lambda robot: False
+def by_type(function, value_of):
+    """Make a function return a constant, which the type of its argument determines."""
+    @overload(function)
+    def of_type(x):
+        value = value_of(x)
+        return lambda x: value
 
 
-@overload(only_screws)
-def _only_screws(traits):
-    if isinstance(traits, (types.Integer, types.Float)):
-        return lambda traits: True
-    return lambda traits: False
+def is_pair(robot):
+    """Return whether a type of a robot is that of several states."""
+    return isinstance(robot, types.BaseTuple)
 
 
-@overload(sharing)
-def _sharing(traits):
-    if isinstance(traits, (types.Float, types.Boolean)):
-        return lambda traits: True
-    return lambda traits: False
+def is_sharing(traits):
+    """Return whether a type of traits is that of joints that share coordinates."""
+    return isinstance(traits, (types.Float, types.Boolean))
 
 
-@overload(as_screw)
-def _as_screw(traits):
-    if isinstance(traits, (types.Float, types.Boolean)):
-        return lambda traits: 1.0
-    return lambda traits: 1
+by_type(vectorized, is_pair)
+by_type(only_screws, lambda traits: isinstance(traits, (types.Integer, types.Float)))
+by_type(sharing, is_sharing)
+by_type(as_screw, lambda traits: 1.0 if is_sharing(traits) else 1)
 
 
 @overload(entry)
@@ -265,22 +247,13 @@ def _exceeds(x, y):
     return lambda x, y: x > y
 
 
-@overload(reciprocal)
-def _reciprocal(x):
-    if x is lanes:
-        return lambda x: lanes_reciprocal(x)
-    return lambda x: 1.0 / x if x > 0.0 else 0.0
+def of_lanes_or_float(function, of_lanes, of_float):
+    """Make a function of lanes or of a number."""
+    @overload(function)
+    def of_type(x):
+        return (lambda x: of_lanes(x)) if x is lanes else of_float
 
 
-@overload(square_root)
-def _square_root(x):
-    if x is lanes:
-        return lambda x: lanes_square_root(x)
-    return lambda x: math.sqrt(x)
-
-
-@overload(finite)
-def _finite(x):
-    if x is lanes:
-        return lambda x: lanes_are_finite(x)
-    return lambda x: math.isfinite(x)
+of_lanes_or_float(reciprocal, lanes_reciprocal, lambda x: 1.0 / x if x > 0.0 else 0.0)
+of_lanes_or_float(square_root, lanes_square_root, lambda x: math.sqrt(x))
+of_lanes_or_float(finite, lanes_are_finite, lambda x: math.isfinite(x))
