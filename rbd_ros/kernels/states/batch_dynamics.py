@@ -50,37 +50,23 @@ def load_states(robot, states, first, lanes, places, wrenches):
 
 
 @helper
-def run_pushed(algorithm, robot, traits, states, lanes, places, wrenches, arguments, x, X):
-    """Run an algorithm with wrenches for each group of states, in ``lanes``, and copy x to X."""
+def run_pushed(algorithm, robot, traits, states, lanes, places, wrenches, arguments, found, Found):
+    """Run an algorithm with wrenches for each group of states; copy the lanes it writes."""
     if not fit(states, lanes):
         return REJECTED
     for first in range(0, len(states[0]), WIDTH):
         load_states(robot, states, first, lanes, places, wrenches)
         if not algorithm(robot, traits, *arguments):
             return first
-        scatter(x, first, X)
+        for k in range(len(Found)):
+            scatter(found[k], first, Found[k])
     return DONE
 
 
 @helper
 def run(algorithm, robot, traits, states, lanes, arguments, x, X):
-    """Do `run_pushed` without wrenches."""
-    return run_pushed(algorithm, robot, traits, states, lanes, None, None, arguments, x, X)
-
-
-@helper
-def run_hybrid(algorithm, robot, traits, states, lanes, places, wrenches, arguments, all_A,
-               all_Tau):
-    """Do `run_pushed` for an algorithm that completes a and tau, the last two lanes."""
-    if not fit(states, lanes):
-        return REJECTED
-    for first in range(0, len(states[0]), WIDTH):
-        load_states(robot, states, first, lanes, places, wrenches)
-        if not algorithm(robot, traits, *arguments):
-            return first
-        scatter(lanes[2], first, all_A)
-        scatter(lanes[3], first, all_Tau)
-    return DONE
+    """Do `run_pushed` without wrenches, for one result."""
+    return run_pushed(algorithm, robot, traits, states, lanes, None, None, arguments, (x,), (X,))
 
 
 @states_kernel
@@ -88,7 +74,7 @@ def inverse_dynamics_states(robot, traits, Q, V, A, places, wrenches, work, q, v
     """Write the torques of every state."""
     first, last = torques((robot, work))
     return run_pushed(newton_euler.recursion, (robot, work), traits, (Q, V, A), (q, v, a), places,
-                      wrenches, (q, v, a), work[first:last], Tau)
+                      wrenches, (q, v, a), (work[first:last],), (Tau,))
 
 
 @states_kernel
@@ -103,15 +89,16 @@ def gravity_torques_states(robot, traits, Q, work, q, G):
 def forward_dynamics_states(robot, traits, Q, V, Tau, places, wrenches, work, q, v, tau, a, A):
     """Write the accelerations of every state; none may be prescribed."""
     return run_pushed(articulated_recursion, (robot, work), traits, (Q, V, Tau), (q, v, tau),
-                      places, wrenches, (q, v, a, tau), a, A)
+                      places, wrenches, (q, v, a, tau), (a,), (A,))
 
 
 @states_kernel
 def hybrid_dynamics_states(robot, traits, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
                            all_A, all_Tau):
     """Write all accelerations and torques of every state; entries not given are not read."""
-    return run_hybrid(articulated_recursion, (robot, work), traits, (Q, V, A, Tau),
-                      (q, v, a, tau), places, wrenches, (q, v, a, tau), all_A, all_Tau)
+    return run_pushed(
+        articulated_recursion, (robot, work), traits, (Q, V, A, Tau), (q, v, a, tau), places,
+        wrenches, (q, v, a, tau), (a, tau), (all_A, all_Tau))
 
 
 @states_kernel
@@ -120,16 +107,16 @@ def coupled_forward_states(robot, traits, Q, V, Tau, places, wrenches, work, q, 
     """Do `forward_dynamics_states` for a robot whose joints share coordinates."""
     return run_pushed(
         coupled_recursion, (robot, work), traits, (Q, V, Tau), (q, v, tau), places, wrenches,
-        (((table, table), M, b, L, L), q, v, a, tau), a, A)
+        (((table, table), M, b, L, L), q, v, a, tau), (a,), (A,))
 
 
 @states_kernel
 def coupled_hybrid_states(robot, traits, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
                           table, M, b, L, all_A, all_Tau):
     """Do `hybrid_dynamics_states` for a robot whose joints share coordinates."""
-    return run_hybrid(
+    return run_pushed(
         coupled_recursion, (robot, work), traits, (Q, V, A, Tau), (q, v, a, tau), places, wrenches,
-        (((table, table), M, b, L, L), q, v, a, tau), all_A, all_Tau)
+        (((table, table), M, b, L, L), q, v, a, tau), (a, tau), (all_A, all_Tau))
 
 
 @states_kernel
@@ -138,7 +125,7 @@ def coupled_derivatives_states(robot, traits, Q, V, Tau, places, wrenches, work,
     """Do `forward_derivatives_states` for a robot whose joints share coordinates."""
     return run_pushed(
         derivatives_recursion, (robot, work), traits, (Q, V, Tau), (q, v, tau), places, wrenches,
-        (((table, table), M, b, L, L), q, v, a, tau, rows, path, X, X), X, Solved)
+        (((table, table), M, b, L, L), q, v, a, tau, rows, path, X, X), (X,), (Solved,))
 
 
 @states_kernel
@@ -153,7 +140,7 @@ def inverse_derivatives_states(robot, traits, Q, V, A, places, wrenches, work, q
                                derivatives, Derivatives):
     """Write the derivatives of the torques of every state."""
     return run_pushed(inverse_dynamics_derivatives, (robot, work), traits, (Q, V, A), (q, v, a),
-                      places, wrenches, (q, v, a, derivatives), derivatives, Derivatives)
+                      places, wrenches, (q, v, a, derivatives), (derivatives,), (Derivatives,))
 
 
 @states_kernel
@@ -162,7 +149,8 @@ def forward_derivatives_states(robot, traits, Q, V, Tau, places, wrenches, work,
     """Write the derivatives of the accelerations of every state."""
     return run_pushed(forward_dynamics_and_derivatives, (robot, work), traits, (Q, V, Tau),
                       (q, v, tau), places, wrenches,
-                      (q, v, a, tau, derivatives, L, L, path, solved, solved), solved, Solved)
+                      (q, v, a, tau, derivatives, L, L, path, solved, solved), (solved,),
+                      (Solved,))
 
 
 @states_kernel
