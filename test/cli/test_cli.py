@@ -199,6 +199,7 @@ def test_ctrl_c_ends_a_running_command_with_one_line():
 @pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
 def test_ctrl_c_ends_a_command_whose_destructor_swallows_it(monkeypatch, capsys):
     class Loan:
+
         def __del__(self):
             signal.raise_signal(signal.SIGINT)
 
