@@ -30,7 +30,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 class PerThreadWorkspaces(local):
-    """Per-thread workspace cache of a model; not copied with it, nor pickled."""
+    """Per-thread workspace cache of a model; dropped on copy and pickle."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return type(self), ()
@@ -125,6 +125,9 @@ class Model:
             value = getattr(self, one.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), '_workspaces': PerThreadWorkspaces(), '_spanning_tree': []}
 
     @property
     def spanning_tree(self) -> Model:

@@ -3,6 +3,7 @@
 """The command ``rbd_ros``: what it prints, its exit codes, and that each message is one line."""
 
 import errno
+from functools import partial
 import io
 import os
 import queue
@@ -196,8 +197,8 @@ def test_ctrl_c_ends_a_running_command_with_one_line():
     assert err == 'interrupted; no file was changed\n'
 
 
-@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
-def test_ctrl_c_ends_a_command_whose_destructor_swallows_it(monkeypatch, capsys):
+@pytest.mark.filterwarnings('error::pytest.PytestUnraisableExceptionWarning')
+def test_ctrl_c_in_a_destructor_ends_a_command(monkeypatch, capsys, request):
     class Loan:
 
         def __del__(self):
@@ -209,10 +210,11 @@ def test_ctrl_c_ends_a_command_whose_destructor_swallows_it(monkeypatch, capsys)
             update(1, 2)
         return 0
     monkeypatch.setattr('rbd_ros.cli.check.run', run)
-    before = signal.getsignal(signal.SIGINT)
+    request.addfinalizer(partial(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT)))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     assert main(['check', ARM]) == 130
-    assert 'interrupted; no file was changed\n' in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGINT) is before
+    assert capsys.readouterr().err == 'interrupted; no file was changed\n'
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 # -- Files and progress. --------------------------------------------------------------------------

@@ -160,7 +160,8 @@ def free_arm(**changes):
     """Return the arm without limits, apart from those that are given."""
     unlimited = {'lower': -np.inf, **dict.fromkeys(
         ('upper', 'velocity_limit', 'effort_limit'), np.inf)}
-    return replace(ARM, **{name: np.full(ARM.nv, x) for name, x in unlimited.items()} | changes)
+    limits = {name: np.full(ARM.nv, x) for name, x in unlimited.items()} | changes
+    return replace(ARM, **{name: np.array(x) for name, x in limits.items()})
 
 
 @contextmanager

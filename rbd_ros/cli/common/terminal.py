@@ -10,6 +10,7 @@ import signal
 import sys
 from threading import current_thread, Event, main_thread, Thread
 from time import monotonic
+from types import FrameType
 from typing import Any, NoReturn
 
 from rbd_ros._internal.text import printable
@@ -20,7 +21,7 @@ NEGATIVE = 2    # exit code of a command that ran, but whose result is negative
 PERIOD, SILENCE = 0.1, 4.0
 Update = Callable[[float, float], None]
 _work = ['still working']   # What is being done; the last one is the innermost.
-_interrupted = Event()  # Ctrl-C was pressed; destructors swallow the exception.
+_interrupted = Event()  # Ctrl-C was pressed; in a destructor, an exception would be lost.
 
 
 class UsageError(RbdError, ValueError):
@@ -70,8 +71,12 @@ def heartbeat(command: str) -> Iterator[Event]:
         thread.join()
 
 
-def _interrupt(*_: object) -> NoReturn:
+def _interrupt(_: int, frame: FrameType | None) -> None:
     _interrupted.set()
+    while frame is not None:
+        if frame.f_code.co_name == '__del__':
+            return
+        frame = frame.f_back
     raise KeyboardInterrupt
 
 
