@@ -73,6 +73,7 @@ class Backend(NamedTuple):
     shape: Shape        # of the result
 
     def velocities(self, q: Array) -> Array:
+        """Return velocities of zero for every configuration."""
         return self.xp.zeros((*q.shape[:-1], self.model.nv), q.dtype)
 
     def units(self, q: Array) -> tuple[Array, Array]:
@@ -89,6 +90,7 @@ class Backend(NamedTuple):
 
 
 def names_of_functions() -> list[str]:
+    """Return the names of the quantities that run on symbols."""
     return [one.name for one in QUANTITIES.values() if not one.untraced]
 
 
@@ -155,6 +157,7 @@ def halves(x: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
 
 
 def value(backend: Backend, name: str, *states: Array) -> Array:
+    """Return the result of a function."""
     found, = backend.run(name, *states)
     return backend.of_link(found) if QUANTITIES[name].by_link else found
 

@@ -71,6 +71,7 @@ def _make(name: str) -> Callable[..., Any]:
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
+    """Return a function; the error for a function of one state states why there is none here."""
     if name not in QUANTITIES or QUANTITIES[name].states is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = function = _make(name)

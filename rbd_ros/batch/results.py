@@ -157,6 +157,7 @@ def result_bytes(size: int) -> np.ndarray:
 
 
 def _new_pages(size: int) -> mmap.mmap:
+    """Return new pages, huge ones if the system has them."""
     try:
         pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError):
@@ -167,6 +168,7 @@ def _new_pages(size: int) -> mmap.mmap:
 
 
 def idle_bytes() -> int:
+    """Return how many bytes wait for their next use."""
     return sum(size * len(pages) for size, pages in list(_idle.items()))
 
 

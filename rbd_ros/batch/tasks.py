@@ -58,6 +58,8 @@ NOTHING = Given()
 
 
 class Problem(NamedTuple):
+    """A task for states of a robot."""
+
     model: Model
     task: States
     states: list[np.ndarray]            # in the order of ``task.labels``, and zeros
@@ -140,12 +142,14 @@ class Problem(NamedTuple):
             raise type(error)(f'state {number}: {error}') from None
 
     def _part(self, start: int, stop: int) -> list[np.ndarray]:
+        """Return some of the states."""
         if stop - start < len(self.states[0]):
             return [x[start:stop] for x in self.states]
         return self.states
 
     @property
     def shapes(self) -> Sequence[tuple[int, ...]]:
+        """Return the shapes of the blocks of results for one state."""
         return self.task.shapes(self.model, self.model.nv)
 
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
@@ -162,6 +166,7 @@ class Problem(NamedTuple):
         return parts
 
     def states_in_piece(self) -> int:
+        """Return how many states `piece` takes at most."""
         return max(WIDTH, min(CHUNK, PIECE // max(1, *map(prod, self.shapes))))
 
     def fill(self, results: Sequence[np.ndarray], raw: Sequence[np.ndarray] | None,

@@ -86,6 +86,7 @@ def _limits(model: Model, options: argparse.Namespace) -> Limits:
 
 
 def _report(model: Model, found: Excitation, times: np.ndarray) -> Iterator[str]:
+    """Yield the peak velocity and effort of each joint, and their limits."""
     q, v, a = found.motion.at(times)
     whole = whole_motion(model, q)
     assert whole is not None

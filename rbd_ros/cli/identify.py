@@ -277,6 +277,7 @@ def _units(model: Model, found: Identification) -> list[str]:
 
 
 def _print_summary(result: dict[str, Any], output: str) -> int:
+    """Print the errors by joint, and return the exit code."""
     error = result['relative_error']
     print(f'relative error of the torques: {_percent(error["urdf"])} with the URDF, '
           f'{_percent(error["fit"])} identified')

@@ -44,6 +44,7 @@ class Style(NamedTuple):
         return f'{self.prefix.upper()}_RESTRICT'
 
     def number(self, x: float) -> str:
+        """Return a literal."""
         if not self.single:
             return repr(float(x))
         # Subnormal numbers become zero.
@@ -81,6 +82,7 @@ def wrapped(statement: str, indent: str = '', after: str = '') -> str:
 
 
 class Writer:
+    """Writes one graph."""
 
     def __init__(self, style: Style, graph: Graph) -> None:
         self.style, self.graph = style, graph

@@ -134,6 +134,7 @@ class Tape:
         return self.record('constant', float(x) + 0.0).number      # + 0.0: no negative zero
 
     def inputs(self, number: int, shape: tuple[int, ...]) -> np.ndarray:
+        """Return the symbols of an input."""
         symbols = [self.record('input', number, k) for k in range(math.prod(shape))]
         return np.array(symbols, object).reshape(shape)
 
@@ -230,6 +231,7 @@ class Tape:
 
     @staticmethod
     def apply(kind: str, x: Value) -> Value:
+        """Return a function of one argument."""
         if not isinstance(x, Symbol):
             return float(np.sign(x)) if kind == 'sign' else getattr(
                 math, {'abs': 'fabs'}.get(kind, kind))(x)

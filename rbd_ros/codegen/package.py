@@ -37,6 +37,8 @@ The robot has closed loops. `q` has the positions of all joints and must close t
 
 
 class Package(NamedTuple):
+    """What a package is made of."""
+
     model: Model
     style: Style
     graphs: Sequence[Graph]
@@ -107,6 +109,7 @@ def filled(template: str, **words: object) -> str:
 
 
 def escaped(text: str) -> str:
+    """Return a text for XML."""
     return escape(printable(text))
 
 
@@ -125,6 +128,7 @@ def quoted(text: str) -> str:
 
 
 def own_options(function: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a function."""
     missing = [name for name in FUNCTIONS[function].options if options.get(name) is None]
     if missing:
         raise ModelError(f'{function} needs the option {missing[0]}')
@@ -146,6 +150,7 @@ def closing_words(package: Package) -> dict[str, Any]:
 
 
 def header(package: Package) -> str:
+    """Return the header."""
     upper, model, style = package.style.prefix.upper(), package.model, package.style
     functions = []
     for graph in package.graphs:
@@ -162,6 +167,7 @@ def header(package: Package) -> str:
 
 
 def source(package: Package) -> str:
+    """Return the definitions of the functions."""
     style, model = package.style, package.model
     functions = [Writer(style, graph).function() for graph in package.graphs]
     if package.has_loops:
@@ -184,6 +190,7 @@ def source(package: Package) -> str:
 
 
 def polynomial(coefficients: Sequence[float]) -> str:
+    """Return a polynomial in z."""
     text = repr(coefficients[-1])
     for c in reversed(coefficients[:-1]):
         text = f'{c!r}\n            + z * ({text})'
@@ -240,6 +247,7 @@ def test_program(package: Package) -> str:
 
 
 def in_braces(lines: Sequence[str]) -> str:
+    """Return statements as a block."""
     body = '\n'.join(wrapped(line, '        ') for line in lines)
     return f'    {{\n{body}\n    }}'
 
@@ -259,12 +267,14 @@ def closing_blocks(package: Package) -> list[str]:
 
 
 def stored(style: Style, name: str, x: np.ndarray) -> str:
+    """Return the definition of an array of constants."""
     numbers = ', '.join(map(style.number, x.ravel().tolist()))
     return f'static const {style.real} {name}[{x.size}] = {{{numbers}}};'
 
 
 # -- The README. --------------------------------------------------------------------------------
 def readme(package: Package) -> str:
+    """Return a description of the package."""
     model, style = package.model, package.style
     functions = '\n'.join(
         f'| `{style.prefix}_{graph.name}` | {"; ".join(map(describe, graph.inputs))} | '
@@ -295,5 +305,6 @@ def joint_rows(model: Model) -> str:
 
 
 def source_list(package: Package) -> str:
+    """Return a list of the files that the robot comes from."""
     return '\n'.join(f'- `{name}`: SHA-256 `{digest}`' for name, digest in
                      package.sources.items()) or '- a robot built in a program'

@@ -50,6 +50,7 @@ def call(model: Model, name: str, states: Sequence[jax.Array],
 
 
 def _kernels(model: Model, name: str, link: str | None) -> Callable[..., tuple[jax.Array, ...]]:
+    """Return a function of `rbd_ros.batch` that calls the kernels."""
     nv, width = model.nv, block_width(model, name)
     number = np.int64(number_of(model, name, link))
 
@@ -89,6 +90,7 @@ def multiply(model: Model, name: str, states: Sequence[jax.Array], x: jax.Array,
 
 
 def contracted(matrices: Sequence[jax.Array], x: jax.Array, transposed: bool) -> jax.Array:
+    """Return the product of matrices, side by side, and vectors."""
     J = jnp.concatenate(matrices, -1)
     return jnp.einsum('...mk,...m->...k' if transposed else '...mk,...k->...m', J, x)
 

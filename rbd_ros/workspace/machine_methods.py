@@ -181,6 +181,7 @@ class MachineMethods:
         return self._workspace()
 
     def replace(self, name: str, run: Callable[..., Any]) -> None:
+        """Use a function in place of a `Method`."""
         self._attributes[name] = vars(self.workspace)[name] = run
 
     def interpret(self, name: str, *arguments: Any, **named: Any) -> Any:

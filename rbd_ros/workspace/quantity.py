@@ -62,6 +62,7 @@ class Facts(NamedTuple):
 
 
 class Quantity(Facts):
+    """A declared quantity."""
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -80,6 +81,7 @@ class Quantity(Facts):
         return [name for name in self.arguments if name not in VECTORS]
 
     def call(self, workspace: Any, *arguments: Any, **options: Any) -> tuple[Any, ...]:
+        """Return the results, given the workspace of a robot."""
         if self.method is None:
             found = self.function(workspace.model, *arguments, **options)
         else:
@@ -173,6 +175,7 @@ def plain(method: Any, kind: type | None = None) -> Any:
 
 
 def copied(results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return results with copies of their arrays."""
     # Named tuples are made in half of the time that their class takes.
     return tuple.__new__(type(results), [
         x.copy() if type(x) is np.ndarray else x for x in results])

@@ -101,6 +101,7 @@ class LoadedFunction:
         self.memory, self.kept = self.runner.kept()
 
     def for_users(self) -> Callable[..., Any]:
+        """Return what users call."""
         if self.runner is None:
             return self if self.parameters else by_kernels(self)
         kept = self.kept[0] if len(self.kept) == 1 else self.result(self.kept)
@@ -110,6 +111,7 @@ class LoadedFunction:
                                  list(self.fixed.values()), len(self.parameters))
 
     def report(self) -> Report:
+        """Return how the function computes."""
         if self.runner is None:
             return Report('kernels' if COMPILES else 'interpreted', self.operations, 0.0,
                           self.reason)
@@ -195,6 +197,7 @@ class LoadedFunction:
         return min(bad, default=-1)
 
     def _has_code(self, given: Mapping[str, Any]) -> bool:
+        """Return whether options are those that were compiled."""
         free = {*self.inputs, *self.parameters, 'external_wrenches'}
         fixed = {**self.defaults, **self.fixed}
         return all(x is fixed[name] or np.array_equal(x, fixed[name])

@@ -168,9 +168,11 @@ class Origin(NamedTuple):
         return description(graph), graph
 
     def keep(self, made: Made) -> None:
+        """Keep a function for later programs."""
         self.directory.write(self.file, pickle.dumps(made))
 
     def code(self) -> tuple[Runner, float]:
+        """Return the code of the function, and the time to compile it, s."""
         return self.compiled(*self.described())
 
     def compiled(self, made: Made, graph: Graph | None) -> tuple[Runner, float]:
@@ -192,6 +194,7 @@ class Origin(NamedTuple):
 
 
 def outputs_of(graph: Graph) -> list[Array]:
+    """Return the outputs without margins."""
     return [array for array in graph.outputs if array.name != 'margins']
 
 

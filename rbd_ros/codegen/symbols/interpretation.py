@@ -58,6 +58,7 @@ _square_root, _sign = partial(Tape.apply, 'sqrt'), partial(Tape.apply, 'sign')
 
 
 def maximum(x: Value, y: Value) -> Value:
+    """Return the larger one."""
     return 0.5 * (x + y + abs(x - y)) if isinstance(x - y, Symbol) else max(x, y)
 
 
@@ -239,6 +240,7 @@ _interpreted: dict[Callable[..., Any], Any] = {leaf: leaf for leaf in (*_LEAVES.
 
 
 class _Module:
+    """A module whose functions are interpreted."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -265,6 +267,7 @@ def _replaced(value: Any, home: str) -> Any:
 
 
 def _global_names(code: CodeType) -> Iterator[str]:
+    """Yield the names in a function and in those within it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

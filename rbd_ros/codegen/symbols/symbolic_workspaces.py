@@ -39,6 +39,7 @@ def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
 
 
 def results_of(declared: Quantity, workspace: Any, **arguments: Any) -> tuple[Any, ...]:
+    """Return the results of a quantity for symbols, given the workspace."""
     if declared.method is None:
         declared = declared._replace(function=interpreted(declared.function))
     before = tracing.set(workspace)

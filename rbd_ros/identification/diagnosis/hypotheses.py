@@ -200,6 +200,7 @@ def _factor(sizes: np.ndarray, model: Model) -> np.ndarray:
 
 
 def _factors(sizes: np.ndarray, model: Model) -> np.ndarray:
+    """Return the factors of the efforts, (nv,), that findings contain, or their deviations."""
     return 1.0 + sizes
 
 

@@ -124,6 +124,7 @@ def _link(element: etree._Element, notes: list[str]) -> Link:
 
 
 def _joint(element: etree._Element, old: bool, notes: list[str]) -> Joint:
+    """Return joint j, without its links; ``placement`` is that of the body in the parent."""
     joint, name = _named(element, notes)
     kind = element.get('type', '')
     if kind not in URDF_KINDS:

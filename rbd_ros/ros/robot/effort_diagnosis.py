@@ -56,6 +56,7 @@ class EffortCheck(_EffortFinding):
     _done = False
 
     def reset(self) -> None:
+        """Wait again for a robot at rest: time jumped."""
         self._first: float | None = None
         self._count, self._sum, self._known = 0, np.zeros(1), np.zeros(0, bool)
 
@@ -118,6 +119,7 @@ class EffortDiagnosis(_EffortFinding):
         self._rows = np.zeros((0, 0))   # of the last states, in turn
 
     def reset(self) -> None:
+        """Discard the states: time jumped."""
         self._count, self._next = 0, inf
 
     def note(self, robot: Robot) -> None:

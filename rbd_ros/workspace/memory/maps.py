@@ -96,10 +96,12 @@ def same(G: Any, x: Any) -> Any:
 
 
 def torques(G: Any, tau: Any) -> Any:
+    """Return G^T tau."""
     return tau @ G
 
 
 def matrix(G: Any, M: Any) -> Any:
+    """Return G^T M G."""
     return G.T @ M @ G
 
 
@@ -114,10 +116,12 @@ def rows(G: Any, Y: Any) -> Any:
 
 
 def columns_dot(G: Any, G_dot: Any, J: Any, J_dot: Any) -> Any:
+    """Return the rate of J G."""
     return J_dot @ G + J @ G_dot
 
 
 def coriolis(G: Any, G_dot: Any, M: Any, C: Any) -> Any:
+    """Return G^T (C G + M dG/dt)."""
     return G.T @ (C @ G + M @ G_dot)
 
 

@@ -23,10 +23,12 @@ Shape = Callable[[int], tuple[int, ...]]    # by the number of velocities
 
 
 def zeros(shape: Shape, dtype: type = float) -> Callable[[WorkspaceBase], np.ndarray]:
+    """Return the function that makes a buffer."""
     return lambda w: np.zeros(shape(w._nv), dtype)
 
 
 def several(*shapes: Shape) -> Callable[[WorkspaceBase], Any]:
+    """Return the function that makes several buffers."""
     return lambda w: tuple([np.zeros(shape(w._nv)) for shape in shapes])
 
 
@@ -139,6 +141,7 @@ def link_table(w: WorkspaceBase) -> np.ndarray:
 
 
 def link_matrices(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for the poses of all links."""
     return np.empty((len(w._kept(link_table)), 4, 4))
 
 
