@@ -35,6 +35,8 @@ export PIP_NO_COMPILE := no
 # And keeps it: otherwise each process, of hundreds in the tests, takes seconds for it again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# The wheel of the messages, which `make matrix MATRIX_ARGS=bare` takes, too.
+MESSAGES := build/messages-$(DISTRO)
 MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
@@ -126,7 +128,7 @@ colcon-test: colcon $(STAMPS)/kernels $(STAMPS)/test ## the tests as colcon runs
 	--return-code-on-test-failure $(if $(PYTEST_ARGS),--pytest-args $(PYTEST_ARGS))
 
 colcon-build: $(STAMPS)/colcon-packages ## colcon build in a folder, of a release tree; WORKSPACE=folder
-	cd $(WORKSPACE) && $(COLCON) build
+	cd $(WORKSPACE) && $(COLCON) build $(COLCON_ARGS)
 
 $(STAMPS)/system:
 	@missing=; \
@@ -152,7 +154,9 @@ $(STAMPS)/ros: $(ROS_PACKAGES) | $(STAMPS)/system
 
 $(STAMPS)/messages: $(MESSAGE_FILES) | $(STAMPS)/ros
 	@echo "[3/4] rbd_msgs, compiled against it (half a minute)"
-	@$(COUNTING) ROS_DISTRO=$(DISTRO) $(PIP) install --force-reinstall --no-deps ./rbd_msgs
+	@rm -rf $(MESSAGES)
+	@$(COUNTING) ROS_DISTRO=$(DISTRO) $(PIP) wheel --no-deps --wheel-dir $(MESSAGES) ./rbd_msgs && \
+	$(PIP) install --force-reinstall --no-deps $(MESSAGES)/*.whl
 	@touch $@
 
 $(STAMPS)/package: $(PACKAGE_FILES) $(STAMPS)/ros $(STAMPS)/messages

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / 'build' / 'matrix'
+MESSAGES = ROOT / 'build' / 'messages-kilted'
 PACKAGES = ('numba', 'numpy', 'scipy')
 # The oldest PACKAGES by Python's minor version; setup.py has the oldest of all.
 OLDEST = {10: ('0.58', '1.26', '1.11'), 11: ('0.58', '1.26', '1.11'), 12: ('0.59', '1.26', '1.11'),
@@ -111,9 +112,11 @@ def install(place: Place, folder: Path, log: Path, quick: bool) -> bool:
     shutil.copytree(ROOT, source, symlinks=True, ignore=shutil.ignore_patterns(
         '.venv*', '.git', 'build', 'dist', 'log', '*.egg-info'))
     if place.age == 'bare':
+        # The wheel that `make setup` built, if it is for this Python; it takes a minute.
+        messages = next(map(str, MESSAGES.glob(f'*-cp3{place.minor}-*')), f'{source}/rbd_msgs')
         return not (run([place.python, '-m', 'venv', '--clear', str(folder)], log)
                     or run([*pip, '-r', 'requirements-ros-kilted.txt', *BARE, *FOR_TESTS], log)
-                    or run([*pip, '--no-deps', f'{source}/rbd_msgs', str(source)], log))
+                    or run([*pip, '--no-deps', messages, str(source)], log))
     wanted = [f'{name}=={version}.*' if place.age == 'oldest' else name
               for name, version in zip(PACKAGES, OLDEST[place.minor])]
     needed = [str(source), *FOR_TESTS] if quick else [f'{source}[test]']
