@@ -47,24 +47,36 @@ def digits(us: float) -> str:
     return f'{us:.1f}' if us < 9.95 else f'{us:.0f}'
 
 
-def cell(row: dict) -> str:
-    """Return our time, and that of Pinocchio if it has such a function."""
+def of_code(results: dict) -> dict[tuple[str, str], float]:
+    """Return the ratios of loaded code to Pinocchio, by function and robot."""
+    return {(f'derivatives of {name}' if derivatives else name, robot): row['ratio']['Pinocchio']
+            for robot, found in results['robots'].items() for row in found['rows']
+            for name, derivatives, _ in [row['function'].replace('_', ' ').partition(
+                ' derivatives')]
+            if row['way'] != 'kernels' and 'Pinocchio' in row['ratio']}
+
+
+def cell(row: dict, code: float | None) -> str:
+    """Return our time, and that of Pinocchio and the ratio of code if it has such a function."""
     ours = digits(row['us']['rbd_ros'])
     if 'Pinocchio' not in row['us']:
         return ours
-    return f'{ours} / {digits(row["us"]["Pinocchio"])} = {row["ratio"]["Pinocchio"][1]:.2f}'
+    text = f'{ours} / {digits(row["us"]["Pinocchio"])} = {row["ratio"]["Pinocchio"][1]:.2f}'
+    return text if code is None else f'{text}, code {code:.2f}'
 
 
-def library(results: dict, functions: Collection[str] = tuple(FUNCTIONS)) -> list[str]:
+def library(found: dict, functions: Collection[str] = tuple(FUNCTIONS)) -> list[str]:
     """Return the table of single calls."""
-    rows = {(row['function'], row['robot']): row for row in results['rows']}
+    rows = {(row['function'], row['robot']): row for row in found['library']['rows']}
+    code = of_code(found['loaded']) if 'loaded' in found else {}
     joints = {robot: row['joints'] for (_, robot), row in rows.items()}
     lines = ['| µs, rbd_ros / Pinocchio = ratio | '
              + ' | '.join(f'{robot} ({joints[robot]})' for robot in ROBOTS) + ' |',
              '|---' * (1 + len(ROBOTS)) + '|']
-    return lines + [f'| {name} | ' + ' | '.join(cell(rows[function, robot]) for robot in ROBOTS)
-                    + ' |' for function, name in FUNCTIONS.items()
-                    if function in functions and (function, ROBOTS[0]) in rows]
+    return lines + [f'| {name} | ' + ' | '.join(
+        cell(rows[function, robot], code.get((function, robot))) for robot in ROBOTS) + ' |'
+        for function, name in FUNCTIONS.items()
+        if function in functions and (function, ROBOTS[0]) in rows]
 
 
 def node(results: dict) -> list[str]:
@@ -119,9 +131,9 @@ def soak(results: dict) -> list[str]:
 def short(found: dict) -> list[str]:
     """Return the tables of the parts that were measured."""
     lines = []
-    sections = (('library', library), ('batch', batch), ('node', node), ('start', start),
-                ('soak', soak))
-    for part, section in sections:
+    if 'library' in found:
+        lines += [*library(found), '']
+    for part, section in (('batch', batch), ('node', node), ('start', start), ('soak', soak)):
         if part in found:
             lines += [*section(found[part]), '']
     return lines
@@ -136,5 +148,5 @@ def put(found: dict, path: Path = README) -> None:
     _, _, after = rest.partition(END)
     if not after:
         raise SystemExit(f'{path} has no place for figures: {BEGIN} ... {END}')
-    lines = library(found['library'], SHOWN_FIRST)
+    lines = library(found, SHOWN_FIRST)
     path.write_text('\n'.join((before + BEGIN, '', *lines, '', END)) + after, encoding='utf-8')
