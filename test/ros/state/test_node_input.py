@@ -57,6 +57,10 @@ def test_fault_80_a_withheld_topic_is_logged_once(harness, state, capfd):
     log = capfd.readouterr().err
     assert log.count('~/coriolis_torques is withheld: the velocity is unknown') == 1
     assert log.count('~/task_inertia is withheld: the parameter task_link is not set') == 1
+    assert {topic for topic, why in node.node.publishing._withheld.reasons.items()
+            if why == 'the velocity is unknown'} == {
+        '~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', '~/mass_matrix_rate',
+        '~/coriolis_matrix_rate', '~/gravity_torques_rate', '~/torque_deviation'}
     # What comes back is withheld no longer.
     node.answer(names, q, v, topic='~/coriolis_torques')
     assert '~/coriolis_torques' not in node.node.publishing._withheld.reasons
