@@ -117,10 +117,11 @@ class SlotineLi(Controller):
 
     def reset(self) -> None:
         """Discard the adaptation: the parameters are those of the model."""
-        # P^ = root X root^T, where root root^T is P_0.
-        self._X = np.tile(np.eye(4), (len(self._bodies), 1, 1))
+        # P^ = root X root^T, where root root^T is P_0 and X = C C^T.
+        self._C = np.tile(np.eye(4), (len(self._bodies), 1, 1))
+        self._determinant = np.ones(len(self._bodies))      # of X
         self._time: float | None = None
-        self._slope = np.zeros_like(self._X)
+        self._slope = np.zeros_like(self._C)
         self.parameters = self._known.ravel().copy()
 
     def damping(self, q: np.ndarray) -> np.ndarray:
@@ -136,10 +137,11 @@ class SlotineLi(Controller):
         if self._adaptation > 0.0:
             if self._time is not None and 0.0 < t - self._time <= self._longest_gap:
                 self._adapt(t - self._time)
-            # root^T G root, of P^ = root X root^T: dX/dt = -adaptation X slope X.
+            # dX/dt = -adaptation X root^T G root X = -adaptation C slope C^T
             gradient = (s @ Y).reshape(-1, 10)[self._bodies]
             G = (gradient @ DUAL.reshape(10, 16)).reshape(-1, 4, 4)     # as tensordot, but faster
-            self._slope = self._roots.swapaxes(1, 2) @ G @ self._roots
+            factor = self._roots @ self._C
+            self._slope = factor.swapaxes(1, 2) @ G @ factor
             self._time = t
         return (Y @ self.parameters + self._rotors(q, v, v_ref, a_ref) - self._damping * s
                 + self._friction(q, v_ref))
@@ -156,22 +158,21 @@ class SlotineLi(Controller):
 
     def _adapt(self, step: float) -> None:
         """Advance the parameters along the geodesic by a time step, s."""
-        C = np.linalg.cholesky(self._X)
-        w, U = np.linalg.eigh(C.swapaxes(1, 2) @ self._slope @ C)
+        w, U = np.linalg.eigh(self._slope)
         w *= -self._adaptation
-        growth = np.exp(w * (step / np.maximum(np.abs(w).max(axis=1, keepdims=True) / MAX_GROWTH,
-                                               1.0)))
-        determinant = np.square(C.diagonal(0, 1, 2).prod(1)) * growth.prod(1)
-        C = C @ U
-        self._X = (C * growth[:, None]) @ C.swapaxes(1, 2)
+        growth = np.exp(w * (0.5 * step / np.maximum(
+            np.abs(w).max(axis=1, keepdims=True) / MAX_GROWTH, 1.0)))
+        self._C = self._C @ (U * growth[:, None])
+        self._determinant *= np.square(growth.prod(1))
         # The product of the three largest eigenvalues is at most that of three thirds of the sum.
-        most = self._X.trace(0, 1, 2)
-        if not ((most <= RANGE) & (determinant * RANGE >= (most / 3.0) ** 3)).all():
-            w, U = np.linalg.eigh(self._X)
-            self._X = (U * np.clip(w, 1.0 / RANGE, RANGE)[:, None]) @ U.swapaxes(1, 2)
-        P = self._roots @ self._X @ self._roots.swapaxes(1, 2)
+        most = np.square(self._C).sum((1, 2))
+        if not ((most <= RANGE) & (self._determinant * RANGE >= (most / 3.0) ** 3)).all():
+            w, U = np.linalg.eigh(self._C @ self._C.swapaxes(1, 2))
+            w = np.clip(w, 1.0 / RANGE, RANGE)
+            self._C, self._determinant = U * np.sqrt(w)[:, None], w.prod(1)
+        factor = self._roots @ self._C
         parameters = self._known.copy()
-        parameters[self._bodies] = parameters_of_pseudo_inertia(P)
+        parameters[self._bodies] = parameters_of_pseudo_inertia(factor @ factor.swapaxes(1, 2))
         self.parameters = parameters.ravel()
 
 
