@@ -67,11 +67,12 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
     size[3:] = unit_of_length(workspace, link)
     if not J.any():
         return np.zeros(6)
-    U, sigma, W, failed = lapack().dgesdd(J / size[:, None], full_matrices=0)
+    J = J / size[:, None]
+    # Squares of the singular values: small ones, which lose digits, are replaced by the limit's.
+    squares, U, failed = lapack().dsyev(J @ J.T)
     if failed:
         raise np.linalg.LinAlgError(f"the Jacobian of '{link}' has no singular values")
-    gain = sigma / np.maximum(sigma, sigma[0] / limit) ** 2
-    return (U @ (gain * (W @ tau_ext))) / size
+    return U @ (J @ tau_ext @ U / np.maximum(squares, squares[-1] / limit ** 2)) / size
 
 
 # Fewest deviations of external torques that are a contact, and by how much these exceed the
