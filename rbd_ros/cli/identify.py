@@ -45,6 +45,7 @@ from rbd_ros.recordings.samples import Samples
 FILES = ('robot.urdf', 'dynamics.param.yaml', 'identification.json', 'report.html')
 BODY_UNITS = ('kg', *['kg m'] * 3, *['kg m^2'] * 6)     # of the ten parameters of a body
 DEFAULT_FRICTION = 'viscous,coulomb,offset'
+NOTABLE_SIZE = 0.15     # from which share on other torques of the bodies are worth a word
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -297,6 +298,10 @@ def _print_summary(result: dict[str, Any], output: str) -> int:
               f'{2.0 * load["mass_deviation"]:.2g} kg (95 %), centre of mass at {com} m, within '
               f'{within} m')
     _print_parameters(result['parameters'])
+    size = result['figures'].get('size', 1.0)
+    if abs(size - 1.0) > NOTABLE_SIZE:
+        print(f'torques of the bodies are {size:.2f} times those of the URDF: if its masses are '
+              "right, efforts are no torques in N m; see 'rbd_ros diagnose'")
     print(f'{", ".join(FILES)} are in {output}')
     print(f'verdict: {result["verdict"]}' + (
         '; efforts were not checked: they are torques by --efforts-are-torques'

@@ -76,7 +76,9 @@ class Verdict(NamedTuple):
         The numbers behind the verdict: ``samples``; ``relative_error`` of the torques; ``rank``,
         how many of the ``base_parameters`` the torques determine better than the model, and their
         ``condition`` number; ``uncertainty`` of torques in other poses, as a fraction of their
-        size, for the worst joint. For payloads and standing robots only the first ones.
+        size, for the worst joint; ``size``, that of these torques relative to the URDF's: not the
+        masses but the unit of the efforts may explain it. For payloads and standing robots only
+        the first ones.
     grade : str
         ``'believable'``, ``'not believable'``, or between them ``'good for motions like these'``:
         parameters are uncertain, but the held-out recordings are explained.
@@ -128,11 +130,11 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         reasons = _check_delay(samples) or _check_payload(model, found)
     else:
         free = fit(model, part, consistent=False)
-        uncertainty = _torque_uncertainty(part, found)
+        uncertainty, size = _torque_uncertainty(part, found)
         determined = found.sigma[found.sigma > 1.0]
         figures |= {'base_parameters': float(len(found.base.names)), 'rank': float(found.rank),
                     'condition': float(np.max(determined / determined[-1:], initial=1.0)),
-                    'uncertainty': float(np.max(uncertainty))}
+                    'uncertainty': float(np.max(uncertainty)), 'size': size}
         said = {kind: text for one in samples for kind, text in effort_doubts(model, one).items()}
         mistakes = [said.pop(kind) for kind in CERTAIN if kind in said]
         reasons = _check_delay(samples) or mistakes or position_doubts(model, samples)
@@ -175,8 +177,8 @@ def _check_finite(samples: tuple[Samples, ...]) -> list[str]:
             ] if share > MAX_LEFT_OUT else []
 
 
-def _torque_uncertainty(part: Partial, found: Identification) -> np.ndarray:
-    """Return the deviation of each joint's torque in other poses, relative to its size."""
+def _torque_uncertainty(part: Partial, found: Identification) -> tuple[np.ndarray, float]:
+    """Return the deviation of joints' torques in other poses, and their size, both relative."""
     parameters, model, rng = found.parameters, found.parameters.model, np.random.default_rng(SEED)
     q = np.array([random_configuration(model, rng) for _ in range(POSES)])
     v, a = (rng.normal(size=(POSES, model.nv)) * np.sqrt(squares / part.samples)
@@ -187,7 +189,11 @@ def _torque_uncertainty(part: Partial, found: Identification) -> np.ndarray:
     elsewhere = np.sqrt(np.mean((Y @ found.values) ** 2, axis=0))
     here = np.sqrt(part.squares / np.maximum(part.counts.sum(axis=0), 1))
     size = np.maximum(elsewhere, here)
-    return np.divide(deviation, size, out=np.zeros(model.nv), where=size > 0.0)
+    own = slice(10 * parameters.bodies)
+    described = Y[:, :, own] @ parameters.values[own]
+    ratio = np.vdot(described, Y[:, :, own] @ found.values[own]) / max(
+        np.vdot(described, described), np.finfo(float).tiny)
+    return np.divide(deviation, size, out=np.zeros(model.nv), where=size > 0.0), float(ratio)
 
 
 def _check_delay(samples: tuple[Samples, ...]) -> list[str]:

@@ -338,6 +338,17 @@ def test_validation_takes_the_delay_of_the_fit(tmp_path):
 
 
 @pytest.mark.usefixtures('no_error_bars')
+@pytest.mark.parametrize('factor', [1.0, 1.4])
+def test_torques_that_differ_much_from_those_of_the_urdf_are_mentioned(factor, tmp_path, capsys):
+    robot = pin.buildModelFromUrdf(URDF)
+    path = record(tmp_path / 'run.csv', robot, 0, 20.0, lambda t, q, v, tau: (
+        t, q, v, factor * tau))
+    assert code_of('identify', URDF, path, '-o', str(tmp_path / 'out'), '--workers', '1') == 0
+    said = 'torques of the bodies are 1.4'
+    assert (said in capsys.readouterr().out) == (factor == 1.4)
+
+
+@pytest.mark.usefixtures('no_error_bars')
 def test_a_part_of_a_recording_is_fitted_with_scaled_efforts(found, tmp_path):
     _, paths, _ = found
     joints = list(true_robot().names)[1:]

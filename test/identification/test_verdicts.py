@@ -74,6 +74,15 @@ def test_good_recordings_of_different_robots_are_believed(robot, seed):
     assert 0.0 < found.figures['uncertainty'] < 0.1
 
 
+def test_torques_of_the_bodies_have_the_size_of_the_efforts():
+    model = replace(urdf('ur5_robot.urdf'), effort_limit=np.full(6, np.inf))
+    one = measured.recording(model, 0, 30.0, noise=0.03)
+    for factor in (1.0, 1.4):
+        found = judge(model, replace(one, effort=factor * one.effort))
+        assert found.believable
+        assert found.figures['size'] == pytest.approx(factor, rel=0.01)
+
+
 @pytest.mark.parametrize('wrong', covering([slice(None), [2], [0, 1, 3]], slice(None), [2]))
 @pytest.mark.parametrize('options', covering([{}, {'friction': (), 'rotors': False}], {}))
 def test_efforts_of_the_wrong_sign_are_named(arm, options, wrong):
