@@ -36,6 +36,7 @@ LANES = ('inverse_dynamics', 'forward_dynamics', 'all_terms', 'friction_torques'
 ROBOTS = {'arm': cache(lambda: load_quietly('urdf/demo_arm.urdf')),
           'mimics': lambda: with_mimics(random_tree(3, 3, ('revolute', 'prismatic')), 4),
           'kinds': lambda: random_tree(2, 2, ('spherical', 'free')),
+          'axes': lambda: random_tree(4, 3, ('universal', 'euler_zyx', 'cylindrical')),
           'closed': lambda: closed_robot('four_bar').model}
 
 

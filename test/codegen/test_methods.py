@@ -140,6 +140,18 @@ def test_every_method_equals_that_of_the_library(name, codes):
     assert {quantity for quantity, _ in made} == {*TRACED}
 
 
+def test_inertia_reaches_bodies_between_the_axes_of_a_joint(codes):
+    model, states = states_of('axes', 2)
+    ours, theirs = workspace_of(model), library(model)
+    for k in range(2):
+        for quantity in ('all_terms', 'forward_dynamics'):
+            given = arguments_of(quantity, states, k)
+            assert difference(getattr(ours, quantity)(*given), getattr(theirs, quantity)(
+                *given)) < most(quantity, model, states['q'][k]), quantity
+        codes.work()
+    assert all(code.runner for code in codes._codes[machine_methods.robot_of(model)].values())
+
+
 def test_options_have_code_of_their_own(codes):
     model, states = states_of('arm', 1)
     ours, theirs = workspace_of(model), library(model)
