@@ -128,8 +128,13 @@ def with_shared_coordinates(tree: Tree, to_tree: Coordinates) -> Tree:
 
 
 def carrying(tree: Tree) -> np.ndarray:
-    """Return the rows of bodies that links belong to, and of the ground; others have no mass."""
-    return np.unique(np.append(tree.link_body, 0))
+    """Return the rows of the ground, of links' bodies, and of those that get their rods, too."""
+    rows, up = {0, *tree.link_body.tolist()}, tree.robot[:, columns.PARENT].astype(int).tolist()
+    # Between the axes of a joint there is no link.
+    for k in np.flatnonzero(hinges(tree.robot))[::-1].tolist():
+        if k in rows:
+            rows.add(up[k])
+    return np.array(sorted(rows))
 
 
 def hinges(bodies: np.ndarray) -> np.ndarray:
