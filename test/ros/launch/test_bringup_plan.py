@@ -41,7 +41,7 @@ ROBOT = ('<robot name="arm"><!-- kept --><link name="stand"/>'
 <limit lower="-1" upper="1" effort="10" velocity="1"/></joint></robot>""")
 HARDWARE = """<ros2_control name="drives" type="system"><hardware><plugin>my_robot/Drives</plugin>
 </hardware>{}</ros2_control></robot>"""
-PARTS = {'robot': ['robot_state_publisher', 'ros2_control_node'], 'loading': ['spawner'],
+PARTS = {'robot': ['robot_state_publisher', 'ros2_control_node', 'rviz2'], 'loading': ['spawner'],
          'node': ['dynamics_node', 'torque_controller'], 'guard': ['controller_guard']}
 JOINT = """<joint name="{}"><command_interface name="{}"/><state_interface name="position"/>
 <state_interface name="{}"/></joint>"""
@@ -331,14 +331,47 @@ def test_a_bad_argument_or_file_starts_nothing(tmp_path, values, message):
         start(**values)
 
 
+@pytest.mark.parametrize('values, node', [({}, 'dynamics'), ({'mode': 'gravity'},
+                                                             'torque_controller')])
+def test_the_launch_arguments_of_ur_control_have_the_same_names_here(tmp_path, values, node):
+    config = tmp_path / 'own.rviz'
+    config.write_text('Panels: []')
+    bringup = start(launch_rviz='true', rviz_config_file=str(config), tf_prefix='left/',
+                    controllers_file=str(file_of_controllers(tmp_path, joints=DEMO_ARM[::-1])),
+                    autostart='false', **values)
+    assert [one.executable for one in bringup.robot] == [
+        'robot_state_publisher', 'ros2_control_node', 'rviz2']
+    publisher, _, rviz = bringup.robot
+    assert rviz.arguments == ('-d', str(config), '-f', 'left/base_link')
+    assert not rviz.required
+    # The configuration names topics of the dynamics node; the same ones of the torque controller.
+    assert set(rviz.remappings) == {(f'dynamics/{topic}', f'{node}/{topic}') for topic in (
+        'markers', 'gravity_torques', 'external_torques') if node != 'dynamics'}
+    assert publisher.parameters[0]['frame_prefix'] == own(bringup)['frame_prefix'] == 'left/'
+    assert own(bringup)['autostart'] is False
+    assert own(bringup)['command_joints'] == DEMO_ARM[::-1]
+
+
+def test_rviz_shows_the_robot_of_a_running_manager_or_of_a_generated_controller(arm, package):
+    for bringup, root in (
+            (beside(Manager(joints=['zeta', 'alpha']), rviz='true'), 'stand'),
+            (start(controller=package, rviz='true'), 'base_link')):
+        rviz = bringup.robot[-1]
+        assert rviz.executable == 'rviz2' and rviz.arguments[-2:] == ('-f', root)
+        assert Path(rviz.arguments[1]).name == 'dynamics.rviz' and rviz.remappings == ()
+    assert 'rviz2' not in [one.executable for one in start().robot]
+
+
 @pytest.mark.parametrize('missing', ['controller_manager', 'robot_state_publisher',
-                                     'forward_command_controller', 'joint_state_broadcaster'])
+                                     'forward_command_controller', 'joint_state_broadcaster',
+                                     'rviz2'])
 def test_a_package_that_is_missing_starts_nothing(monkeypatch, missing):
     monkeypatch.setattr('rbd_ros.ros.launch.launch_plan._is_installed',
                         lambda package, executable: package != missing)
     with pytest.raises(LaunchError, match=f'{missing} is not installed.*sudo apt install '
-                                          f'ros-.ROS_DISTRO-{missing.replace("_", "-")}$'):
-        check_installed(plan({}), ARGUMENTS)
+                                          f'ros-.ROS_DISTRO-{missing.replace("_", "-")}'
+                                          f'{", or rviz:=false" * (missing == "rviz2")}$'):
+        check_installed(plan({'rviz': 'true'}), ARGUMENTS)
 
 
 # -- A controller manager that runs already. ------------------------------------------------------
