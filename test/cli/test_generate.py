@@ -15,7 +15,7 @@ from rbd_ros.codegen import FUNCTIONS
 import yaml
 
 
-def test_a_package_says_where_it_comes_from(tmp_path, capsys):
+def test_a_generated_package_documents_its_origin(tmp_path, capsys):
     drives = tmp_path / 'dynamics.param.yaml'
     drives.write_text('/**: {ros__parameters: {drives: {joints: [shoulder_pan], '
                       'friction: [0.5]}}}')
@@ -62,7 +62,7 @@ def test_a_robot_with_closed_loops_gets_a_function_that_closes_them(tmp_path, ca
         tmp_path / 'x/four_bar_dynamics.h').read_text()
 
 
-def test_a_controller_is_a_package_that_says_where_it_comes_from(tmp_path, capsys):
+def test_a_generated_controller_is_a_package_that_documents_its_origin(tmp_path, capsys):
     folder = tmp_path / 'arm'
     assert code_of('generate', ARM, '--controller', '-o', str(folder), '--link', 'tool') == 0
     assert 'demo_arm_dynamics.h, demo_arm_dynamics.c, robot.hpp' in capsys.readouterr().out

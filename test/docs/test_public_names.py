@@ -60,13 +60,13 @@ def test_a_public_name_has_one_home():
 @pytest.mark.parametrize('package, name', [
     ('analysis', 'jacobian_dot'), ('analysis', 'simulate'), ('analysis', 'task_space_dynamics'),
     ('analysis', 'torque_regressor'), ('identification', 'identify')])
-def test_the_error_for_a_name_that_is_at_the_top_says_so(package, name):
+def test_the_error_for_a_name_of_the_top_level_names_the_top_level(package, name):
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; use rbd_ros.{name}$"):
         getattr(import_module(f'rbd_ros.{package}'), name)
 
 
 @pytest.mark.parametrize('form', FORMS)
-def test_forms_have_the_names_of_the_functions(form):
+def test_jax_torch_and_casadi_have_the_names_of_the_functions(form):
     if FORMS[form]:
         pytest.importorskip(FORMS[form])
     named = {name.rpartition('.')[2] for name in public(HOMES)}

@@ -160,8 +160,7 @@ def test_the_controller_is_inactive_until_commands_are_complete():
 
 
 @pytest.mark.parametrize('own_file', [False, True])
-def test_switching_is_strict_whatever_the_distribution_and_the_file_of_controllers(
-        tmp_path, own_file):
+def test_switching_is_strict_in_every_distribution_and_file_of_controllers(tmp_path, own_file):
     values = {}
     if own_file:
         path = file_of_controllers(tmp_path)
@@ -215,7 +214,7 @@ def test_mock_hardware_is_where_joints_can_be_and_the_robot_stays_the_same(arm):
     assert '<!-- kept -->' in text
 
 
-def test_hardware_of_ones_own_is_left_alone(arm):
+def test_hardware_of_the_given_urdf_is_not_replaced(arm):
     assert description(start(model=arm(WITH_HARDWARE))) == WITH_HARDWARE
 
 
@@ -513,7 +512,7 @@ def test_a_controller_that_is_not_that_of_the_plan_is_not_activated():
 
 @pytest.mark.parametrize('values, seconds', [('', 1.0), ('publish_rate: 2.0', 2.0),
                                              ('state_timeout: 3.0', 3.5)])
-def test_slow_commands_are_awaited_for_longer(tmp_path, values, seconds):
+def test_the_guard_waits_longer_for_slow_commands(tmp_path, values, seconds):
     path = tmp_path / 'mine.yaml'
     path.write_text(f'/**:\n  ros__parameters: {{friction: false, {values}}}\n')
     assert float(start(params=str(path)).guard.arguments[0]) == seconds
@@ -559,7 +558,7 @@ def test_a_file_of_controllers_replaces_that_of_the_package(package, tmp_path):
         'impedance')
 
 
-def test_what_does_not_fit_a_generated_controller_is_named(arm, package):
+def test_arguments_that_do_not_fit_a_generated_controller_are_named(arm, package):
     stiff = (HERE / 'urdf/demo_arm.urdf').read_text().replace('</robot>', HARDWARE.format(
         JOINT.format('shoulder_pan', 'position', 'velocity')))
     for values, words in (
@@ -574,7 +573,7 @@ def test_what_does_not_fit_a_generated_controller_is_named(arm, package):
             start(**{'controller': package, **values})
 
 
-def test_beside_a_running_manager_a_generated_controller_is_loaded_once(package):
+def test_with_a_running_manager_a_generated_controller_is_loaded_once(package):
     text = with_mock_hardware((HERE / 'urdf/demo_arm.urdf').read_text())
     bringup = beside(Manager(None), text, controller=package)
     assert bringup.robot == [] and [one.arguments[0] for one in bringup.loading] == [

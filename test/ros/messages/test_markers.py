@@ -115,7 +115,7 @@ def test_ellipsoids_of_many_links_come_in_parts_within_their_period(monkeypatch)
         assert largest <= 100
 
 
-def test_rviz_lists_every_namespace_of_the_markers_and_hears_all_arrays():
+def test_rviz_lists_every_namespace_of_the_markers_and_its_queue_holds_all_arrays():
     path = ROOT / 'config' / 'dynamics.rviz'
     display = next(one for one in yaml.safe_load(path.read_text())['Visualization Manager'][
         'Displays'] if one['Class'].endswith('/MarkerArray'))

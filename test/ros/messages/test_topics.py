@@ -62,7 +62,7 @@ def check(message, **expected):
 
 
 @pytest.mark.parametrize('count', [0, 1, 9])
-def test_every_message_holds_what_it_is_filled_with(count, deserialize):
+def test_every_message_holds_its_values(count, deserialize):
     model = with_gravity(random_tree(count, count, kinds=('revolute',)), (0.0, 0.0, -9.81))
     outputs, commands = Outputs(model, 7, 'tool', 'r1/'), CommandMessages()
     names = model.velocity_names

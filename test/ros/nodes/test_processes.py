@@ -154,7 +154,7 @@ def test_robots_describe_themselves_wait_with_their_brakes_on_and_then_fall(peer
     ('simulated_robot', 'rate:=fast', 'rate must be a number'),
     ('mujoco_robot', 'urdf:=/nowhere/arm.urdf', '/nowhere/arm.urdf'),
     ('viewer', 'port:=65536', 'port out of range')))
-def test_fault_68_nodes_say_in_one_line_what_they_cannot_use(start, name, value, reason):
+def test_fault_68_nodes_reject_parameters_in_one_line(start, name, value, reason):
     check_refused(start(name, '-p', value), f'{name}: ', reason)
 
 
@@ -176,7 +176,7 @@ def check_refused(process, *parts):
     assert not any('ERROR' in line for line in others)
 
 
-def test_fault_48_the_torque_controller_says_in_one_line_what_it_cannot_use(peer, start):
+def test_fault_48_the_torque_controller_rejects_parameters_in_one_line(peer, start):
     process = start('torque_controller', '-p', 'computed_torque.kp:=[1.0, 2.0]')
     spin_until(peer, lambda: 'torque_controller' in peer.get_node_names(), START_UP)
     # It waits to be configured with another value.
