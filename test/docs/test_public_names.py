@@ -89,3 +89,25 @@ def test_the_signature_of_a_public_name_can_be_read(name):
     if inspect.isfunction(CALLABLES[name]):
         assert shown.replace('self, ', '') in pydoc.plaintext.document(
             CALLABLES[name]).replace('self, ', '')
+
+
+FUNCTIONS = {name: one for name, one in public(['rbd_ros.batch', *HOMES]).items()
+             if inspect.isfunction(one)}
+BY_NAME = {name.rpartition('.')[2]: one for name, one in FUNCTIONS.items()}
+
+
+def documentation(function):
+    """Return the docstring of a function, of its module, and of functions that they refer to."""
+    text = f'{inspect.getdoc(function)}\n{import_module(function.__module__).__doc__}'
+    others = re.findall(r'(?:as for|arguments:) `(?:\w+\.)*(\w+)`', text)
+    return ' '.join(' '.join([text, *(inspect.getdoc(BY_NAME[one]) for one in others
+                                      if one in BY_NAME)]).split())
+
+
+@pytest.mark.parametrize('name', FUNCTIONS)
+def test_arguments_and_errors_of_public_functions_are_documented(name):
+    text = documentation(FUNCTIONS[name])
+    missing = [one for one in inspect.signature(FUNCTIONS[name]).parameters
+               if not re.search(rf'\b{one}\b', text)]
+    assert missing == []
+    assert re.search(r'\w+Error\b|\b[Ee]rrors (are|as|and)\b|errors: `|[Nn]o errors', text)
