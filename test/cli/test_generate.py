@@ -113,14 +113,16 @@ def test_a_folder_named_as_a_controller_names_the_package(words, name, tmp_path,
     assert (tmp_path / words[1] / f'{name}_dynamics.c').is_file()
 
 
-def test_the_program_of_the_page_holds_the_arm(tmp_path):
+def test_the_program_of_the_page_compiled_as_printed_holds_the_arm(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     page = (ROOT / 'doc/how_to/generate.md').read_text(encoding='utf-8')
     program, = re.findall(r'^```c\n(.*?)^```$', page, re.MULTILINE | re.DOTALL)
-    assert code_of('generate', ARM, '-o', str(tmp_path / 'arm'), '--prefix', 'arm') == 0
+    generate, command = re.findall(r'^(?:rbd_ros|gcc) .*$', page, re.MULTILINE)
+    assert code_of(*generate.replace('urdf/demo_arm.urdf', ARM).split()[1:]) == 0
     (tmp_path / 'hold.c').write_text(program)
-    subprocess.run(['gcc', '-O1', '-Wall', '-Wextra', '-Werror', '-Iarm', 'hold.c',
-                    'arm/arm_dynamics.c', '-o', 'hold', '-lm'], cwd=tmp_path, check=True)
-    done = subprocess.run(['./hold'], cwd=tmp_path, capture_output=True, text=True, check=True)
+    subprocess.run(['gcc', '-fsyntax-only', '-Wall', '-Wextra', '-Werror', '-Ibuild/arm_dynamics',
+                    'hold.c', 'build/arm_dynamics/arm_dynamics.c'], check=True)
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     errors = [float(x) for x in re.findall(r'joint \d: (.*) rad from its goal\n', done.stdout)]
     # Of e^-20 and the explicit steps something is left.
     assert len(errors) == 7 and 0.0 < max(map(abs, errors)) < 1e-6

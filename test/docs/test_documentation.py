@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions on the pages work: Python runs, commands use existing names, links resolve."""
 
+from argparse import ArgumentParser
 import ast
 import doctest
 from functools import cache
@@ -248,12 +249,39 @@ def test_programs_and_their_parameters_exist(words):
         checked_value(name, settings[name], yaml.safe_load(value))
 
 
-@pytest.mark.parametrize('words', of('ros2', 'launch'))
+@pytest.mark.parametrize('words', [*of('ros2', 'launch'), *(
+    words[2:] for _, words in commands('text', 'ros2 launch '))])
 def test_launch_arguments_exist(words):
     package, file, *arguments = words
     assert package == 'rbd_ros' and (ROOT / 'launch' / file).is_file()
     known = {'bringup.launch.py': bringup_plan, 'dynamics.launch.py': launch_plan}[file].ARGUMENTS
     assert {one.partition(':=')[0] for one in arguments} <= set(known)
+
+
+def ros2_control():
+    """Return the parsers of commands of ros2_control 5.16 by their words, for a test by name."""
+    switch, spawner = ArgumentParser('switch_controllers'), ArgumentParser('spawner')
+    switch.add_argument('--deactivate', nargs='*')
+    switch.add_argument('--activate', nargs='*')
+    strictness = switch.add_mutually_exclusive_group()
+    strictness.add_argument('--strict', action='store_true')
+    strictness.add_argument('--best-effort', action='store_true')
+    spawner.add_argument('controllers', nargs='+')
+    spawner.add_argument('--param-file', action='append')
+    spawner.add_argument('--inactive', action='store_true')
+    for parser in (switch, spawner):
+        parser.add_argument('--controller-manager')
+    return {('ros2', 'control', 'switch_controllers'): switch,
+            ('ros2', 'run', 'controller_manager', 'spawner'): spawner}
+
+
+@pytest.mark.parametrize('words', [
+    words for _, words in commands('text', 'ros2 ')
+    if words not in SKETCHED and words[1] != 'launch'], ids=' '.join)
+def test_commands_of_ros2_control_and_their_options_exist(words):
+    (parser, options), = ((parser, words[len(name):]) for name, parser in ros2_control().items()
+                          if tuple(words[:len(name)]) == name)
+    assert any(vars(parser.parse_args(options)).values())
 
 
 @pytest.mark.parametrize('words', of('rbd_ros'))
