@@ -3,10 +3,11 @@
 """
 Run the dynamics node for ten minutes while it is disturbed, and fail on any error.
 
-A robot with seven joints moves along a closed path and sends its state at 1 kHz from a separate
-process, except for cycles missed because of a pause of the machine. Another process calls slow
-services all the time. This one occasionally stops the node for up to a second (SIGSTOP), replaces
-its robot and changes its payload. It subscribes to ~/dynamics and ~/effort_commands and checks:
+A robot with seven joints repeats the motion of the demo and sends its state at 1 kHz from a
+separate process, except for cycles missed because of a pause of the machine. Another process calls
+slow services all the time. This one occasionally stops the node for up to a second (SIGSTOP),
+replaces its robot, and adds or removes the payload of the demo. It subscribes to ~/dynamics and
+~/effort_commands and checks:
 
 - every answer has the values of its state and of the robot that the node had then,
 - commands do not step: two consecutive ones differ by at most what a blend of 0.25 s and the
@@ -41,10 +42,13 @@ from time import monotonic, perf_counter, sleep, time_ns
 import numpy as np
 from rbd_ros import (center_of_mass, gravity_torques, inverse_dynamics, load_urdf, mass_matrix,
                      with_payload)
+from rbd_ros.ros.demo.motions import Motion
+from rbd_ros.ros.demo.robots import heavy_position, tip
+from rbd_ros.ros.demo.torque_modes import AdaptiveMode, ComputedTorqueMode
 from rbd_ros.ros.runtime.share_directory import share
 
 RATE = 1000.0              # Hz
-POSITIONS = 5000           # along the path, which takes 5 s
+POSITIONS = round(RATE * ComputedTorqueMode.MOTION)    # of a motion
 GROWTH = 2 ** 20           # bytes, allowed after the beginning
 AGREEMENT = 1e-9           # as a share of the largest torque
 LOST = 1e-4                # share of the states that may be lost without --patient
@@ -59,17 +63,16 @@ LONG = 600.0               # s, of a run that the benchmark reports
 QUIET = 2.0                # s, without disturbance in the end
 # s, of a blend, and the largest part of it that one command may catch up
 BLEND, LONGEST_STEP = 0.25, 0.02
-LOAD, TOOL = 3.0, 'tool'   # kg, and the link that carries it
+# kg; m, in the frame of the link that carries it
+LOAD, PLACE = AdaptiveMode.PAYLOAD, AdaptiveMode.PAYLOAD_COM
 LINK = 'elbow_link'        # whose mass is another one in the other robot
 VELOCITY = 0.1             # rad/s, which is sent with every position
 
 
 def path(model):
     """Return the positions that are sent in turn, shape (POSITIONS, nv)."""
-    rng = np.random.default_rng(0)
-    phase = 2.0 * np.pi * np.arange(POSITIONS) / POSITIONS
-    centre, size, shift = rng.uniform([[-0.5], [0.2], [0.0]], [[0.5], [0.8], [6.0]], (3, model.nv))
-    return centre + size * np.sin(phase[:, None] + shift)
+    motion = Motion(model, heavy_position(model), ComputedTorqueMode.MOTION)
+    return np.array([motion.at(k / RATE) for k in range(POSITIONS)])
 
 
 def heavier(text):
@@ -149,7 +152,7 @@ def ask(urdf, go, over, asked, wrong):
                                                'reference_acceleration': one}),
         (HybridDynamicsDerivatives, 'hybrid_dynamics_derivatives', {
             'acceleration': one, 'effort': one, 'acceleration_prescribed': [True] * model.nv}),
-        (TaskSpaceDynamics, 'task_space_dynamics', {'link': TOOL}))
+        (TaskSpaceDynamics, 'task_space_dynamics', {'link': tip(model)}))
     clients = {name: node.create_client(kind, f'/dynamics/{name}') for kind, name, _ in requests}
     for client in clients.values():
         client.wait_for_service()
@@ -185,7 +188,7 @@ def robots(urdf):
         from rbd_ros import load_urdf_string
         text = Path(urdf).read_text()
         for model in (load_urdf_string(text), load_urdf_string(heavier(text))):
-            for one in (model, with_payload(model, TOOL, LOAD)):
+            for one in (model, with_payload(model, tip(model), LOAD, PLACE)):
                 _ROBOTS[round(one.mass, 9)] = one
     return _ROBOTS
 
@@ -304,7 +307,7 @@ class Disturber:
 def soak(urdf, seconds, patient, executor):
     """Run the node and return the errors found, one sentence each."""
     from diagnostic_msgs.msg import DiagnosticArray
-    from geometry_msgs.msg import Inertia
+    from geometry_msgs.msg import Inertia, Vector3
     from rbd_msgs.msg import DynamicsStamped
     from rbd_msgs.srv import SetPayload
     import rclpy
@@ -319,6 +322,7 @@ def soak(urdf, seconds, patient, executor):
     go, over = multiprocessing.Event(), multiprocessing.Event()
     texts = [Path(urdf).read_text()]
     texts.append(heavier(texts[0]))
+    link, payload = tip(load_urdf(urdf)), Inertia(m=LOAD, com=Vector3(**dict(zip('xyz', PLACE))))
     ears = Ears(urdf, answered, left_out)
 
     rclpy.init()
@@ -358,7 +362,7 @@ def soak(urdf, seconds, patient, executor):
         disturber = Disturber(
             process, lambda count: descriptions.publish(String(data=texts[count % 2])),
             lambda count: payloads.call_async(SetPayload.Request(
-                link=TOOL, inertia=Inertia(m=LOAD * (count % 2)))))
+                link=link, inertia=payload if count % 2 else Inertia())))
         ears.begin = time_ns()
         go.set()
         begin, due = monotonic(), 0.0

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The momentum of the whole robot, and the rate of its centre of mass's Jacobian."""
+"""The robot's momentum, and the rate of its CoM Jacobian; errors are as in `rbd_ros.dynamics`."""
 
 from __future__ import annotations
 

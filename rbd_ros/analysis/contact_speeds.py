@@ -13,6 +13,9 @@ the relative speed w. All kinetic energy of the relative motion compresses the r
 
 so a force F is reached at w = F / sqrt(mu k).    [ISO/TS 15066:2016, A.3.4]
 
+Errors are those of `rbd_ros.dynamics`; StateError is also raised for a direction of length zero
+and an unknown body region.
+
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ Dynamics of a robot that stands on its feet, or touches something else that cann
 where f_i is the wrench or force on the robot at contact i, and J_i v is the velocity of its link
 there: of a point, three rows; of a surface, with the angular velocity, six. Contacts hold in all
 directions: forces that pull or slip are found and reported by `check_contacts`, not avoided. The
-wrenches by which constraints close loops are here, too.
+wrenches by which constraints close loops are here, too. Errors are those of `rbd_ros.dynamics`;
+StateError is also raised for invalid contacts.
 
 """
 

@@ -188,12 +188,12 @@ def link_com_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
 
 
 def link_com_world_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
-    """Return `link_com_jacobian` in the axes of the root: Vlasblom's J^g, (2.13), (2.14)."""
+    """Return J^g, in axes of the root [Vlasblom (2.14)]; arguments as for `link_com_jacobian`."""
     J, T = workspace_of(model).world_jacobian(q, link)
     com = T[:3, :3] @ model.links[model.link_index(link)].com
     return np.vstack((J[:3], J[3:] - skew(com) @ J[:3]))
 
 
 def analytic_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
-    """Return the linear rows of `link_com_world_jacobian`, Vlasblom's (2.10), (2.15), (2.16)."""
+    """Return the linear rows of J^g [Vlasblom (2.15)]; arguments as for `link_com_jacobian`."""
     return link_com_world_jacobian(model, q, link)[3:]

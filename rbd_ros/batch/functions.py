@@ -5,6 +5,7 @@ The functions that `quantity` declares with a kernel for many states.
 
 Each is created at its first use. Functions that do more than call their kernel are in the other
 modules. The stub of the package, which `make stubs` writes, has the types.
+Errors are those of `rbd_ros.batch`.
 
 """
 

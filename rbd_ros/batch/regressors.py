@@ -5,7 +5,7 @@ The regressors of many states: products with vectors, normal equations and R fac
 
 Regressors are not stored, and the memory is constant. With Y the `torque_regressor` of a state,
 tau its torques and w the weights of its rows, the parameters pi that explain the torques best
-minimize the sum of w (Y pi - tau)^2.
+minimize the sum of w (Y pi - tau)^2. Errors are those of `rbd_ros.batch`.
 
 """
 

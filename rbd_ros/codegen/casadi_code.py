@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A graph as a function of CasADi."""
+"""A graph as a function of CasADi; RbdError is raised if CasADi is missing."""
 
 from typing import Any
 

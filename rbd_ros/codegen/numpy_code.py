@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A graph as the source of a Python function that needs nothing but NumPy."""
+"""A graph as the source of a Python function that needs only NumPy; no errors are raised."""
 
 from collections import Counter
 

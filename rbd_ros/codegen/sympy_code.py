@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A graph as expressions of SymPy, for reading."""
+"""A graph as expressions of SymPy, for reading; RbdError is raised if SymPy is missing."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contacts: external torques beyond those of free motion, and the wrench that explains them."""
+"""External torques of contacts, and the wrench that explains them; errors: `rbd_ros.dynamics`."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
     Parameters
     ----------
     inertia : ndarray, shape (n, n)
-        Symmetric positive definite.
+        Symmetric positive definite, else LinAlgError is raised.
     stiffness : ndarray, shape (n,)
         The diagonal of K, not negative. Motions without a spring are undamped.
     ratio : float

@@ -11,6 +11,7 @@ until the torque acts. As long as its error is at most the dead band, each joint
 with the true velocity v and its friction tau_f(v). For any sequence of velocities, the
 compensation gives a joint at most the energy that friction takes from it: it cannot keep a joint
 moving, and a joint at rest gets only its offset. The torques are continuous in the velocity.
+Errors are those of `rbd_ros.dynamics`.
 
 """
 

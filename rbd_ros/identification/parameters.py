@@ -181,8 +181,8 @@ def base_parameters(model: Model, *, friction: Sequence[str] = (), rotors: bool 
     model : Model
         The robot; its masses and inertias are not used.
     friction, rotors : sequence of str, bool
-        Friction columns to include (see `rbd_ros.analysis.friction_regressor`), and whether to
-        include rotor inertias.
+        Friction columns to include (see `rbd_ros.analysis.friction_regressor`; StateError for
+        others), and whether to include rotor inertias.
     seed : int
         Seed of the random states.
 

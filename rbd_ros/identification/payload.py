@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Identify the payload of a robot whose own parameters are known."""
+"""Identify the payload of a known robot. StateError: invalid samples; ModelError: invalid link."""
 
 from __future__ import annotations
 
@@ -76,8 +76,12 @@ def fit_payload(model: Model, part: Partial) -> Payload:
     """
     Return the physically consistent payload that explains recorded torques best.
 
-    ``part`` is the result of `payload_partial` for the same model. `rbd_ros.with_payload` takes
-    mass, com and inertia of the result.
+    `rbd_ros.with_payload` takes mass, com and inertia of the result.
+
+    Parameters
+    ----------
+    model, part : Model, Partial
+        The robot, and the result of `payload_partial` for it.
 
     """
     check_model(model)

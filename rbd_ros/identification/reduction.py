@@ -7,7 +7,8 @@ Torques are linear in the parameters, so the R factor of [Y_j, tau_j] for each j
 information of a recording. Each recording is cut into `BLOCKS` of time, the k-th blocks of all
 recordings are merged, and each block keeps its own factors: their scatter shows how certain an
 estimate is. The R factor of two stacked R factors is that of both parts: merging is associative
-and, up to rounding, independent of the order.
+and, up to rounding, independent of the order. StateError is raised for invalid samples or options,
+ModelError for a robot without moving joints.
 
 """
 
@@ -139,7 +140,7 @@ def chunks(parameters: Parameters, states: States) -> Iterator[tuple[slice, Stat
 
 
 def merge(*parts: Partial) -> Partial:
-    """Merge reduced recordings; raise StateError if there are none or their parameters differ."""
+    """Merge ``parts``, results of `partial`; StateError if there are none or parameters differ."""
     if not parts:
         raise StateError('merge needs at least one part')
     first = parts[0]

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Judge an identification: can it be trusted, and if not, what to do about it."""
+"""Judge an identification: can it be trusted, and if not, what to do? No errors are raised."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

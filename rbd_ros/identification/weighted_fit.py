@@ -59,7 +59,7 @@ class TorqueErrors(NamedTuple):
 
 
 def torque_errors(part: Partial, values: np.ndarray) -> TorqueErrors:
-    """Return the usable torques that parameters, named by ``part.names``, leave unexplained."""
+    """Return the usable torques that ``values`` of ``part.names`` leave unexplained; no errors."""
     left = _squares(part.factors, part.columns, np.append(part.base.combination @ values, -1.0))
     whole = max(part.squares.sum(), np.finfo(float).tiny)
     return TorqueErrors(np.sqrt(left / np.maximum(part.counts.sum(axis=0), 1)),

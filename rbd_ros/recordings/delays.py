@@ -38,7 +38,7 @@ class Delay(NamedTuple):
 
 def estimate_delay(model: Model, samples: Samples) -> Delay:
     """
-    Estimate the delay of the efforts relative to the positions, in the result of `prepare`.
+    Estimate the delay of the efforts relative to the positions.
 
     It is the delay at which the efforts of each joint are explained best by a linear combination
     of gravity, the other torques of the bodies, those of springs and dependent joints,
@@ -46,7 +46,12 @@ def estimate_delay(model: Model, samples: Samples) -> Delay:
     need to be known only roughly. Of delays that explain the efforts equally well it is the one
     nearest to zero. The standard deviation is the larger one of the scatter over time and the
     scatter between joints, and infinite if the efforts do not determine the delay. A delay that
-    `prepare` removed is not included.
+    `prepare` removed is not included. No errors are raised.
+
+    Parameters
+    ----------
+    model, samples : Model, Samples
+        The robot, and the result of `prepare` for it.
 
     """
     search, unknown = _Search(model, samples), Delay(0.0, np.inf, 0.0)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The low-pass filter for recordings, and its cut-off, chosen from motion and efforts."""
+"""The low-pass filter for recordings, and its cut-off; StateError is raised for invalid values."""
 
 from typing import NamedTuple
 

@@ -287,8 +287,13 @@ def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
     """
     Write a recording as a table that `read_recording` reads, completely or not at all.
 
-    The suffix of the path is ``.csv`` or ``.parquet``; velocities and efforts that were not
-    measured get no columns.
+    Parameters
+    ----------
+    path : str or path-like
+        ``.csv``, or ``.parquet``; RecordingError is raised for others, RbdError if the file cannot
+        be written.
+    recording : Recording
+        Velocities and efforts that were not measured get no columns.
 
     """
     names, columns = ['time'], [recording.time]

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Read and write tables of numbers with named columns, as CSV or Parquet (needs pyarrow)."""
+"""Read and write tables, as CSV or Parquet (needs pyarrow); RbdError if that is impossible."""
 
 from array import array
 from collections.abc import Sequence

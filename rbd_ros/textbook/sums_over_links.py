@@ -8,6 +8,9 @@ A_i = Ad(T_i)^-1 maps twists from the parent to link i; Xi_i has S_i in the colu
 and zeros elsewhere. Every link is a body of its own, fixed links included. With mimic joints,
 Jacobians are taken with respect to all joints and then multiplied by G.
 
+``model`` is the robot, ``q`` (nq,) its configuration, rad or m, and ``v`` (nv,) its velocity,
+rad/s or m/s. StateError is raised if one of them is invalid.
+
 """
 
 from __future__ import annotations
@@ -144,8 +147,7 @@ def gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
 
 # -- Lagrange's equations of motion; Vlasblom's sums in frames at the centres of mass. -----------
 # For readers and tests: `rbd_ros.mass_matrix`, `coriolis_matrix` and `gravity_torques` compute the
-# same in one pass. Arguments are the robot, q (nq,), rad and m, and v (nv,), rad/s and m/s; all
-# raise StateError if q or v is invalid.
+# same in one pass.
 def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the Christoffel symbols of the first kind of M [V (1.15), L (9.13), (9.86)].

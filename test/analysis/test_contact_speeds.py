@@ -107,7 +107,7 @@ def test_the_speed_is_that_along_the_direction(arm):
     assert min(found.speed, away.speed) == 0.0 and max(found.factor, away.factor) == 1.0
 
 
-def test_what_is_wrong_is_named(arm):
+def test_wrong_arguments_of_contact_speeds_are_named(arm):
     with pytest.raises(rbd_ros.StateError, match='direction must not be zero'):
         effective_mass(arm, Q, 'ee_link', np.zeros(3))
     with pytest.raises(rbd_ros.StateError, match="'ee_link' does not move"):

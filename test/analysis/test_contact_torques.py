@@ -68,7 +68,7 @@ def test_the_least_weighted_squares_are_found(standing, weighted):
     assert not np.any(got.tau[:6])
 
 
-def test_weights_of_zero_leave_the_least_torques(anymal):
+def test_wrench_weights_of_zero_minimize_the_torques(anymal):
     q, v, tau = anymal.state(8)
     a = constrained_dynamics(anymal.model, q, v, tau, anymal.contacts).a
     got = constrained_inverse_dynamics(
@@ -218,7 +218,7 @@ def test_contacts_that_pull_do_not_hold(talos):
         assert check.holds == holds and check.friction_ratio == 0.0
 
 
-def test_torsion_is_what_four_corners_with_friction_can_exert(talos):
+def test_torsion_limit_is_that_of_four_corners_with_friction(talos):
     q = talos.state(6)[0]
     mu, (X, Y) = 0.7, (0.1, 0.06)
     sole = Contact('left_sole_link', 'surface', SOLE, friction=mu, half_size=(X, Y))

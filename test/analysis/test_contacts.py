@@ -49,7 +49,7 @@ def test_moving_contacts_of_all_joints_match_dense_equations(seed, mimics):
 
 
 # -- Redundant contacts. -------------------------------------------------------------------------
-def test_a_contact_given_twice_shares_its_wrench(talos):
+def test_a_contact_given_twice_shares_its_wrench_between_both(talos):
     q, v, tau = talos.state(2)
     left, right = talos.contacts
     once = constrained_dynamics(talos.model, q, v, tau, [left, right])
@@ -87,7 +87,7 @@ def test_four_points_of_a_foot_hold_as_its_sole_does(talos):
 
 @pytest.mark.filterwarnings('ignore::rbd_ros.ModelWarning')
 @pytest.mark.parametrize('scale', [1e-14, 1e6])
-def test_equations_are_redundant_whatever_the_mass(talos, scale):
+def test_redundant_contact_equations_are_found_at_any_mass(talos, scale):
     q, v, tau = talos.state(12)
     contacts = [*corners('left_sole_link', 0.1, 0.06), *talos.contacts]
     scaled = rebuild(talos.model, links=[replace(

@@ -248,7 +248,7 @@ def test_centroidal_momentum_matches_pinocchio(name):
 
 
 @pytest.mark.parametrize('seed', range(10))
-def test_momentum_changes_by_what_the_ground_and_gravity_exert(seed):
+def test_rate_of_centroidal_momentum_equals_ground_wrench_plus_weight(seed):
     # A robot on a free joint: the ground exerts the joint's torque, here none.
     model = rbd_ros.with_floating_base(tree(seed)[0])
     rng = np.random.default_rng(seed)

@@ -94,7 +94,7 @@ def test_square_arms_have_the_formulas_of_lynch_and_park(ur5):
 
 
 @pytest.mark.parametrize('frame', FRAMES)
-def test_link_accelerates_as_its_equation_of_motion_says(arm, frame):
+def test_link_accelerates_by_its_task_space_equation_of_motion(arm, frame):
     model, link = arm
     for q, v, tau, task in regular_states(model, link, frame):
         a = rbd_ros.forward_dynamics(model, q, v, tau)
@@ -233,7 +233,7 @@ def test_kernel_has_the_definition_on_real_robots(name, link):
         check_definition(model, q, v, link, 'world-aligned', 3.0)
 
 
-def test_singular_poses_are_damped_said_and_finite(ur5):
+def test_task_space_dynamics_near_singular_poses_are_damped_reported_and_finite(ur5):
     q, v, _ = random_state(ur5, 2)
     limit, before = 1e3, None
     bounds = []
@@ -256,7 +256,7 @@ def test_singular_poses_are_damped_said_and_finite(ur5):
 
 @pytest.mark.parametrize('name, link', [('ur5_robot.urdf', 'tool0'), ('ur10_robot.urdf', 'tool0'),
                                         ('panda.urdf', 'panda_hand'), ('xarm7.urdf', 'link_eef')])
-def test_ordinary_poses_are_not_damped(name, link):
+def test_regular_poses_are_not_damped(name, link):
     model, damped = load_quietly(example_urdf(name)), 0
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -290,7 +290,7 @@ def test_lambda_is_continuous_on_a_way_through_singular_poses(name, link):
         assert gaps[2] < 0.3 * gaps[1] or gaps[2] < 1e-3
 
 
-def test_damping_is_that_of_the_formula(ur5):
+def test_damping_of_the_task_inertia_equals_its_formula(ur5):
     q, v, _ = random_state(ur5, 2)
     q[2] = 1e-3
     limit = 200.0
@@ -310,7 +310,8 @@ def test_damping_is_that_of_the_formula(ur5):
     assert task.condition == pytest.approx(np.sqrt(values[-1] / values[0]), rel=1e-6)
 
 
-def test_arms_with_fewer_than_six_joints_are_damped_and_right_where_they_can_move(ur5):
+def test_task_space_dynamics_of_arms_with_fewer_than_six_joints_are_exact_in_feasible_directions(
+        ur5):
     arm = rbd_ros.model.with_free_joints(ur5, ['shoulder_pan_joint', 'shoulder_lift_joint',
                                          'elbow_joint'])
     q, v, tau = random_state(arm, 3)

@@ -98,7 +98,7 @@ def test_kernels_give_nan_for_bad_states_only():
 @pytest.mark.parametrize('name', [
     name for name in functions.__all__ if handler.block_width(ROBOTS['ball'], name)])
 @pytest.mark.parametrize('robot', ['ball', 'free'])
-def test_products_are_those_of_the_derivatives(robot, name, monkeypatch):
+def test_vector_jacobian_products_match_the_derivatives(robot, name, monkeypatch):
     model = ROBOTS[robot]
     # Two states at a time, in three parts.
     monkeypatch.setattr(handler, 'CACHED', 2 * handler.block_width(model, name))
@@ -167,7 +167,7 @@ def test_other_errors_reach_the_user(monkeypatch):
         handler.compute_rows(compiles, [arrays[0]], [arrays[0]])
 
 
-def test_function_numbers_tell_robots_apart():
+def test_function_numbers_differ_between_robots():
     model = with_mimics(ROBOTS['ball'], 0)
     number = handler.number_of(model, 'inverse_dynamics', None)
     # What is computed once and kept is not a part of the robot.

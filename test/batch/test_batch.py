@@ -166,7 +166,7 @@ def test_results_are_those_of_single_calls(name, kind, count):
 
 @pytest.mark.parametrize('count', covering([1, 2, 3, 7, 8, 9, 10, 11, 19], 1, 8, 11))
 @pytest.mark.parametrize('name', NAMES)
-def test_a_state_has_the_same_result_whatever_its_neighbours(name, count):
+def test_the_result_of_a_state_does_not_depend_on_its_neighbours(name, count):
     model = ROBOTS['all kinds']
     states = some_states(model, name, count, count)
     for k in range(count):
@@ -178,7 +178,7 @@ def test_a_state_has_the_same_result_whatever_its_neighbours(name, count):
 @pytest.mark.parametrize('kind, name', covering(
     product(['all kinds', 'mimic'], OF_LINK), *product(['all kinds'], OF_LINK),
     ('mimic', 'body_jacobian')))
-def test_every_link_has_its_own_jacobian_and_the_root_has_none(kind, name):
+def test_every_link_has_its_jacobian_and_that_of_the_root_is_zero(kind, name):
     model = ROBOTS[kind]
     *states, _ = some_states(model, name, 9)
     for link in model.link_names:
@@ -278,7 +278,7 @@ def test_an_array_for_results_that_does_not_fit_is_refused():
             batch.hybrid_dynamics(model, Q, V, A, A, np.ones(4, bool), out=out)
 
 
-def test_parts_of_results_in_another_order_are_filled_as_they_are_called():
+def test_fields_of_out_in_another_order_are_filled_by_name():
     model = random_tree(3, 5)
     states = some_states(model, 'all_terms', 11)
     terms, expected = (batch.all_terms(model, *states) for _ in range(2))
@@ -344,7 +344,7 @@ def test_wrenches_of_many_states_reach_theirs():
         assert_close([got[k]], [expected])
 
 
-def test_no_states_have_no_results_whatever_pushes():
+def test_no_states_give_empty_results_with_external_wrenches():
     model = random_tree(1, 6)
     none, (first, second) = np.zeros((0, model.nv)), model.link_names[1:3]
     pushes = {first: np.zeros((0, 6)), second: np.arange(6.0)}
@@ -391,7 +391,7 @@ def test_every_state_can_have_accelerations_of_its_own_prescribed(kind):
         batch.hybrid_dynamics(model, Q, V, A, Tau, prescribed[:39])
 
 
-def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
+def test_states_that_fail_in_a_group_are_computed_alone(monkeypatch):
     model = random_tree(1, 4)
     states = some_states(model, 'inverse_dynamics', batch.CHUNK + 43)
     expected = batch.inverse_dynamics(model, *states)
@@ -431,7 +431,7 @@ def test_short_registers_and_no_compiler_give_the_same(variable, value, width):
                    check=True, cwd=ROOT, env=env)
 
 
-def test_any_number_of_threads_gives_the_same_and_tells_its_progress():
+def test_any_number_of_threads_gives_the_same_results_and_reports_progress():
     model = ROBOTS['floating']
     for name in NAMES:
         function, states = getattr(batch, name), some_states(model, name, 2 * CHUNK + 9)

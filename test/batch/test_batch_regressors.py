@@ -84,7 +84,7 @@ def test_normal_equations_and_factors_are_those_of_the_stacked_regressors(model,
 
 
 @pytest.mark.parametrize('function', [batch.normal_equations, batch.regressor_factor])
-def test_threads_share_many_states_and_progress_is_told(function):
+def test_threads_share_many_states_and_report_progress(function):
     model, told = ROBOTS['screws'], []
     states = some_states(model, 3 * batch.CHUNK + 11)
 

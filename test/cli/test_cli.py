@@ -66,8 +66,8 @@ def test_wrong_usage_is_one_line_that_leads_to_help_and_exit_code_1(capsys, argu
     (['torques', ARM, '--lock', 'elbow=1e308'], "'elbow': its locked position must not exceed"),
     (['torques', ARM, '--v', 'elbow=1e308'], 'are not finite here'),
     (['view', ARM, '--port', '99999'], '--port must be a whole number, from 0 to 65535')])
-def test_what_is_refused_is_one_line_and_exit_code_1(capsys, tmp_path, monkeypatch, arguments,
-                                                     message):
+def test_refused_arguments_print_one_line_and_exit_with_code_1(capsys, tmp_path, monkeypatch,
+                                                               arguments, message):
     monkeypatch.chdir(tmp_path)
     assert code_of(*arguments) == 1
     line = one_line(capsys)
@@ -116,7 +116,7 @@ def test_version_is_that_of_the_package(capsys):
     (['--help'], ['numpy', 'lxml', 'yaml', 'numba', 'scipy', 'rbd_ros.model']),
     (['check', '--help'], ['numba', 'scipy', 'mujoco', 'xacro']),
     (['check', ARM], ['numba', 'scipy', 'mujoco', 'xacro'])])
-def test_commands_import_what_they_need(arguments, unneeded):
+def test_commands_import_no_unneeded_modules(arguments, unneeded):
     code = (f'import sys; from rbd_ros.cli.main import main\ntry:\n    main({arguments})\n'
             f'except SystemExit:\n    pass\nprint([x for x in {unneeded} if x in sys.modules])')
     run = subprocess.run([sys.executable, '-c', code], check=True, capture_output=True, cwd=ROOT,
@@ -174,7 +174,7 @@ def test_warnings_of_the_robot_are_one_line_each(capsys):
     assert lines[:len(notes)] == [f'warning: {note}' for note in notes]
 
 
-def test_a_reader_who_has_seen_enough_gets_no_traceback():
+def test_a_closed_pipe_causes_no_traceback():
     process = subprocess.Popen([sys.executable, '-m', 'rbd_ros.cli.main', 'check', ARM], cwd=ROOT,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env={**os.environ, 'PYTHONUNBUFFERED': ''})

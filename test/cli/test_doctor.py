@@ -15,7 +15,7 @@ from rbd_ros.cli.main import main
 from rbd_ros.kernels.jit.kernel_cache import cache_directory
 
 
-def test_warmup_compiles_all_kernels_and_says_where_they_are(capsys):
+def test_warmup_compiles_all_kernels_and_prints_their_directory(capsys):
     assert main(['warmup']) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     assert str(cache_directory()) in last
@@ -49,7 +49,7 @@ def test_doctor_prints_versions_cache_and_clock(capsys):
     ({'lxml': '!'}, 1), ({'urdf_parser_py': '!'}, 1), ({'rbd_msgs': '?'}, 2),
     # The worse one counts.
     ({'rbd_msgs': '?', 'scipy': '!'}, 1)])
-def test_doctor_marks_what_is_missing(capsys, monkeypatch, missing, code):
+def test_doctor_marks_missing_packages(capsys, monkeypatch, missing, code):
     for name in missing:
         monkeypatch.setitem(sys.modules, name, None)
     got, lines = doctor(capsys)
@@ -57,7 +57,7 @@ def test_doctor_marks_what_is_missing(capsys, monkeypatch, missing, code):
     assert all(lines[name].startswith(f'{mark} {name}') for name, mark in missing.items())
 
 
-def test_doctor_works_where_nothing_else_does():
+def test_doctor_works_without_numba_lxml_scipy_and_a_compiler():
     code = ("import sys; sys.modules.update(dict.fromkeys(('numba', 'lxml', 'scipy', "
             "'urdf_parser_py'))); from rbd_ros.cli.main import main; sys.exit(main(['doctor']))")
     process = subprocess.run([sys.executable, '-c', code], check=False, capture_output=True,

@@ -89,7 +89,7 @@ def test_a_bad_motion_is_written_with_exit_code_2(tmp_path, capsys):
     (['-o', 'a.csv', '--effort', '1', '--lower', '0.5', '--upper', '1'],
      "effort limit of 'shoulder_lift'"),
     (['-o', 'a.csv', '--harmonics', '1'], 'harmonics must be at least 2')])
-def test_what_is_refused_leaves_no_file(tmp_path, capsys, monkeypatch, arguments, message):
+def test_refused_arguments_write_no_file(tmp_path, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     assert code_of('excite', ARM, *arguments) == 1
     assert re.search(message, one_line(capsys))
@@ -102,7 +102,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_search(capsys, monk
     assert '/proc' in one_line(capsys)
 
 
-def test_ctrl_c_leaves_the_previous_file_and_nothing_else(tmp_path):
+def test_ctrl_c_leaves_only_the_previous_file(tmp_path):
     path = tmp_path / 'a.csv'
     path.write_text('previous')
     with running('-m', 'rbd_ros.cli.main', 'excite', ARM, '-o', str(path),

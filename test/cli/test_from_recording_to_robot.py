@@ -103,7 +103,7 @@ def test_gravity_torques_of_the_identified_robot_hold_it(identified):
     assert figures['relative_error']['fit'] < 0.1 * figures['relative_error']['urdf']
 
 
-def test_the_node_holds_it_with_the_files_of_identify(identified):
+def test_the_node_holds_the_robot_with_the_files_of_identify(identified):
     pytest.importorskip('rclpy', reason='the node needs ROS 2')
     from harness import Harness, ros
 

@@ -76,6 +76,6 @@ def test_a_joint_that_does_not_feel_the_payload_is_named(recordings, tmp_path, c
 @pytest.mark.parametrize('more, message', [
     (('--payload', 'nowhere'), "no link 'nowhere'"), (('--mass', '-3'), 'mass'),
     (('--loaded', 'missing.csv'), 'missing.csv: no such file')])
-def test_what_is_wrong_is_one_line(recordings, capsys, more, message):
+def test_wrong_arguments_are_reported_in_one_line(recordings, capsys, more, message):
     assert code_of(*arguments(recordings, *more)) == 1
     assert message in one_line(capsys)

@@ -15,7 +15,7 @@ from rbd_ros.codegen import FUNCTIONS
 import yaml
 
 
-def test_a_package_says_where_it_comes_from(tmp_path, capsys):
+def test_a_generated_package_documents_its_origin(tmp_path, capsys):
     drives = tmp_path / 'dynamics.param.yaml'
     drives.write_text('/**: {ros__parameters: {drives: {joints: [shoulder_pan], '
                       'friction: [0.5]}}}')
@@ -62,7 +62,7 @@ def test_a_robot_with_closed_loops_gets_a_function_that_closes_them(tmp_path, ca
         tmp_path / 'x/four_bar_dynamics.h').read_text()
 
 
-def test_a_controller_is_a_package_that_says_where_it_comes_from(tmp_path, capsys):
+def test_a_generated_controller_is_a_package_that_documents_its_origin(tmp_path, capsys):
     folder = tmp_path / 'arm'
     assert code_of('generate', ARM, '--controller', '-o', str(folder), '--link', 'tool') == 0
     assert 'demo_arm_dynamics.h, demo_arm_dynamics.c, robot.hpp' in capsys.readouterr().out
@@ -113,14 +113,16 @@ def test_a_folder_named_as_a_controller_names_the_package(words, name, tmp_path,
     assert (tmp_path / words[1] / f'{name}_dynamics.c').is_file()
 
 
-def test_the_program_of_the_page_holds_the_arm(tmp_path):
+def test_the_program_of_the_page_compiled_as_printed_holds_the_arm(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     page = (ROOT / 'doc/how_to/generate.md').read_text(encoding='utf-8')
     program, = re.findall(r'^```c\n(.*?)^```$', page, re.MULTILINE | re.DOTALL)
-    assert code_of('generate', ARM, '-o', str(tmp_path / 'arm'), '--prefix', 'arm') == 0
+    generate, command = re.findall(r'^(?:rbd_ros|gcc) .*$', page, re.MULTILINE)
+    assert code_of(*generate.replace('urdf/demo_arm.urdf', ARM).split()[1:]) == 0
     (tmp_path / 'hold.c').write_text(program)
-    subprocess.run(['gcc', '-O1', '-Wall', '-Wextra', '-Werror', '-Iarm', 'hold.c',
-                    'arm/arm_dynamics.c', '-o', 'hold', '-lm'], cwd=tmp_path, check=True)
-    done = subprocess.run(['./hold'], cwd=tmp_path, capture_output=True, text=True, check=True)
+    subprocess.run(['gcc', '-fsyntax-only', '-Wall', '-Wextra', '-Werror', '-Ibuild/arm_dynamics',
+                    'hold.c', 'build/arm_dynamics/arm_dynamics.c'], check=True)
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     errors = [float(x) for x in re.findall(r'joint \d: (.*) rad from its goal\n', done.stdout)]
     # Of e^-20 and the explicit steps something is left.
     assert len(errors) == 7 and 0.0 < max(map(abs, errors)) < 1e-6

@@ -114,7 +114,7 @@ def content(directory):
     return json.loads((directory / 'identification.json').read_text(encoding='utf-8'))
 
 
-def test_a_good_recording_is_believed_and_explains_itself_and_another(found):
+def test_a_good_recording_is_believable_and_explains_a_validation_recording(found):
     home, paths, code = found
     result = content(home / 'out')
     assert (code, result['verdict'], result['reasons']) == (0, 'believable', [])
@@ -131,7 +131,7 @@ def test_a_good_recording_is_believed_and_explains_itself_and_another(found):
     assert all(0.0 < x < 0.2 for one in result['standstill'].values() for x in one.values())
 
 
-def test_the_files_are_the_robot(found):
+def test_the_written_urdf_and_drives_load_as_the_identified_robot(found):
     home, paths, _ = found
     model = rbd_ros.load_urdf(home / 'out' / 'robot.urdf', strict=True)
     model = load_drives(model, home / 'out' / 'dynamics.param.yaml')
@@ -169,7 +169,7 @@ def test_parameters_lie_within_their_deviations(found):
             assert row['unit'] == unit
 
 
-def test_values_that_torques_do_not_determine_are_marked(found):
+def test_undetermined_parameters_are_marked(found):
     home, _, _ = found
     printed = (home / 'printed').read_text()
     for joint in list(true_robot().names)[1:]:
@@ -200,7 +200,7 @@ def test_values_that_torques_do_not_determine_are_marked(found):
         not row['determined'] for row in rows.values())
 
 
-def test_the_report_needs_nothing_beside_it(drawn, tmp_path, monkeypatch):
+def test_the_report_is_a_single_file(drawn, tmp_path, monkeypatch):
     monkeypatch.setattr(report, '_panels', drawn)
     paths = [record(tmp_path / f'run{k}.csv', true_robot(), k, 8.0) for k in range(2)]
     code_of('identify', URDF, paths[0], '--validate', paths[1], '-o', str(tmp_path), '--lock',
@@ -226,14 +226,14 @@ def test_residuals_are_one_table(found):
 
 
 @pytest.mark.long
-def test_processes_find_what_one_finds(found, tmp_path):
+def test_several_processes_identify_the_same_parameters_as_one(found, tmp_path):
     home, paths, _ = found
     assert code_of('identify', URDF, *paths[:2], '--workers', '2', '-o', str(tmp_path)) == 0
     one, two = content(home / 'out'), content(tmp_path)
     assert one['parameters'] == two['parameters']
 
 
-def test_a_short_motion_that_explains_the_next_is_good_for_motions_like_it(tmp_path, capsys):
+def test_a_short_motion_that_explains_the_next_is_believable_for_similar_motions(tmp_path, capsys):
     short, after = (
         record(tmp_path / f'{name}.csv', true_robot(),
                change=lambda *columns, of=part: [x[int(of[0] * RATE):int(of[1] * RATE)]
@@ -257,7 +257,7 @@ def test_a_short_motion_that_explains_the_next_is_good_for_motions_like_it(tmp_p
 
 
 @pytest.mark.usefixtures('no_error_bars')
-def test_a_recording_counts_once_and_notes_are_told(tmp_path, capsys):
+def test_a_recording_given_twice_counts_once_and_notes_are_printed(tmp_path, capsys):
     gap = record(tmp_path / 'gap.csv', true_robot(), seconds=12.0, change=lambda t, *rest: [
         x[(t < 6.0) | (t > 7.0)] for x in (t, *rest)])
     assert code_of('identify', URDF, gap, gap, '--validate', gap, '-o', str(tmp_path / 'a'),
@@ -273,7 +273,7 @@ def test_a_recording_counts_once_and_notes_are_told(tmp_path, capsys):
         f'note: {gap}: {note}' for note in result['notes'][gap]]
 
 
-def test_the_load_alone_is_found_when_the_robot_is_known(found, tmp_path, capsys):
+def test_the_payload_of_a_known_robot_is_identified(found, tmp_path, capsys):
     home, _, _ = found
     robot = true_robot()
     load = pin.Inertia(1.5, np.array([0.02, 0.05, -0.03]), 0.004 * np.eye(3))
@@ -293,7 +293,8 @@ def test_the_load_alone_is_found_when_the_robot_is_known(found, tmp_path, capsys
     assert abs(model.mass - before.mass - found_load['mass']) < 1e-6
 
 
-def test_what_is_refused_writes_nothing(found, tmp_path, capsys, monkeypatch):
+def test_refused_arguments_are_reported_before_the_fit_and_write_no_file(found, tmp_path, capsys,
+                                                                         monkeypatch):
     home, paths, _ = found
     # Before the fit, which takes long.
     monkeypatch.delattr('rbd_ros.cli.identify.fit')

@@ -223,7 +223,7 @@ def test_every_command_that_loads_a_robot_takes_the_file(capsys):
 
 
 # -- compare. -------------------------------------------------------------------------------------
-def test_compare_names_what_differs_in_constraints(tmp_path, tree, loops, capsys):
+def test_compare_names_differences_between_constraints(tmp_path, tree, loops, capsys):
     few = '--configurations', '20'
     assert main(['compare', FOUR_BAR, FOUR_BAR, *few]) == 0
     assert main(['compare', tree, FOUR_BAR, *few, '--constraints', loops(PIN)]) == 0

@@ -107,7 +107,7 @@ def test_external_efforts_follow_the_push_with_the_gain(arm, folder):
         assert np.max(np.abs(found - expected)) < 0.02 * np.max(np.abs(expected))
 
 
-def test_without_the_drives_their_friction_is_external(arm, folder):
+def test_without_drives_friction_counts_as_external_torque(arm, folder):
     path = folder / 'rigid.parquet'
     assert main(['replay', ARM, str(folder / 'free.csv'), '-o', str(path),
                  '--efforts-are-torques']) == 0
@@ -134,7 +134,7 @@ def waiting(seconds, rate, joints):
 
 
 @pytest.mark.parametrize('noise', [0.0, 1e-3])
-def test_joints_at_rest_have_no_dry_friction_and_feel_no_push(noise, tmp_path):
+def test_joints_at_rest_have_no_dry_friction_and_no_external_torque(noise, tmp_path):
     # Of the size of a UR10's: to switch it by the ringing of the filter would look like a push.
     dry, offset = np.linspace(10.0, 20.0, 7), np.linspace(-1.0, 1.0, 7)
     arm = with_friction(rbd_ros.load_urdf(ARM), damping=np.full(7, 5.0), friction=dry,
@@ -200,7 +200,7 @@ def test_errors_are_printed_by_joint_and_the_cut_off_is_the_given_one(arm, folde
     assert re.match(r'relative error while joints move: [\d.]+ %$', last)
 
 
-def test_deviations_are_columns_and_forces_that_would_be_felt_are_named(arm, folder, capsys):
+def test_replay_writes_deviations_as_columns_and_names_detectable_forces(arm, folder, capsys):
     # The same deviation at all states; the wrist's joints feel least.
     noise = 0.4 * np.array([9.0, 8.0, 7.0, 3.0, 2.0, 1.0, 0.5])
     known = attach(arm, Uncertainty(
@@ -274,7 +274,8 @@ def test_without_efforts_the_relative_error_is_not_known(folder, capsys):
     (['free.csv', '-o', 'a.csv', '--plot', 'b', '--html', './b'], 'this is the file of --plot'),
     (['other.csv', '-o', 'a.csv'], "'shoulder_pan', which was not recorded"),
     (['free.csv', '-o', 'a.csv', '--params', 'none.yaml'], 'none.yaml cannot be read: No such')])
-def test_what_is_refused_leaves_no_file(folder, capsys, monkeypatch, tmp_path, arguments, message):
+def test_refused_arguments_write_no_file(folder, capsys, monkeypatch, tmp_path, arguments,
+                                         message):
     monkeypatch.chdir(tmp_path)
     for name in ('free.csv', 'other.csv'):
         (tmp_path / name).symlink_to(folder / name)

@@ -146,7 +146,7 @@ def test_xacro_files_that_fail_are_refused_in_one_line(capsys, tmp_path, text, a
     assert 'one.xacro: ' in line and re.search(message, line)
 
 
-def test_without_xacro_the_message_says_what_to_install(capsys, tmp_path, monkeypatch):
+def test_without_xacro_the_error_names_the_package_to_install(capsys, tmp_path, monkeypatch):
     (tmp_path / 'one.xacro').write_text(XACRO)
     monkeypatch.setitem(sys.modules, 'xacro', None)
     assert code_of('check', str(tmp_path / 'one.xacro')) == 1
@@ -219,7 +219,7 @@ def test_torques_beyond_limits_are_printed_with_a_warning_for_each(capsys, tmp_p
     assert capsys.readouterr().err == ''
 
 
-def test_a_trajectory_that_leaves_the_range_of_a_joint_is_told(tmp_path, capsys):
+def test_a_trajectory_beyond_joint_limits_causes_a_warning(tmp_path, capsys):
     points = [(t, {'positions': [0.0, x], 'velocities': [0.0, 0.0], 'accelerations': [0.0, 0.0]})
               for t, x in ((0.0, 0.0), (1.0, -2.5), (9.0, 2.4))]
     assert main(['torques', ARM, message(tmp_path / 'far.yaml', points=points), *LOCKED]) == 0
@@ -284,7 +284,8 @@ def efforts_in(path, joint):
     return [float(row[names.index(f'{joint}/effort')]) for row in rows]
 
 
-def test_a_trajectory_that_is_too_fast_is_done_but_told(tmp_path, capsys, arm):
+def test_a_trajectory_that_is_too_fast_is_computed_with_a_warning_and_exit_code_2(
+        tmp_path, capsys, arm):
     fast = 2.0 * float(arm.velocity_limit[arm.velocity_names.index('elbow')])
     points = [(t, {'positions': [0.0, 0.0], 'velocities': [0.0, v], 'accelerations': [0.0, 0.0]})
               for t, v in ((0.0, 0.0), (1.0, fast))]
@@ -325,7 +326,7 @@ def test_goals_and_messages_of_moveit_are_read_as_echo_prints_them(tmp_path, cap
     ('joint_names: [elbow, shoulder_lift, knee]\n'
      'points: [{positions: [1, 2, 3], time_from_start: {sec: 0, nanosec: 0}}]',
      'no joint knee')])
-def test_what_is_no_trajectory_of_the_robot_is_refused(tmp_path, capsys, content, error):
+def test_invalid_trajectory_files_are_refused(tmp_path, capsys, content, error):
     path = tmp_path / 'way.yaml'
     path.write_text(content)
     assert code_of('torques', ARM, str(path), '-o', str(tmp_path / 'out.yaml'), *LOCKED) == 1

@@ -189,7 +189,7 @@ def test_parameters_replace_those_of_the_robot(robot):
         trace(model, 'inverse_dynamics', parameters=['masses'])
 
 
-def test_a_missing_package_is_named_with_its_extra_and_importing_rbd_ros_needs_none(tmp_path):
+def test_a_missing_package_is_named_with_its_extra_and_importing_rbd_ros_needs_no_extra(tmp_path):
     program = """
 import importlib, sys, rbd_ros, rbd_ros.casadi, rbd_ros.codegen, rbd_ros.differentiable
 from rbd_ros import *

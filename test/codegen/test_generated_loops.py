@@ -142,7 +142,7 @@ def test_loops_in_c_are_closed_or_refused(tmp_path):
         assert close(ctypes.c_void_p(wrong.ctypes.data)) == 0
 
 
-def test_code_is_undamped_and_takes_no_parameters():
+def test_code_of_regular_damped_loops_equals_the_library_and_takes_no_parameters():
     robot = closed_robot('delta')
     damped = with_constraints(robot.model, robot.model.constraints, robot.model.velocity_names,
                               condition_limit=1e5)

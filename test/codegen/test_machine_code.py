@@ -55,8 +55,8 @@ def compiler(folder, text):
     return str(path)
 
 
-def test_code_is_compiled_once_for_a_robot_an_option_and_a_compiler(arm, folder, tmp_path,
-                                                                    monkeypatch, caplog):
+def test_code_is_compiled_once_per_robot_options_and_compiler(arm, folder, tmp_path, monkeypatch,
+                                                              caplog):
     assert compiled(arm, folder)
     assert not compiled(rbd_ros.load_urdf(ARM), folder)
     assert compiled(rbd_ros.with_payload(arm, arm.link_names[-1], 1.0), folder)
@@ -129,7 +129,8 @@ def test_two_processes_at_once_leave_complete_files(arm, folder):
     assert len(list(folder.iterdir())) == 2     # no temporary ones
 
 
-def test_without_a_compiler_the_error_says_so_and_the_library_goes_on(arm, folder, monkeypatch):
+def test_without_a_compiler_load_raises_an_error_and_the_library_still_works(arm, folder,
+                                                                             monkeypatch):
     for missing in ('no-such-compiler', 'no-such-compiler -O1'):
         monkeypatch.setenv('CC', missing)
         with pytest.raises(rbd_ros.errors.RbdError, match='there is no C compiler: '

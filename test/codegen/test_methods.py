@@ -295,7 +295,8 @@ def test_many_states_by_code_have_masks_bad_states_and_threads(batch_by_code):
         batch.inverse_dynamics(model, bad, V, A)
 
 
-def test_many_states_that_must_not_wait_are_told_so(codes, monkeypatch, tmp_path, pendulum):
+def test_a_batch_call_that_must_not_wait_raises_kernel_not_ready(codes, monkeypatch, tmp_path,
+                                                                 pendulum):
     monkeypatch.setattr(c_compiler, 'cache_root', lambda: tmp_path)
     monkeypatch.setattr(machine_code, 'CODES', one := Codes())
     monkeypatch.setattr(tasks, 'WAY', 'cc')
@@ -323,7 +324,7 @@ def test_results_of_plain_functions_are_new_and_those_of_workspaces_kept(codes, 
     assert kept.mass_matrix(one) is kept.mass_matrix(other)
 
 
-def test_errors_are_those_of_the_library(codes, pendulum):
+def test_methods_by_code_raise_the_errors_of_the_library(codes, pendulum):
     ours = workspace_of(pendulum)
     ours.inverse_dynamics([0.1], [0.2], [0.3])
     ours.body_jacobian([0.1], 'rod')
@@ -360,7 +361,7 @@ def test_open_loops_are_left_to_the_library(codes):
 
 
 @pytest.mark.parametrize('limit', [1.01, 1e5])
-def test_damped_loops_are_damped_by_code(limit, codes):
+def test_compiled_methods_damp_closed_loops_like_the_library(limit, codes):
     model, states = states_of('closed', 3)
     damped = with_constraints(model.unconstrained, model.constraints, condition_limit=limit)
     ours, theirs = workspace_of(damped), library(damped)
@@ -422,7 +423,8 @@ def test_code_is_kept_for_the_next_program(codes, monkeypatch, tmp_path, pendulu
     assert third.work() == 1
 
 
-def test_what_must_not_wait_is_told_so_until_code_is_ready(codes, monkeypatch, pendulum):
+def test_a_call_that_must_not_wait_raises_kernel_not_ready_until_code_is_compiled(
+        codes, monkeypatch, pendulum):
     ours = workspace_of(pendulum)
     process = CompileProcess(lambda: False)
     monkeypatch.setattr(compiled, '_compile_process', process)

@@ -56,7 +56,7 @@ def test_traced_functions_equal_the_library(name):
 
 # Code takes the frame of the body that stands on the ground for the root's.
 @pytest.mark.parametrize('kind', ('prismatic', 'helical', 'universal', 'spherical', 'free'))
-def test_any_joint_may_stand_on_the_ground(kind):
+def test_code_is_right_for_any_kind_of_first_joint(kind):
     tree = random_tree(6, 3, ('revolute',))
     first, *others = tree.joints
     root = rbd_ros.Joint(first.name, kind, first.parent, first.child, first.placement,

@@ -16,7 +16,7 @@ BENCHMARK = Path(__file__).parents[2] / 'benchmark'
 
 @pytest.mark.long
 @pytest.mark.parametrize('trial', ['gravity', 'computed_torque', 'hybrid', 'faults'])
-def test_what_is_asked_for_is_reached(trial, monkeypatch):
+def test_control_laws_meet_their_targets_in_mujoco(trial, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARK))
     names = runpy.run_path(str(BENCHMARK / 'trust_control.py'))
     for robot in names['robots']():

@@ -59,7 +59,7 @@ def test_the_rate_of_the_turned_twist_is_its_difference(seed):
 
 
 @pytest.mark.parametrize('seed', range(8))
-def test_energy_falls_by_what_the_dampers_take(seed):
+def test_energy_falls_by_the_power_of_the_dampers(seed):
     arm, rng = bare_arm(), np.random.default_rng(seed)
     q, v = POSE + 0.3 * rng.normal(size=7), rng.normal(size=7)
     goal = PoseReference(place(arm, q) @ exp(rng.normal(scale=0.8, size=6)))
@@ -144,6 +144,6 @@ def test_torques_stay_finite_in_singular_poses():
 @pytest.mark.parametrize('T, message', [
     (np.diag([1.0, 1.0, -1.0, 1.0]), 'T must be a pose'), (2.0 * np.eye(4), 'T must be a pose'),
     (np.eye(3), 'T has the shape'), (np.full((4, 4), np.nan), 'T must be finite')])
-def test_what_is_no_pose_is_refused(T, message):
+def test_invalid_poses_are_refused(T, message):
     with pytest.raises(rbd_ros.StateError, match=message):
         PoseReference(T)

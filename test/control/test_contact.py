@@ -61,7 +61,7 @@ def test_a_touch_in_between_holds_the_contact():
         assert detector.update(t, torque)
 
 
-def test_between_release_and_threshold_the_hold_begins_anew():
+def test_a_torque_between_release_and_threshold_restarts_the_hold_time():
     detector, t = calibrated(release=0.5, hold=0.045)
     torque = np.zeros(7)
     answers = []
@@ -72,7 +72,7 @@ def test_between_release_and_threshold_the_hold_begins_anew():
     assert answers == [True] * 9 + [False]
 
 
-def test_pauses_calibrate_nothing():
+def test_long_gaps_between_samples_reset_the_calibration_of_contact():
     detector = ContactDetector(bare_arm(), calibration_time=1.0, longest_gap=0.1)
     for k in range(100):
         detector.update(5.0 * k, FREE)
@@ -127,7 +127,7 @@ EXPECTED = np.abs(LACKING) / NOISE / np.hypot(1.0, OMEGA / GAIN)
 
 @pytest.mark.parametrize('gain, velocity', covering(
     [(GAIN, True), (GAIN, False), (10.0, True), (10.0, False)], (GAIN, True), (10.0, False)))
-def test_a_quiet_recording_shows_what_the_observer_makes_of_errors(gain, velocity):
+def test_a_recording_without_contact_calibrates_the_observer_to_model_errors(gain, velocity):
     arm = known_arm()
     found = with_contact_calibration(arm, recorded(velocity=velocity), gain=gain)
     expected = np.abs(LACKING) / NOISE / np.hypot(1.0, OMEGA / gain)
@@ -144,7 +144,7 @@ def test_wrapped_positions_without_velocities_are_no_external_torques():
     assert np.allclose(calibrated_by(replace(one, position=pan)), calibrated_by(one), rtol=1e-6)
 
 
-def test_the_largest_of_several_recordings_counts_by_joint():
+def test_thresholds_are_the_largest_of_several_recordings_for_each_joint():
     def more(joint):
         return recorded(lambda t, tau: tau - np.sin(OMEGA * t)[:, None] * LACKING
                         * (np.arange(7) == joint))
@@ -159,7 +159,7 @@ def test_external_torques_of_both_signs_count(offset):
 
 
 @pytest.mark.parametrize('begin', [0.0, 2.1])
-def test_the_time_in_which_the_observer_settles_does_not_count(begin):
+def test_calibration_ignores_the_time_in_which_the_observer_settles(begin):
     # A pulse of 20 ms, that four time constants after its begin has decayed since its end.
     def stepped(t, tau):
         return tau - 200.0 * ((t >= begin) & (t < begin + 0.02))[:, None]
@@ -254,7 +254,7 @@ class ContactMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize('runs', covering([15, 80], 15))
-def test_contact_is_what_all_samples_before_say(runs):
+def test_contact_detector_keeps_its_invariant(runs):
     run_machine(ContactMachine, runs, 40)
 
 
@@ -271,7 +271,7 @@ def test_a_wrench_is_found_from_its_torques(frame, jacobian):
     assert np.allclose(external_wrench(arm, POSE, tau, LINK, frame=frame), WRENCH, atol=EXACT)
 
 
-def test_torques_that_no_wrench_has_are_left_out():
+def test_torques_that_no_wrench_causes_are_ignored():
     arm = bare_arm()
     J = rbd_ros.world_jacobian(arm, POSE, LINK)
     aside = np.linalg.svd(J)[2][-1]               # seven joints: J^T f is in six dimensions
@@ -279,7 +279,7 @@ def test_torques_that_no_wrench_has_are_left_out():
     assert np.allclose(found, WRENCH, atol=EXACT)
 
 
-def test_near_singular_poses_only_what_shows_is_found():
+def test_near_singular_poses_only_the_observable_part_of_a_wrench_is_estimated():
     arm = load_quietly(example_urdf('ur5_robot.urdf'))
     sizes = []
     for away in (0.3, 1e-2, 1e-4, 0.0):
@@ -294,7 +294,7 @@ def test_near_singular_poses_only_what_shows_is_found():
     assert max(sizes) < 5.0 * np.linalg.norm(WRENCH)
 
 
-def test_a_link_with_few_joints_gets_what_they_feel_and_the_root_nothing():
+def test_the_wrench_on_a_link_with_few_joints_reproduces_their_torques():
     arm = bare_arm()
     tau = np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     found = external_wrench(arm, POSE, tau, 'shoulder_pan_link')

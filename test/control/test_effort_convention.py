@@ -14,7 +14,7 @@ OWN = {'full': 0.0 * G, 'without_gravity': G, 'without_gravity_and_coriolis': G 
 
 
 @pytest.mark.parametrize('convention', CONVENTIONS)
-def test_what_a_robot_takes_off_is_added_and_what_it_adds_is_taken_off(convention):
+def test_onboard_compensation_is_added_to_states_and_subtracted_from_commands(convention):
     of_states, of_commands = EffortConvention(states=convention), EffortConvention(
         commands=convention)
     tau = np.array([12.0, 3.0, -1.0])
@@ -51,16 +51,16 @@ FRICTION = np.array([1.5, 1.5, -1.5])
     ('without_gravity', -G, 'negative effort_convention.state_constants fits better'),
     ('without_gravity_and_coriolis', FRICTION, ''),
     ('without_gravity_and_coriolis', G, 'effort_convention.states: full fits better')])
-def test_efforts_at_rest_tell_whether_a_convention_can_be(states, torques, said):
+def test_efforts_at_rest_reveal_a_wrong_convention(states, torques, said):
     found = convention_mismatch(EffortConvention(states=states), NAMES, torques, G)
     assert said in found
     assert bool(found) == bool(said)
 
 
-def test_the_joint_that_shows_it_most_is_named():
+def test_a_wrong_convention_is_reported_for_the_clearest_joint():
     assert "'a' measures 0 where gravity takes 10 N m or N" in convention_mismatch(
         EffortConvention(), NAMES, np.zeros(3), G)
 
 
-def test_where_gravity_is_hardly_felt_nothing_can_be_told():
+def test_small_gravity_torques_reveal_no_wrong_convention():
     assert not convention_mismatch(EffortConvention(), NAMES, np.zeros(3), 0.05 * G)

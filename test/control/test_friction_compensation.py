@@ -32,7 +32,8 @@ JOINTS = st.builds(joint_with, SIZE, SIZE, SIZE, st.floats(1e-3, 2.0), st.tuples
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(model=JOINTS, dead_band=st.floats(0.0, 1.0),
        motion=st.lists(st.tuples(st.floats(-3.0, 3.0), SHARE, st.floats(0.0, 1.0)), min_size=1))
-def test_energy_of_the_compensation_is_at_most_what_friction_takes(model, dead_band, motion):
+def test_friction_compensation_adds_at_most_the_energy_that_friction_dissipates(
+        model, dead_band, motion):
     v, error, time = np.array(motion).T
     offset = model.effort_offset[0]
     got = friction_compensation(model, (v + dead_band * error)[:, None], dead_band=dead_band)

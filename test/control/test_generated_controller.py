@@ -78,7 +78,7 @@ def law_torques(model, mode, q, v, r):
 
 # -- Sources. -------------------------------------------------------------------------------------
 @pytest.mark.usefixtures('rig')
-def test_it_compiles_without_warnings_against_the_newest_version(package):
+def test_the_generated_controller_compiles_without_warnings_against_the_newest_version(package):
     # The rig is one of kilted, and the program below one of jazzy.
     compile_cpp('rolling', '-fsyntax-only', 'controller.cpp', cwd=package)
 
@@ -163,7 +163,8 @@ def test_mimics_follow_and_continuous_joints_take_the_shortest_way(tree_rig):
 
 # -- References. ----------------------------------------------------------------------------------
 @pytest.mark.parametrize('without, error', [('hold', 0.01), ('float', 0.0)])
-def test_without_a_reference_it_holds_where_it_was_activated_or_floats(rig, without, error):
+def test_without_a_reference_the_generated_controller_holds_its_position_or_floats(
+        rig, without, error):
     assert rig.start(Q, STILL, mode='pd_gravity', without_reference=without,
                      pd_gravity__stiffness=[10.0], **FREE)
     expected = gravity_torques(rig.model, Q + 0.01) - 10.0 * error
@@ -221,7 +222,8 @@ def test_modes_are_switched_without_a_step(rig):
 
 @pytest.mark.parametrize('label, before, after', [
     ('mode', 'gravity', 'computed_torque'), ('without_reference', 'float', 'hold')])
-def test_a_robot_is_held_where_holding_is_switched_on(rig, label, before, after):
+def test_the_generated_controller_holds_the_position_at_which_holding_is_switched_on(
+        rig, label, before, after):
     assert rig.start(Q, STILL, **{label: before}, blend_time=0.0)
     moved = Q + 0.05
     for part in np.linspace(0.0, 1.0, 20):
@@ -378,7 +380,8 @@ def test_a_controller_above_it_may_start_and_stop_without_a_step(rig, chained):
 
 
 @pytest.mark.parametrize('end', ['fault', 'pause'])
-def test_after_a_fault_or_a_pause_it_does_not_go_on_from_the_last_command(rig, end):
+def test_after_a_fault_or_a_pause_the_generated_controller_does_not_continue_from_the_last_command(
+        rig, end):
     assert rig.start(Q, STILL, mode='pd_gravity', blend_time=0.0)
     rig.step(Q - 0.1, STILL, period=0.02)
     if end == 'fault':
@@ -399,7 +402,7 @@ def test_after_a_fault_or_a_pause_it_does_not_go_on_from_the_last_command(rig, e
     (lambda q, v, tau: v.__setitem__(3, np.inf), 'elbow: a state is missing or not finite'),
     (lambda q, v, tau: v.__setitem__(3, 8.0), 'elbow: implausible velocity or effort'),
     (lambda q, v, tau: tau.__setitem__(3, 121.0), 'elbow: implausible velocity or effort')])
-def test_it_is_not_activated_at_bad_states(rig, spoil, words):
+def test_the_generated_controller_is_not_activated_with_bad_states(rig, spoil, words):
     q, v, tau = np.linspace(0.1, 0.7, 7), np.zeros(7), np.zeros(7)
     assert rig.configure(state_interfaces=['position', 'velocity', 'effort'])
     spoil(q, v, tau)
@@ -407,7 +410,7 @@ def test_it_is_not_activated_at_bad_states(rig, spoil, words):
     assert not rig.activate() and rig.logged == words
 
 
-def test_it_is_not_activated_without_states(rig):
+def test_the_generated_controller_is_not_activated_without_states(rig):
     assert rig.configure()
     assert not rig.activate() and rig.logged == 'shoulder_pan: a state is missing or not finite'
     rig.state(np.zeros(7), np.zeros(7))
@@ -458,7 +461,7 @@ def test_a_bad_state_is_bridged_for_one_cycle_then_ends(rig, fault):
     assert rig.logged == f'{joint}: states are missing, not finite or implausible'
 
 
-def test_after_faults_it_begins_anew(rig):
+def test_after_a_fault_the_controller_can_be_activated_again(rig):
     assert rig.start(Q, STILL, chained=True)
     bad = np.full(7, np.nan)
     rig.state(bad, STILL)
@@ -513,7 +516,7 @@ def test_a_command_that_cannot_be_written_twice_ends(rig):
     rig.lock('c', False)
 
 
-def test_references_that_overflow_end_it_at_once(rig):
+def test_references_that_overflow_stop_the_generated_controller_at_once(rig):
     assert rig.start(Q, STILL, chained=True)
     before = rig.step(Q, STILL)
     rig.refer(np.full(7, 1e307), np.full(7, -1e308))
@@ -521,7 +524,7 @@ def test_references_that_overflow_end_it_at_once(rig):
     assert rig.deactivate() and rig.logged == 'efforts are not finite'
 
 
-def test_an_output_that_is_locked_harms_nothing(rig):
+def test_a_locked_publisher_does_not_disturb_the_controller(rig):
     assert rig.start(Q, STILL)
     rig.lock('o')
     for _ in range(5):
@@ -538,7 +541,7 @@ def test_after_a_pause_commands_blend(rig):
 
 
 # -- Limits. --------------------------------------------------------------------------------------
-def test_the_guard_equals_that_of_the_library(rig):
+def test_the_generated_guard_equals_that_of_the_library(rig):
     model, rng = rig.model, np.random.default_rng(9)
     guard, acted = MotionGuard(model), 0
     for k in range(200):
@@ -581,7 +584,7 @@ def test_commands_respect_limits_and_their_rate(rig):
 @pytest.mark.parametrize('mode', MODES)
 @pytest.mark.parametrize('convention', [
     'without_gravity', 'without_gravity_and_coriolis'])
-def test_commands_leave_out_what_the_robot_adds(rig, convention, mode):
+def test_commands_exclude_the_onboard_compensation_of_the_robot(rig, convention, mode):
     (q, v, *_), r = (motion(rig.model, np.random.default_rng(k)) for k in (10, 11))
     assert rig.start(q, v, chained=True, mode=mode, effort_convention__commands=convention, **LAW)
     # It begins with what is left of gravity torques.
@@ -614,7 +617,7 @@ def test_external_torques_are_those_of_the_momentum_observer(rig, states):
     assert relative_error(rig.results[:2], [terms.g, terms.coriolis_torques]) < TOLERANCE
 
 
-def test_without_measured_efforts_the_commands_tell_external_torques(rig):
+def test_without_measured_efforts_the_observer_uses_the_commands(rig):
     model, q, v = rig.model, np.array([0.1, 0.3, 0.0, 0.8, 0.0, 0.4, 0.0]), np.zeros(7)
     push = np.array([3.0, -4.0, 2.0, 1.0, -1.0, 0.5, 0.2])
     assert rig.start(q, v, mode='impedance', impedance__stiffness=[200.0], friction=True,
@@ -657,7 +660,7 @@ def test_gains_of_the_compensation_are_bounded_by_the_age_of_states(rig):
 
 
 @pytest.mark.parametrize('states', [['position'], ['position', 'effort']])
-def test_velocities_are_estimated_where_the_hardware_has_none(rig, states):
+def test_velocities_are_estimated_if_the_hardware_measures_none(rig, states):
     model, q_0, v = rig.model, np.linspace(0.1, 0.7, 7), np.linspace(-0.5, 0.5, 7)
     efforts = np.linspace(-20.0, 20.0, 7) if 'effort' in states else None
     assert rig.start(q_0, None, efforts, state_interfaces=states, mode='gravity',

@@ -94,7 +94,7 @@ def test_impedance_is_a_mass_on_springs_and_dampers(robot):
 
 
 @pytest.mark.parametrize('springs', [False, True])
-def test_gravity_with_and_without_pd_is_that_of_its_gains(robot, springs):
+def test_gravity_and_pd_gravity_torques_equal_their_formulas(robot, springs):
     model, q, v, reference = robot
     held = rbd_ros.gravity_torques(model, q) + springs * rbd_ros.spring_torques(model, q)
     K, D = np.random.default_rng(1).uniform(1.0, 50.0, (2, model.nv))
@@ -168,7 +168,7 @@ def test_gravity_compensates_friction_that_is_surely_there():
 
 
 @pytest.mark.parametrize('ratio', [0.1, 0.7])
-def test_all_modes_have_the_damping_ratio(ratio):
+def test_critical_damping_gives_all_modes_the_damping_ratio(ratio):
     rng = np.random.default_rng(3)
     A = rng.normal(size=(6, 6))
     inertia, stiffness = A @ A.T + 0.1 * np.eye(6), rng.uniform(1.0, 1e3, 6)

@@ -167,7 +167,7 @@ def test_every_gain_and_step_is_stable(arm, gain):
         assert np.allclose(r, mean)
 
 
-def test_over_a_gap_the_estimate_stays_and_goes_on_from_the_new_sample(arm):
+def test_after_a_gap_the_observer_continues_from_its_estimate_and_the_new_sample(arm):
     q, still, tau = np.zeros(6), np.zeros(6), rbd_ros.gravity_torques(arm, np.zeros(6))
     observer = MomentumObserver(arm, 8.0, longest_gap=0.125)
     for t in (0.0, 0.125):
@@ -183,7 +183,7 @@ def test_over_a_gap_the_estimate_stays_and_goes_on_from_the_new_sample(arm):
     assert np.allclose(after, before + (7.0 - before) * -np.expm1(-1.0))
 
 
-def test_repeated_samples_change_nothing_and_earlier_ones_begin_anew(arm):
+def test_repeated_samples_change_nothing_and_earlier_samples_reset_the_observer(arm):
     q, still, tau = np.zeros(6), np.zeros(6), rbd_ros.gravity_torques(arm, np.zeros(6))
     observer = MomentumObserver(arm, 10.0)
     assert np.array_equal(observer.update(5.0, q, still, tau - 1.0), still)

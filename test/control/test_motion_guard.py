@@ -131,7 +131,7 @@ def test_a_robot_without_inertia_is_not_guarded_by_invented_numbers():
         MotionGuard(fast).limit(np.zeros(4), np.zeros(4), np.full(4, 2.0 * FASTEST))
 
 
-def test_coordinates_after_a_quaternion_have_their_zones():
+def test_the_guard_limits_joints_after_a_quaternion():
     tree = random_tree(4, 3, kinds=('revolute',))
     model = rbd_ros.with_floating_base(rebuild(tree, joints=[
         replace(joint, lower=(LOWER,) * joint.nv, upper=(UPPER,) * joint.nv)
@@ -236,7 +236,7 @@ def alone(name, **limits):
 
 @pytest.mark.parametrize('period, delay', [(0.001, 0.0), (0.01, 0.0), (0.01, 0.01), (0.02, 0.04)])
 @pytest.mark.parametrize('name', ROBOTS)
-def test_a_guard_alone_slows_all_joints_down_and_never_turns_them_around(name, period, delay):
+def test_a_guard_without_a_law_slows_all_joints_down_and_never_reverses_them(name, period, delay):
     start = robot(name)[1]
     model = alone(name, velocity_limit=np.full(len(start), 0.2))
     before, *after = energies(model, MotionGuard(model, zone=0.0), start,

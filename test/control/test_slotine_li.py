@@ -54,7 +54,7 @@ def test_the_dual_basis_makes_traces_of_products():
 
 
 @pytest.mark.parametrize('seed', range(6))
-def test_the_lyapunov_function_falls_by_what_the_theorem_says(seed):
+def test_the_lyapunov_function_falls_at_the_rate_of_the_theorem(seed):
     model = random_tree(seed, 4, kinds=('revolute', 'prismatic', 'continuous', 'helical'))
     rng = np.random.default_rng(seed)
     believed = with_inertial_parameters(
@@ -78,7 +78,7 @@ def test_the_lyapunov_function_falls_by_what_the_theorem_says(seed):
     assert errors[0] / errors[1] == pytest.approx(2.0, rel=0.05)
 
 
-def test_an_unknown_load_is_learnt_by_the_link_that_carries_it():
+def test_adaptation_identifies_an_unknown_payload_in_the_link_that_carries_it():
     arm = bare_arm()
     heavy = rbd_ros.with_payload(arm, LINK, LOAD, PLACE, 2e-3 * np.eye(3))
     controller = SlotineLi(arm, RATE, DAMPING, 30.0, links=[LINK], friction_speed=None)
@@ -92,7 +92,7 @@ def test_an_unknown_load_is_learnt_by_the_link_that_carries_it():
 
 @pytest.mark.parametrize('times, learns', [
     ((0.0, 0.05), True), ((0.0, 0.0), False), ((0.0, 0.2), False), ((0.0, -0.05), False)])
-def test_nothing_is_learnt_over_gaps_and_backwards(times, learns):
+def test_parameters_adapt_neither_across_gaps_nor_backwards_in_time(times, learns):
     arm = bare_arm()
     controller = SlotineLi(arm, RATE, DAMPING, 1.0)
     for t in times:
@@ -100,7 +100,7 @@ def test_nothing_is_learnt_over_gaps_and_backwards(times, learns):
     assert (controller.parameters != inertial_parameters(arm)).any() == learns
 
 
-def test_what_cannot_adapt_is_refused_by_name():
+def test_links_that_cannot_adapt_are_refused_by_name():
     arm = bare_arm()
     point = rbd_ros.load_urdf_string(
         '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia '
@@ -175,7 +175,7 @@ class AdaptationMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize('runs', covering([5, 40], 5))
-def test_whatever_is_measured_bodies_exist_and_torques_are_finite(runs):
+def test_adaptation_keeps_bodies_physical_and_torques_finite(runs):
     run_machine(AdaptationMachine, runs, 30)
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions on the pages work: Python runs, commands use existing names, links resolve."""
 
+from argparse import ArgumentParser
 import ast
 import doctest
 from functools import cache
@@ -155,11 +156,11 @@ def run_beside(node, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize('page', [page for page in FOR_ROS if page != SESSION])
-def test_python_for_ros_runs_beside_the_node(page, run_beside):
+def test_python_for_ros_on_the_pages_runs_next_to_a_node(page, run_beside):
     assert run_beside(page).strip()
 
 
-def test_the_session_without_the_command_ros2_does_what_the_page_says(node, run_beside):
+def test_the_session_without_the_command_ros2_gives_the_results_on_the_page(node, run_beside):
     lines = run_beside(SESSION, typed=True).splitlines()
     assert {'dynamics', 'me'} <= set(lines[0].split())
     assert '/dynamics/gravity_torques sensor_msgs/msg/JointState' in lines
@@ -248,7 +249,8 @@ def test_programs_and_their_parameters_exist(words):
         checked_value(name, settings[name], yaml.safe_load(value))
 
 
-@pytest.mark.parametrize('words', of('ros2', 'launch'))
+@pytest.mark.parametrize('words', [*of('ros2', 'launch'), *(
+    words[2:] for _, words in commands('text', 'ros2 launch '))])
 def test_launch_arguments_exist(words):
     package, file, *arguments = words
     assert package == 'rbd_ros' and (ROOT / 'launch' / file).is_file()
@@ -256,15 +258,41 @@ def test_launch_arguments_exist(words):
     assert {one.partition(':=')[0] for one in arguments} <= set(known)
 
 
+def ros2_control():
+    """Return the parsers of commands of ros2_control 5.16 by their words, for a test by name."""
+    switch, spawner = ArgumentParser('switch_controllers'), ArgumentParser('spawner')
+    switch.add_argument('--deactivate', nargs='*')
+    switch.add_argument('--activate', nargs='*')
+    strictness = switch.add_mutually_exclusive_group()
+    strictness.add_argument('--strict', action='store_true')
+    strictness.add_argument('--best-effort', action='store_true')
+    spawner.add_argument('controllers', nargs='+')
+    spawner.add_argument('--param-file', action='append')
+    spawner.add_argument('--inactive', action='store_true')
+    for parser in (switch, spawner):
+        parser.add_argument('--controller-manager')
+    return {('ros2', 'control', 'switch_controllers'): switch,
+            ('ros2', 'run', 'controller_manager', 'spawner'): spawner}
+
+
+@pytest.mark.parametrize('words', [
+    words for _, words in commands('text', 'ros2 ')
+    if words not in SKETCHED and words[1] != 'launch'], ids=' '.join)
+def test_commands_of_ros2_control_and_their_options_exist(words):
+    (parser, options), = ((parser, words[len(name):]) for name, parser in ros2_control().items()
+                          if tuple(words[:len(name)]) == name)
+    assert any(vars(parser.parse_args(options)).values())
+
+
 @pytest.mark.parametrize('words', of('rbd_ros'))
-def test_the_command_takes_what_pages_give_it(words, monkeypatch, capsys):
+def test_commands_of_rbd_ros_on_the_pages_run(words, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert rbd_ros_command(words) == 0
     assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize('words', SKETCHED, ids=' '.join)
-def test_what_sketched_commands_give_is_known(words):
+def test_arguments_of_abridged_commands_exist(words):
     if words[0] == 'ros2':
         kind = message_type(words[4])
         assert fill(kind.Request(), yaml.safe_load(words[5])) != kind.Request()
@@ -274,7 +302,7 @@ def test_what_sketched_commands_give_is_known(words):
     assert parser.parse_args(words[2:])
 
 
-def test_sketched_commands_are_found():
+def test_abridged_commands_are_found():
     assert {words[1] for words in SKETCHED} >= {'diagnose', 'gains', 'identify', 'replay', 'view',
                                                 'service'}
 
@@ -325,7 +353,7 @@ def anchors(text):
 
 
 @pytest.mark.parametrize('page', [*PAGES, *OTHERS])
-def test_links_within_the_repository_lead_somewhere(page):
+def test_links_within_the_repository_have_targets(page):
     text = {**PAGES, **OTHERS}[page]
     prose = re.sub(r'^```.*?^```$', '', text, flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r'\]\(([^)\s]+)\)', prose):
@@ -476,7 +504,7 @@ def test_every_parameter_and_launch_argument_has_a_meaning(generate):
     assert expected <= set(names)
 
 
-def test_one_page_has_the_commands_that_build_a_workspace_and_they_are_the_tested_ones():
+def test_the_commands_that_build_a_workspace_are_on_one_page_and_are_those_tested():
     found = [block for text in (*PAGES.values(), *OTHERS.values())
              for _, block in blocks(text, 'bash') if 'rosdep install' in block]
     assert len(found) == 1

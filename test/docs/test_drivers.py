@@ -55,7 +55,7 @@ def test_the_table_of_drivers_has_every_preset_and_a_section_for_each_driver():
             assert given.get('commands') == (topic[1] if topic else None), anchor
 
 
-def test_currents_are_noticed_with_one_preset_for_ur_and_not_with_the_other():
+def test_currents_of_a_ur_cause_a_warning_except_with_the_preset_for_currents():
     # Of a UR5e that is stretched out, with constants of the size that its motors have.
     names, g = list('abcdef'), np.array([0.0, -42.0, -15.0, -1.0, 0.0, 0.0])
     constants = (11.0, 11.0, 11.0, 8.0, 8.0, 8.0)

@@ -82,7 +82,7 @@ def public_functions():
             if inspect.isfunction(one) and not name.rpartition('.')[2].startswith('_')}
 
 
-def test_every_public_function_is_timed_and_what_is_timed_runs(tmp_path):
+def test_every_public_function_has_a_benchmark_that_runs(tmp_path):
     functions = public_functions()
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', rbd_ros.ModelWarning)

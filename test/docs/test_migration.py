@@ -39,14 +39,14 @@ def names():
 
 
 @pytest.mark.parametrize('old, new', LINES)
-def test_the_old_line_fails_and_the_new_one_runs(old, new, names):
+def test_old_lines_of_the_migration_page_fail_and_new_ones_run(old, new, names):
     with pytest.raises((AttributeError, ImportError)):
         exec(old, dict(names))
     exec(new, dict(names))
 
 
 @pytest.mark.parametrize('line', KEPT)
-def test_lines_that_keep_old_results_run(line, names):
+def test_lines_of_the_migration_page_that_keep_old_results_run(line, names):
     exec(line, dict(names))
 
 

@@ -60,13 +60,13 @@ def test_a_public_name_has_one_home():
 @pytest.mark.parametrize('package, name', [
     ('analysis', 'jacobian_dot'), ('analysis', 'simulate'), ('analysis', 'task_space_dynamics'),
     ('analysis', 'torque_regressor'), ('identification', 'identify')])
-def test_the_error_for_a_name_that_is_at_the_top_says_so(package, name):
+def test_the_error_for_a_name_of_the_top_level_names_the_top_level(package, name):
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; use rbd_ros.{name}$"):
         getattr(import_module(f'rbd_ros.{package}'), name)
 
 
 @pytest.mark.parametrize('form', FORMS)
-def test_forms_have_the_names_of_the_functions(form):
+def test_jax_torch_and_casadi_have_the_names_of_the_functions(form):
     if FORMS[form]:
         pytest.importorskip(FORMS[form])
     named = {name.rpartition('.')[2] for name in public(HOMES)}
@@ -89,3 +89,25 @@ def test_the_signature_of_a_public_name_can_be_read(name):
     if inspect.isfunction(CALLABLES[name]):
         assert shown.replace('self, ', '') in pydoc.plaintext.document(
             CALLABLES[name]).replace('self, ', '')
+
+
+FUNCTIONS = {name: one for name, one in public(['rbd_ros.batch', *HOMES]).items()
+             if inspect.isfunction(one)}
+BY_NAME = {name.rpartition('.')[2]: one for name, one in FUNCTIONS.items()}
+
+
+def documentation(function):
+    """Return the docstring of a function, of its module, and of functions that they refer to."""
+    text = f'{inspect.getdoc(function)}\n{import_module(function.__module__).__doc__}'
+    others = re.findall(r'(?:as for|arguments:) `(?:\w+\.)*(\w+)`', text)
+    return ' '.join(' '.join([text, *(inspect.getdoc(BY_NAME[one]) for one in others
+                                      if one in BY_NAME)]).split())
+
+
+@pytest.mark.parametrize('name', FUNCTIONS)
+def test_arguments_and_errors_of_public_functions_are_documented(name):
+    text = documentation(FUNCTIONS[name])
+    missing = [one for one in inspect.signature(FUNCTIONS[name]).parameters
+               if not re.search(rf'\b{one}\b', text)]
+    assert missing == []
+    assert re.search(r'\w+Error\b|\b[Ee]rrors (are|as|and)\b|errors: `|[Nn]o errors', text)

@@ -78,7 +78,7 @@ def test_a_link_puts_both_packages_side_by_side(tmp_path):
     assert warnings == []
 
 
-def test_the_release_has_what_is_installed_and_tested(tree):
+def test_the_release_contains_all_files_for_installation_and_tests(tree):
     kept = subprocess.run(['git', 'ls-tree', '-r', '--name-only', 'HEAD'], cwd=ROOT, check=True,
                           capture_output=True, text=True).stdout.split()
     for file in kept:

@@ -138,7 +138,7 @@ def test_docs_ros_org_builds_the_folder_of_the_documentation():
     assert settings['settings'] == {'never_run_doxygen': True, 'never_run_sphinx_apidoc': True}
 
 
-def test_the_environment_of_pixi_has_what_both_packages_need():
+def test_the_environment_of_pixi_contains_the_dependencies_of_both_packages():
     tomllib = pytest.importorskip('tomllib')       # from Python 3.11 on
     given = tomllib.loads((ROOT / 'pixi.toml').read_text(encoding='utf-8'))
     there = {*given['dependencies'], *given['pypi-dependencies']}
@@ -152,7 +152,7 @@ def test_the_environment_of_pixi_has_what_both_packages_need():
     assert (ROOT / 'requirements-ros-kilted.txt').exists()
 
 
-def test_examples_need_what_make_setup_brings():
+def test_examples_need_only_packages_that_make_setup_installs():
     # Examples that need other packages report this: test/library/test_examples.py.
     wanted = {PYPI.get(module, module) for module in imports('examples') if not is_of_ros(module)}
     assert wanted - {None, 'sympy', 'casadi', 'torch', 'jax'} <= required(None, 'demo')
@@ -252,7 +252,7 @@ def test_the_benchmark_explains_itself_and_names_its_parts():
     assert '[]' not in text
 
 
-def test_continuous_integration_and_hooks_run_what_is_there():
+def test_continuous_integration_and_hooks_call_existing_targets_and_programs():
     workflow = yaml.safe_load((ROOT / '.github/workflows/ci.yml').read_text())
     steps = [step.get('run', '') for step in workflow['jobs']['ci']['steps']]
     assert '.ci/run' in steps

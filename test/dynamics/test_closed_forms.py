@@ -60,7 +60,7 @@ def test_2r_arm_of_lynch_and_park_with_its_errata():
                            [[h * w2, h * (w1 + w2)], [-h * w1, 0.0]], rtol=0.0, atol=ROUNDING)
 
 
-def test_sliding_mass_weighs_what_it_weighs():
+def test_sliding_mass_has_the_gravity_force_m_g():
     model = rbd_ros.model.build_model(
         'lift', [Link('base', 5.0), Link('car', 2.0)],
         [Joint('rail', 'prismatic', 'base', 'car', axis=2.0 * Z)])

@@ -94,7 +94,7 @@ def test_constraint_forces_are_those_of_the_dense_system(robot):
         assert np.max(np.abs(wrench - expected[name])) < 1e-8 * size, name
 
 
-def test_hybrid_dynamics_solves_for_what_is_not_given(robot):
+def test_hybrid_dynamics_solves_for_the_missing_accelerations_and_torques(robot):
     model, oracle, q, v, a, _ = robot
     tau = oracle.inverse_dynamics(q, v, a)
     for seed in range(4):

@@ -95,14 +95,14 @@ def case(request):
     return Case(request.param)
 
 
-def test_the_path_is_singular(case):
+def test_the_path_of_the_test_crosses_a_singularity(case):
     assert case.condition(case.singular) > 1e8
     with pytest.raises(SingularError, match='is singular here'):
         rbd_ros.mass_matrix(case.plain, case.singular)
     assert min(case.condition(q) for q in (case.path[0], case.path[-1])) < 0.5 * LIMIT
 
 
-def test_the_map_is_that_of_the_formula(case):
+def test_the_damped_map_equals_its_formula(case):
     near = case.path[case.k - 40:case.k + 40]
     inside = [q for q in near if case.condition(q) > LIMIT]
     assert len(inside) > 3 and len(inside) < len(near)
@@ -198,7 +198,7 @@ def four_bars(cranks, limit):
 
 
 @pytest.mark.parametrize('limit', [LIMIT, 2.0])     # The condition number is 5 to 8.
-def test_damped_loops_beside_each_other_are_as_each_one_alone(limit):
+def test_separate_damped_loops_do_not_affect_each_other(limit):
     cranks, rng = (0.2, 0.21, 0.19, 0.22), np.random.default_rng(3)
     alone, model = [four_bars([crank], limit) for crank in cranks], four_bars(cranks, limit)
     parts = [rbd_ros.integrate(one, rbd_ros.neutral(one), [x], 1.0)

@@ -170,7 +170,7 @@ def test_factorizations_agree_where_no_path_has_three_joints_and_differ_beyond()
 
 
 @pytest.mark.parametrize('seed', range(8))
-def test_joints_in_line_leave_one_without_inertia_whatever_rounding_says(seed):
+def test_a_joint_in_line_with_another_moves_no_inertia_despite_rounding(seed):
     # The second turns about the axis of the first: it leaves nothing for that one to move.
     rng = np.random.default_rng(seed)
     axis, rpy = rng.normal(size=3), rng.uniform(-3.0, 3.0, 3)
@@ -182,7 +182,7 @@ def test_joints_in_line_leave_one_without_inertia_whatever_rounding_says(seed):
         rbd_ros.forward_dynamics(model, *rng.normal(size=(3, 2)))
 
 
-def test_rotors_are_felt_by_every_algorithm():
+def test_every_algorithm_includes_rotors():
     plain = random_tree(3, 6, kinds=('revolute', 'prismatic'))
     rotors = np.linspace(0.1, 0.6, plain.nv)
     model = rbd_ros.with_armature(plain, dict(zip(plain.velocity_names, rotors)))

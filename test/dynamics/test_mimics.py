@@ -65,7 +65,7 @@ def arguments_of(method, link, **vectors):
 
 # Kernels for mimics and balls take a minute to compile; test_interpreted.py runs their source.
 @pytest.mark.parametrize('seed', SEEDS)
-def test_all_joints_move_as_the_map_says(seed):
+def test_all_joints_move_as_the_map_of_mimics_predicts(seed):
     model, (q, v, _), _, (Q, V, _), _ = mimics_and_tree(seed)
     fold, some = model.coordinates, [0, len(V) - 1]
     assert_all_equal((fold.position(q), fold.velocity(v)), (Q, V))
@@ -97,7 +97,7 @@ def test_each_quantity_is_that_of_the_tree_mapped_by_g(name, seed):
 
 
 @pytest.mark.filterwarnings('ignore:these links move but have no mass')
-def test_entries_that_are_not_given_do_not_hide_why_there_is_no_answer():
+def test_missing_entries_do_not_hide_the_cause_of_an_error():
     model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, (0.1, 0.0, 0.0), (0.1, 0.1, 0.1))
              .link('c').joint('i', 'revolute', 'a', 'b', axis=(0, 0, 1))
              .joint('light', 'revolute', 'b', 'c', axis=(0, 0, 1)).build())
@@ -190,7 +190,7 @@ def test_hybrid_derivatives_of_trees_are_those_of_dense_algebra(seed):
 
 @pytest.mark.filterwarnings('ignore:these links move but have no mass')
 @pytest.mark.parametrize('seed', range(16))
-def test_joints_in_line_leave_one_without_inertia_whatever_rounding_says(seed):
+def test_a_joint_in_line_with_another_moves_no_inertia_despite_rounding(seed):
     rng = np.random.default_rng(seed)
     axis = rng.normal(size=3)
     model = (rbd_ros.ModelBuilder('r').link('a').link('b')
@@ -218,7 +218,7 @@ ROBOTS = {'tree': random_tree(2, 7), 'mimics': load_quietly(example_urdf('panda.
 
 @pytest.mark.parametrize('robot', ROBOTS)
 @pytest.mark.parametrize('method', HYBRID)
-def test_what_is_not_given_is_not_looked_at_and_arguments_are_left_alone(robot, method):
+def test_ungiven_entries_are_ignored_and_arguments_stay_unchanged(robot, method):
     model = ROBOTS[robot]
     w, rng = rbd_ros.Workspace(model), np.random.default_rng(0)
     q, (v, a, tau) = rng.normal(size=model.nq), rng.normal(size=(3, model.nv))

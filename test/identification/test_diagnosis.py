@@ -116,7 +116,7 @@ def test_columns_are_the_torques_of_a_robot_that_is_changed(kind, name):
                        atol=1e-9 * np.max(np.abs(expected)))
 
 
-def test_a_heavier_last_link_is_also_read_as_a_payload():
+def test_a_heavier_last_link_is_also_reported_as_a_payload():
     model = robot('ur5_robot.urdf')
     true = rebuild(model, links=[
         replace(link, mass=4.0 * link.mass, inertia=4.0 * link.inertia)
@@ -144,7 +144,7 @@ def test_a_rotor_at_a_vertical_axis_is_no_link_of_many_times_its_mass():
     assert found.value == pytest.approx(size, abs=3.0 * found.deviation)
 
 
-def test_nothing_has_less_than_no_inertia():
+def test_diagnose_does_not_report_negative_inertias():
     one = Case('z1.urdf', np.random.default_rng(3), joints=4)
     bare = with_armature(one.true, np.zeros(one.true.nv))
     recording, at = one.recording(), np.eye(one.true.nv)[0]
@@ -166,7 +166,7 @@ def test_a_spring_that_hardly_depends_on_the_position_is_an_offset():
 
 
 @pytest.mark.parametrize('factor', [83.0, -1.0])
-def test_friction_is_that_of_the_joint_whatever_the_efforts_are_multiplied_by(factor):
+def test_a_common_gain_of_efforts_does_not_change_the_identified_friction(factor):
     one = case(('friction',), 1)
     recording = one.recording()
     found = diagnose(one.described, replace(recording, effort=factor * recording.effort)).findings
@@ -177,7 +177,7 @@ def test_friction_is_that_of_the_joint_whatever_the_efforts_are_multiplied_by(fa
 
 
 @pytest.mark.parametrize('name', covering(ROBOTS[:3], ROBOTS[0]))
-def test_efforts_of_the_other_sign_are_no_gain_where_friction_hides_some(name):
+def test_efforts_of_the_opposite_sign_are_not_mistaken_for_a_gain(name):
     # Of slow motions, the torques of a vertical axis are mostly friction, which is not declared;
     # offsets are more mistakes than are combined.
     model = robot(name, 3)
@@ -231,7 +231,7 @@ def test_factors_are_excluded_on_request_and_nothing_is_refused():
 
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
-def test_friction_shows_the_sign_where_nothing_else_does(sign):
+def test_friction_reveals_the_sign_of_efforts_without_gravity_and_inertia(sign):
     # A light arm that turns slowly about the vertical.
     model = (rbd_ros.ModelBuilder('turntable').link('base')
              .link('arm', mass=0.01, com=(0.01, 0, 0), inertia=1e-6 * np.eye(3))
@@ -262,7 +262,8 @@ def written(folder, kinds=(), name='double_pendulum.urdf'):
 @pytest.mark.parametrize('name, kinds, code', [
     ('double_pendulum.urdf', (), 0), ('ur5_robot.urdf', ('payload',), 2),
     ('double_pendulum.urdf', ('current',), 2), ('double_pendulum.urdf', ('two_publishers',), 2)])
-def test_the_command_prints_stores_and_draws_what_it_finds(name, kinds, code, tmp_path, capsys):
+def test_diagnose_prints_its_findings_and_writes_json_and_a_report(name, kinds, code, tmp_path,
+                                                                   capsys):
     one, arguments = written(tmp_path, kinds, name)
     assert code_of('diagnose', *arguments, '--json', str(tmp_path / 'a.json'), '--report',
                    str(tmp_path / 'a.html')) == code
@@ -282,7 +283,7 @@ def test_the_command_prints_stores_and_draws_what_it_finds(name, kinds, code, tm
         assert escape(printed[0]) in page
 
 
-def test_the_command_refuses_what_cannot_be_diagnosed(tmp_path, capsys):
+def test_diagnose_refuses_missing_files_and_recordings_without_efforts(tmp_path, capsys):
     one, arguments = written(tmp_path)
     assert code_of('diagnose', arguments[0], str(tmp_path / 'none.csv')) == 1
     assert code_of('diagnose', *arguments, '--json', arguments[1]) == 1

@@ -48,7 +48,7 @@ def test_gains_are_found_with_and_without_noise(robots):
     assert np.max(np.abs(distances)) < 5.0
 
 
-def test_a_load_that_is_not_felt_says_nothing(robots):
+def test_a_payload_that_a_joint_does_not_feel_determines_no_gain_of_it(robots):
     urdf, true, _ = robots
     # A point on the axis of the last joint: its weight turns the others.
     loaded = rbd_ros.with_payload(true, 'tool0', 3.0)
@@ -59,7 +59,7 @@ def test_a_load_that_is_not_felt_says_nothing(robots):
     assert np.all(found.deviation[1:5] < 0.1 * np.abs(GAINS[1:5]))
 
 
-def test_friction_that_is_known_counts_as_known(robots):
+def test_known_friction_is_not_identified_again(robots):
     urdf, true, loaded = robots
     known = rbd_ros.model.with_friction(urdf, damping=true.damping, friction=true.friction,
                                         effort_offset=true.effort_offset)

@@ -83,7 +83,7 @@ def test_factors_of_single_joints_are_found(name, j, size, joints):
 
 
 @pytest.mark.parametrize('name', covering(ROBOTS[1:3], ROBOTS[1]))
-def test_efforts_without_gravity_are_found(name):
+def test_efforts_without_gravity_torques_are_recognized(name):
     model = robot(name)
     one = motion(model, 2)
     still = rbd_ros.batch.gravity_torques(model, one.position)

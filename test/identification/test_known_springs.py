@@ -57,7 +57,7 @@ def test_a_robot_with_springs_is_identified_from_its_description(urdf):
     assert rest(urdf) > 0.01
 
 
-def test_a_payload_is_identified_beside_springs(urdf):
+def test_a_payload_is_identified_on_a_robot_with_springs(urdf):
     some = motion(rbd_ros.with_payload(urdf, 'tool0', *LOAD))
     model = sprung(urdf)
     load = identification.fit_payload(model, identification.payload_partial(model, 'tool0', some))

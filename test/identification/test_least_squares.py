@@ -113,7 +113,7 @@ def test_bodies_change_no_more_than_torques_demand(seed):
         assert abs(np.sum(terms)) < 1e-4 * np.linalg.norm(terms) + 1e-9
 
 
-def test_what_was_right_and_what_nobody_moved_stays(ur5):
+def test_correct_parameters_and_those_of_joints_at_rest_stay(ur5):
     rng = np.random.default_rng(0)
     guess = measured.with_drives(ur5, rng)
     some = measured.samples(guess, 0)
@@ -135,7 +135,7 @@ def test_what_was_right_and_what_nobody_moved_stays(ur5):
     assert np.max(found.residual[:5]) < RECOVERED * np.max(np.abs(tau[:, :5]))
 
 
-def test_deviations_are_those_of_repeated_experiments(ur5):
+def test_stated_deviations_match_the_spread_of_repeated_experiments(ur5):
     noise = 0.2 * np.array([2.0, 1.0, 0.5, 0.2, 0.1, 0.05])
     q, v, a, tau = record(ur5, 0, 300)
     rng = np.random.default_rng(0)
@@ -170,7 +170,7 @@ def test_weights_keep_a_bad_sensor_from_spoiling_the_others(ur5):
     assert np.linalg.norm(B @ weighted) < 0.1 * np.linalg.norm(B @ plain)
 
 
-def test_bodies_that_cannot_exist_are_named_and_can_be_ruled_out(ur5):
+def test_impossible_bodies_are_named_and_can_be_excluded(ur5):
     noise = np.linspace(1.0, 0.3, 6)
     q, v, a, tau = record(ur5, 1, 150)
     tau = tau + noise * np.random.default_rng(1).normal(size=tau.shape)
@@ -195,7 +195,7 @@ def test_bodies_that_cannot_exist_are_named_and_can_be_ruled_out(ur5):
     assert not [note for note in held.model.warnings if 'principal' in note]
 
 
-def test_what_is_identified_can_be_loaded(ur5, tmp_path):
+def test_an_identified_robot_loads_from_its_urdf(ur5, tmp_path):
     # The last link of this robot is hardly denser than air.
     rng = np.random.default_rng(5)
     true = measured.with_drives(measured.changed(ur5, rng), rng)
@@ -229,7 +229,7 @@ def test_friction_is_held_where_it_takes_energy(ur5):
     assert np.all(found.model.damping >= 2.0)
 
 
-def test_consistent_estimates_are_the_free_ones_where_those_are_consistent(ur5):
+def test_consistent_and_unconstrained_estimates_agree_if_both_are_consistent(ur5):
     true = measured.with_drives(changed(ur5, 3, 0.02), np.random.default_rng(3))
     part = identification.partial(ur5, measured.samples(true, 3, 60.0, noise=1e-4))
     free, held = (identification.fit(ur5, part, consistent=consistent)
@@ -292,7 +292,7 @@ def coverage(model, memory, consistent, seconds=20.0):
 @pytest.mark.long
 @pytest.mark.parametrize('name, memory, consistent', [
     ('ur5_robot.urdf', 5.0, False), ('ur3_robot.urdf', 2.0, True)])
-def test_intervals_hold_the_truth_as_often_as_they_say(name, memory, consistent):
+def test_intervals_contain_the_true_parameters_with_the_stated_frequency(name, memory, consistent):
     distances = coverage(load_quietly(example_urdf(name)), memory, consistent)
     within = np.abs(distances) < NORMAL
     # 95 percent are meant.

@@ -72,7 +72,7 @@ def test_known_and_regressor_times_parameters_are_the_torques(seed, friction, ro
 
 @pytest.mark.parametrize('name, link', [
     ('ur5_robot.urdf', 'tool0'), ('ur5_robot.urdf', 'forearm_link'), ('panda.urdf', 'panda_hand')])
-def test_known_and_regressor_times_a_load_are_the_torques_with_it(name, link):
+def test_known_torques_plus_regressor_times_payload_are_the_torques_with_the_payload(name, link):
     rng = np.random.default_rng(0)
     model = load_quietly(example_urdf(name))
     model = with_armature(with_friction(model, damping=rng.uniform(0.0, 1.0, model.nv),
@@ -104,7 +104,7 @@ def check_base_parameters(model, base, seed, friction=(), rotors=False):
 
 
 @pytest.mark.parametrize('seed', TREES)
-def test_base_parameters_carry_the_whole_regressor_of_trees_of_all_kinds(seed):
+def test_base_parameters_reproduce_the_whole_regressor_for_trees_of_all_kinds(seed):
     model = random_robot(seed)
     check_base_parameters(model, identification.base_parameters(model), 100 + seed)
     options = {'friction': ('viscous', 'coulomb', 'offset'), 'rotors': True}
@@ -112,7 +112,7 @@ def test_base_parameters_carry_the_whole_regressor_of_trees_of_all_kinds(seed):
                           **options)
 
 
-def test_base_parameters_of_real_arms_are_as_many_as_the_literature_says():
+def test_base_parameters_of_real_arms_are_as_many_as_in_the_literature():
     # 36 for arms like the Puma and the UR5 (Gautier and Khalil's rules), 43 for the Panda
     # (Gaz et al. 2019). Of its seven rotors all but the first two are seen apart from its links.
     ur5, panda = (load_quietly(example_urdf(name)) for name in ('ur5_robot.urdf', 'panda.urdf'))
@@ -140,7 +140,7 @@ def test_base_parameters_of_a_pendulum_are_its_inertia_and_its_moments(limits):
     assert np.sum(izz * offset) == 0.0
 
 
-def test_what_cannot_be_looked_for_is_refused():
+def test_unknown_columns_and_immobile_links_are_refused():
     model = random_tree(0, 3)
     with pytest.raises(rbd_ros.StateError, match="'coulomb_asymmetry' needs 'coulomb'"):
         identification.base_parameters(model, friction=('coulomb_asymmetry',))

@@ -27,7 +27,7 @@ def arm(name='ur5_robot.urdf'):
 
 @pytest.mark.parametrize('name, link', [('ur5_robot.urdf', 'tool0'), ('panda.urdf', 'panda_hand'),
                                         ('talos_reduced.urdf', 'gripper_left_base_link')])
-def test_a_load_is_found_again(name, link):
+def test_an_added_payload_is_identified(name, link):
     model = arm(name)
     loaded = rbd_ros.with_payload(model, link, *LOAD)
     some = measured.samples(loaded, 4, 3.0)
@@ -42,7 +42,7 @@ def test_a_load_is_found_again(name, link):
     assert relative_error(same.com, load.com) < RECOVERED
 
 
-def test_what_is_left_is_that_of_the_robot_with_the_load():
+def test_the_residual_of_a_payload_fit_is_that_of_the_loaded_robot():
     model = arm()
     some = measured.samples(rbd_ros.with_payload(model, 'tool0', *LOAD), 4, 3.0, noise=0.05)
     load = identification.fit_payload(model, identification.payload_partial(model, 'tool0', some))
@@ -52,7 +52,7 @@ def test_what_is_left_is_that_of_the_robot_with_the_load():
     assert relative_error(load.residual, expected) < RECOVERED
 
 
-def test_two_recordings_of_a_load_are_better_than_one():
+def test_two_recordings_identify_a_payload_better_than_one():
     model = arm()
     loaded = rbd_ros.with_payload(model, 'tool0', *LOAD)
     parts = [identification.payload_partial(model, 'tool0', measured.samples(
@@ -65,7 +65,7 @@ def test_two_recordings_of_a_load_are_better_than_one():
     assert np.all(np.abs(first_moment) < 3.5 * all_four.deviation[1:4])
 
 
-def test_a_load_on_a_robot_that_stands_still_shows_its_mass_and_its_centre():
+def test_a_payload_at_rest_determines_mass_and_centre_of_mass():
     model = load_quietly(example_urdf('ur5_robot.urdf'))
     loaded = rbd_ros.with_payload(model, 'tool0', *LOAD)
     q = measured.samples(loaded, 5, 4.0).q
@@ -79,7 +79,7 @@ def test_a_load_on_a_robot_that_stands_still_shows_its_mass_and_its_centre():
     rbd_ros.with_payload(model, 'tool0', *load[:3])
 
 
-def test_the_example_finds_its_load():
+def test_the_example_identifies_its_payload():
     example = runpy.run_path(str(EXAMPLE))
     load = example['main']()
     assert load.rank == 10

@@ -41,7 +41,7 @@ def gradient_of_divergence(theta, start):
 
 @pytest.mark.parametrize('prior', [0.0, 0.1, 1.0])
 @pytest.mark.parametrize('seed', seeds(10, few=4))
-def test_no_robot_that_can_exist_is_better(seed, prior):
+def test_the_consistent_fit_is_optimal_among_possible_robots(seed, prior):
     start, A, target, (G, h) = problem(seed)
     theta, _ = nearest_consistent(start, A, target, np.ones(len(start)), BODIES, prior=prior,
                                   conditions=(G, h))
@@ -67,7 +67,7 @@ def test_no_robot_that_can_exist_is_better(seed, prior):
         assert np.min(slack) < 1e-6 or seed not in (0, 1, 2)
 
 
-def test_what_no_row_is_about_stays_as_it_was():
+def test_parameters_without_data_stay_at_their_start():
     start, A, target, conditions = problem(3)
     A[:, :10], A[:, -2] = 0.0, 0.0
     pull = np.zeros((1, len(start)))
@@ -104,7 +104,7 @@ def test_curvature_is_that_of_the_divergence():
     assert np.allclose(C.T @ C, 0.7 * differences, rtol=1e-3, atol=1e-3)
 
 
-def test_bodies_that_cannot_exist_are_mended_first():
+def test_a_fit_from_impossible_bodies_gives_possible_ones():
     rng = np.random.default_rng(6)
     A, truth = rng.normal(size=(60, 10)), random_bodies(rng, 1)
     for start in (np.zeros(10), -truth, np.array([1.0, 5.0, 0, 0, 0, 0, 0, 0, 0, 0])):

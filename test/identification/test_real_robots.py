@@ -45,7 +45,7 @@ def test_the_error_of_a_mean_allows_for_errors_that_last():
 
 
 @needs_data
-def test_ur10_is_known_on_the_half_that_was_held_out():
+def test_the_identified_ur10_predicts_the_held_out_half():
     free, consistent = TRUST['evaluate'](*TRUST['ur10'](DATA), 0.5)
     # What a plain weighted least squares reaches on this recording, N m.
     assert np.all(free.held_out.rms <= [3.6, 3.1, 1.9, 0.6, 0.7, 1.9])
@@ -56,7 +56,7 @@ def test_ur10_is_known_on_the_half_that_was_held_out():
 
 @pytest.mark.long
 @needs_data
-def test_panda_is_known_on_the_part_that_was_held_out():
+def test_the_identified_panda_predicts_the_held_out_part():
     free, consistent = TRUST['evaluate'](*TRUST['panda'](DATA), 0.7)
     assert free.held_out.relative <= 0.014
     assert consistent.held_out.relative <= 0.016
@@ -75,7 +75,7 @@ def test_intervals_of_90_percent_hold_torques_that_were_held_out(name, parts, mo
 
 @needs_data
 @pytest.mark.parametrize('name', covering(ROBOTS, 'UR10'))
-def test_contacts_are_pushes_and_nothing_else(name):
+def test_contacts_are_detected_at_pushes_only(name):
     source, share = TRUST['CASES'][name]
     found = TRUST['contacts'](*source(DATA), share)
     assert np.all(found.largest < 1.0)
@@ -85,7 +85,7 @@ def test_contacts_are_pushes_and_nothing_else(name):
 @pytest.mark.long
 @needs_data
 @pytest.mark.parametrize('name', ROBOTS)
-def test_nothing_pushes_an_identified_robot_in_the_mean(name):
+def test_identified_real_robots_have_zero_mean_external_torque(name):
     source, share = TRUST['CASES'][name]
     model, recording = source(DATA)
     urdf, found = TRUST['residuals'](model, recording, share)

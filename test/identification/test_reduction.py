@@ -75,7 +75,7 @@ def test_factors_are_those_of_the_regressor_and_the_torques(arm, friction, rotor
     assert np.allclose(part.squares, np.sum(some.tau ** 2, axis=0, where=some.usable))
 
 
-def test_parts_in_any_order_are_the_whole(arm):
+def test_merged_reductions_equal_that_of_the_whole_in_any_order(arm):
     some = with_gaps(measured.samples(arm, 2, 20.0, noise=0.1))
     whole = identification.partial(arm, some)
     borders = [0, 100, 101, 420, 1000]
@@ -102,7 +102,7 @@ def test_parts_of_a_long_recording_have_stretches_of_their_own(arm):
     assert np.ptp(identification.merge(*parts).counts) == 0
 
 
-def test_what_is_held_at_once_does_not_matter(arm, monkeypatch):
+def test_the_size_of_chunks_does_not_change_the_reduction(arm, monkeypatch):
     some = with_gaps(measured.samples(arm, 4, 5.0, noise=0.1))
     whole = identification.partial(arm, some)
     seen = []
@@ -116,7 +116,7 @@ def test_what_is_held_at_once_does_not_matter(arm, monkeypatch):
         seen.clear()
 
 
-def test_room_does_not_grow_with_the_regressors(arm, monkeypatch):
+def test_memory_of_a_reduction_does_not_grow_with_the_recording(arm, monkeypatch):
     monkeypatch.setattr(reduction, 'MAX_REGRESSOR_SIZE', 2 ** 16)
     peaks = []
     for seconds in (40.0, 160.0):
@@ -131,7 +131,7 @@ def test_room_does_not_grow_with_the_regressors(arm, monkeypatch):
     assert numbers < 8.0
 
 
-def test_parts_travel(arm):
+def test_reductions_can_be_pickled(arm):
     some = measured.samples(arm, 6, 3.0, noise=0.1)
     function, model, there = pickle.loads(pickle.dumps((identification.partial, arm, some)))
     part = pickle.loads(pickle.dumps(function(model, there)))
@@ -140,7 +140,7 @@ def test_parts_travel(arm):
     assert merged.samples == 2 * len(some)
 
 
-def test_parts_of_something_else_are_refused(arm):
+def test_merging_reductions_of_different_parameters_is_refused(arm):
     some = measured.samples(arm, 7, 2.0)
     part = identification.partial(arm, some)
     other = load_quietly(example_urdf('ur10_robot.urdf'))

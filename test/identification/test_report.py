@@ -65,7 +65,7 @@ def rms(x):
     return f'{np.sqrt(np.mean(x ** 2)):.3g}'
 
 
-def test_an_identification_is_drawn_as_it_is(figures, comparison):
+def test_the_identification_report_shows_its_values_and_escapes_names(figures, comparison):
     c = comparison
     text = identification_report('<arm>', JOINTS, UNITS, [c], [Row('a/m', 'kg', 1.0, 2.0, 0.1)],
                                  'not believable', ['<why>'])
@@ -181,7 +181,7 @@ def band(axes):
     return {x: (np.min(effort[time == x]), np.max(effort[time == x])) for x in np.unique(time)}
 
 
-def test_intervals_are_bands_and_a_column(figures, comparison):
+def test_the_report_shows_intervals_as_bands_and_a_column(figures, comparison):
     size = np.abs(comparison.measured - comparison.fit)
     # Half of the samples have too narrow intervals; those that are not used do not count.
     deviation = size / 1.645 * np.where(np.arange(len(size)) % 2, 1.01, 0.99)[:, None]
@@ -198,7 +198,7 @@ def test_intervals_are_bands_and_a_column(figures, comparison):
             assert np.isclose(0.5 * (high - low), 1.645 * deviation[i, k], rtol=1e-3)
 
 
-def test_gaps_of_recordings_are_gaps_of_lines(figures, comparison, swing):
+def test_gaps_of_recordings_interrupt_the_lines_of_the_report(figures, comparison, swing):
     whole = comparison
     # 2 s are missing, and 6 s; what is left is every second sample of both stretches.
     keep = np.flatnonzero(((whole.time < 5.0) | (whole.time >= 7.0)) & (whole.time < 14.0))
@@ -236,7 +236,7 @@ def test_long_stretches_are_thinned_out_but_gaps_stay():
     assert np.array_equal(time[~np.isnan(time)], x[~np.isnan(time), 0] / 2.0)
 
 
-def test_a_hum_stands_at_its_frequency(figures, comparison):
+def test_the_spectrum_of_the_report_shows_a_hum_at_its_frequency(figures, comparison):
     c = comparison
     quiet = c._replace(measured=c.fit + np.sin(2.0 * np.pi * HUM * c.time)[:, None])
     identification_report('arm', JOINTS, UNITS, [quiet], [], 'believable', [])
@@ -284,7 +284,7 @@ def swing(tmp_path_factory):
     return model, true, Recording('swing', model.velocity_names, t, q, v, tau), path
 
 
-def test_errors_are_those_of_the_robot_that_they_name_where_it_moves(swing):
+def test_errors_of_the_report_are_those_of_the_named_robot_in_motion(swing):
     model, true, _, path = swing
     one = pipeline.compare_recording(str(path), urdf=model, fit=true, reading=pipeline.Reading())
     use, squares = one.usable, {}
@@ -328,7 +328,7 @@ def test_joints_at_rest_are_compared_without_dry_friction(swing, tmp_path):
         true, compared.velocity[moves]), atol=0.01)
 
 
-def test_an_excerpt_is_of_the_middle(swing, monkeypatch):
+def test_an_excerpt_is_taken_from_the_middle(swing, monkeypatch):
     model, _, _, path = swing
     monkeypatch.setattr(pipeline, 'EXCERPT', 100)
     reading = pipeline.Reading()
@@ -339,7 +339,7 @@ def test_an_excerpt_is_of_the_middle(swing, monkeypatch):
         assert np.array_equal(getattr(excerpt, label), getattr(whole, label)[first:first + 100])
 
 
-def test_a_replay_is_drawn_as_it_is(figures, swing):
+def test_the_replay_report_shows_its_values_and_escapes_names(figures, swing):
     model, _, recording, _ = swing
     samples = prepare(model, recording)
     efforts, external = 0.7 * samples.tau, 0.1 * samples.tau + 1.0

@@ -150,7 +150,7 @@ def test_intervals_hold_for_the_bandwidth_with_which_torques_are_compared(arm):
     assert wrong[0] > 0.96 and wrong[1] < 0.6
 
 
-def test_noise_of_each_bandwidth_is_what_its_filter_passes(arm):
+def test_noise_of_each_bandwidth_is_that_after_its_filter(arm):
     rng = np.random.default_rng(8)
     t, q, v, a = measured.swing(arm, rng, 120.0, 100.0)
     # Torques near the ends of segments are not compared: there the filter has only one side.
@@ -184,7 +184,7 @@ def test_friction_is_filtered_as_the_torques_are(arm):
     assert np.all(np.abs(known.noise[2] / (0.02 * np.array([[1.0], [0.5], [0.2]])) - 1.0) < 0.25)
 
 
-def test_few_samples_have_one_noise_for_all_speeds(arm):
+def test_with_few_samples_the_noise_does_not_depend_on_speed(arm):
     robot, _, _ = identified(arm, arm, 0, 12.0, lambda rng, v: 0.3 * measured.coloured(
         rng, *v.shape, 10.0))
     assert robot.uncertainty.speed.shape == (arm.nv, 1)
@@ -195,7 +195,7 @@ def test_few_samples_have_one_noise_for_all_speeds(arm):
 
 @pytest.mark.parametrize('each, level', [
     (2.5, 0.9 * (1.0 + 2.5 / 101)), (10.0, 0.9 * (1.0 + 10.0 / 101)), (90.0, 1.0)])
-def test_the_fewer_residuals_are_independent_the_more_are_held(arm, each, level):
+def test_intervals_widen_as_fewer_residuals_are_independent(arm, each, level):
     q, v, a = np.random.default_rng(2).normal(size=(3, 200, arm.nv))
     part = identification.partial(arm, samples_of(arm, q, v, a, v), threads=1)
     found = replace(identification.fit(arm, part), correlation=np.full(arm.nv, each))
@@ -208,7 +208,7 @@ def test_the_fewer_residuals_are_independent_the_more_are_held(arm, each, level)
     assert np.allclose(noise ** 2, np.reshape(levels, (3, 1, 1)))
 
 
-def test_a_joint_that_stands_is_as_uncertain_as_its_torque(arm):
+def test_the_noise_of_a_joint_at_rest_covers_its_unexplained_torque(arm):
     rng = np.random.default_rng(0)
     t, q, v, a = measured.swing(arm, rng, 20.0, 50.0)
     usable = np.ones(v.shape, bool)
@@ -220,7 +220,7 @@ def test_a_joint_that_stands_is_as_uncertain_as_its_torque(arm):
     assert np.all(known.noise[0, [0, 2]] < 0.2) and np.all(known.noise[0, 1] > 2.0)
 
 
-def test_deviation_is_that_of_robots_with_other_parameters(arm):
+def test_deviation_of_torques_matches_robots_with_sampled_parameters(arm):
     # Each row of R is one standard deviation of independent parameters.
     known = identified(arm, arm, 3, 12.0, white)[0].uncertainty
     columns, step, rng = ('viscous', 'coulomb', 'offset', 'rotor'), 1e-4, np.random.default_rng(5)
@@ -301,7 +301,7 @@ def test_uncertainty_stays_with_the_robot_it_belongs_to(arm):
             analysis.torque_deviation(other, *np.zeros((3, other.nv)))
 
 
-def test_uncertainty_is_saved_beside_the_drives(arm, tmp_path):
+def test_uncertainty_is_saved_with_the_drives(arm, tmp_path):
     robot = identified(arm, arm, 1, 12.0, white)[0]
     save_drives(robot, tmp_path / 'drives.yaml')
     back = load_drives(robot, tmp_path / 'drives.yaml')
@@ -383,14 +383,14 @@ def payload_distances(arm, robots):
 
 
 @pytest.mark.parametrize('robots', covering([8, 24], 8))
-def test_intervals_of_payloads_include_the_doubt_about_the_robot(arm, robots):
+def test_intervals_of_payloads_include_the_uncertainty_of_the_robot(arm, robots):
     within, certain = np.mean(np.abs(payload_distances(arm, robots)) < WIDTH, axis=1)
     # 90 % are meant; of 24, one standard deviation is 6 %.
     assert np.all(within >= 0.75) and 0.82 < np.mean(within) < 0.98
     assert np.mean(certain) < np.mean(within) - 0.1
 
 
-def test_the_doubt_about_a_centre_does_not_depend_on_where_it_is_measured_from(arm):
+def test_the_deviation_of_a_centre_of_mass_does_not_depend_on_the_origin(arm):
     rng = np.random.default_rng(8)
     t, q, v, a = measured.swing(arm, rng, 20.0, 50.0)
     tau = measured.efforts(rbd_ros.with_payload(arm, 'hand', 1.2, (0.05, -0.03, 0.1)), q, v, a)
@@ -402,7 +402,7 @@ def test_the_doubt_about_a_centre_does_not_depend_on_where_it_is_measured_from(a
     assert np.allclose(hand.com_deviation, tool.com_deviation, rtol=0.1)
 
 
-def test_the_doubt_of_a_payload_fit_is_that_of_the_torques(arm):
+def test_the_deviation_of_a_payload_fit_follows_from_that_of_the_torques(arm):
     known = identified(arm, arm, 3, 12.0, white)[0].uncertainty
     robot = attach(arm, replace(known, noise=0.0 * known.noise))
     q, v, a = np.random.default_rng(5).normal(size=(3, 4, arm.nv))

@@ -214,7 +214,7 @@ def test_insufficient_excitation_is_reported(arm):
     assert found.figures['uncertainty'] > 0.2
 
 
-def test_a_short_motion_is_good_for_motions_like_it(arm):
+def test_a_short_motion_is_believable_for_similar_motions(arm):
     model, _ = arm
     whole = measured.recording(actual(model), 1, 6.0, noise=0.03)
     part, found, samples = fitted(model, whole.part(stop=3.0))

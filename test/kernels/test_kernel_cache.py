@@ -219,7 +219,7 @@ def test_a_group_is_private_if_it_has_one_member(monkeypatch, name, members, exp
     assert kernel_cache.private_group() == expected
 
 
-def test_fault_58_the_cache_is_used_whatever_the_umask(process, tmp_path, caplog):
+def test_fault_58_the_cache_is_used_with_any_umask(process, tmp_path, caplog):
     before = os.umask(0)
     try:
         assert process(path=tmp_path / 'a' / 'b' / 'c') == (3.0, True)
@@ -262,7 +262,7 @@ def test_the_cache_directory_follows_the_environment(monkeypatch):
     assert cache_directory() is None
 
 
-def test_all_that_is_compiled_is_in_one_folder():
+def test_all_compiled_functions_are_in_rbd_ros_kernels():
     compiled = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob('*.py')
                 if re.search(r'^ *@(kernel|helper|long_kernel|intrinsic)\b', path.read_text(),
                              re.MULTILINE)}

@@ -109,7 +109,7 @@ def from_lanes(x, first, X):
 @pytest.mark.parametrize('kind', [float, np.float32])
 @pytest.mark.parametrize('shape', [(1,), (WIDTH - 1,), (WIDTH,), (2 * WIDTH + 1,), (3, 5)])
 @pytest.mark.parametrize('count', [1, WIDTH - 1, WIDTH, 2 * WIDTH + 1])
-def test_states_become_lanes_and_lanes_states_and_nothing_else_is_written(count, shape, kind):
+def test_conversion_between_states_and_lanes_writes_nothing_else(count, shape, kind):
     X = np.random.default_rng(3).normal(size=(count, *shape)).astype(kind)
     room, rows = np.full((2 + np.prod(shape), WIDTH), 7.0), np.full((count + 2, *shape), 9.0, kind)
     x = room[1:-1].reshape(*shape, WIDTH)

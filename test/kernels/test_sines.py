@@ -44,7 +44,7 @@ def test_cosines_and_sines_agree_with_the_c_library(scale, count, first):
 
 
 @pytest.mark.parametrize('step', [0.0, 1e-16, 1e-9, 1e-3, 0.25, 0.5])
-def test_every_quarter_of_a_turn_is_right(step):
+def test_sines_are_right_near_multiples_of_a_quarter_turn(step):
     array = np.empty(2 * EIGHT)
     for k in [*range(-17, 18), 2 ** 17 + 1, 636_619, 636_620, 636_621]:
         angles = np.nextafter((k + step) * QUARTER, np.linspace(-1e7, 1e7, EIGHT))

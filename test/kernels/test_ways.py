@@ -68,7 +68,7 @@ def test_another_way_than_numba_does_not_import_it():
     assert asked.stdout == 'cc\n', asked.stderr
 
 
-def test_what_cannot_be_is_one_clear_error(without_numba):
+def test_an_invalid_choice_of_kernels_is_one_clear_error(without_numba):
     for env, chosen, message in (
             (None, 'gpu', "RBD_ROS_KERNELS is 'gpu': set it to one of numba, cc, python, or unset "
                           'it'),
@@ -83,7 +83,7 @@ def test_what_cannot_be_is_one_clear_error(without_numba):
 @pytest.mark.parametrize('way, few', covering(
     product(('cc', 'python'), ('', ' and not (matches or line)')),
     *product(('cc', 'python'), (' and not (matches or line)',))))
-def test_identities_hold_in_every_way(way, few, tmp_path):
+def test_identities_hold_with_each_way_to_run_kernels(way, few, tmp_path):
     tested = run('-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-p', 'waiting', '-n', '0',
                  '-k', f'(0 or 1) and not (10 or 11){few}', f'--basetemp={tmp_path / "pytest"}',
                  'test/dynamics/test_identities.py', RBD_ROS_KERNELS=way, XDG_CACHE_HOME=tmp_path,
@@ -93,7 +93,7 @@ def test_identities_hold_in_every_way(way, few, tmp_path):
     assert len(kept) > 20 if way == 'cc' else not kept
 
 
-def test_a_program_and_what_it_forks_compile_what_they_need_and_end(tmp_path):
+def test_a_program_and_its_forks_compile_their_code_and_end(tmp_path):
     program = run('-c', WAIT, RBD_ROS_KERNELS='cc', XDG_CACHE_HOME=tmp_path / 'cache',
                   TMPDIR=tmp_path)
     assert program.stdout == 'gravity_torques\nmass_matrix\n', program.stderr

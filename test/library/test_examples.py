@@ -32,8 +32,7 @@ def example(name):
     ('two_link_arm', 'SymPy', 'sympy'), ('swing_up', 'CasADi', 'casadi'),
     ('predictive_control', 'CasADi', 'casadi'), ('policy_gradient', 'PyTorch', 'torch'),
     ('gradient_through_simulation', 'JAX', 'jax')])
-def test_an_example_that_needs_another_package_says_which_to_install(name, package, module,
-                                                                     tmp_path):
+def test_examples_name_the_package_to_install(name, package, module, tmp_path):
     path, = EXAMPLES.glob(f'[0-9][0-9]_{name}.py')
     run = subprocess.run([sys.executable, str(path)], check=False,
                          env=hidden_modules.environment(tmp_path, module), capture_output=True,
@@ -92,7 +91,7 @@ def test_the_elbow_falls_and_the_others_hold():
     assert np.allclose(rbd_ros.inverse_dynamics(arm, names['Q'], np.zeros(7), a), tau)
 
 
-def test_errors_die_out_as_the_equation_says():
+def test_tracking_errors_decay_as_the_error_equation_predicts():
     names = example('computed_torque')
     errors, w = names['main'](), names['W']
     for t, error in zip(names['TIMES'], errors):
@@ -113,7 +112,7 @@ def test_the_tool_presses_on_the_wall_like_a_spring():
     assert np.all(forces[first + 1:] > 0.0)       # it never lets go again
 
 
-def test_the_load_is_learnt():
+def test_adaptive_control_identifies_the_payload():
     names = example('adaptive_control')
     names['main'].__globals__['SECONDS'] = 4
     rms, mass = names['main']()
@@ -121,7 +120,7 @@ def test_the_load_is_learnt():
     assert mass == pytest.approx(names['LOAD'], rel=0.15)
 
 
-def test_feet_hold_the_floating_base():
+def test_contact_wrenches_of_the_feet_carry_the_floating_base():
     robot, wrenches, tau, a = example('floating_base_stance')['main']()
     assert np.max(np.abs(a)) < 1e-8
     assert np.max(np.abs(tau[:6])) < 1e-9         # the base has no motors
@@ -174,7 +173,7 @@ def test_efforts_of_a_trajectory_are_those_of_inverse_dynamics_within_limits():
             assert np.allclose(tau, expected, atol=1e-9)
 
 
-def test_the_forgotten_camera_is_found():
+def test_identification_finds_a_camera_missing_from_the_urdf():
     names = example('wrist_camera')
     found, verdict, (before, other_before, after) = names['main']()
     assert 0.17 < before < 0.23        # a fifth, as its description says
@@ -186,7 +185,7 @@ def test_the_forgotten_camera_is_found():
     assert after < 0.01 < 0.15 < other_before
 
 
-def test_a_hand_moves_the_leader_arm_against_what_is_left_of_its_weight_and_friction():
+def test_compensation_reduces_the_force_and_work_that_move_the_leader_arm():
     names = example('leader_arm')
     names['main'].__globals__['STEP'] = 4e-3      # twice that of the example
     (nothing, _), (weight, work), (both, less) = names['main']().values()

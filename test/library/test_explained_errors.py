@@ -159,7 +159,7 @@ def fails(workspace, row):
 
 
 @pytest.mark.parametrize('robot', ROBOTS)
-def test_every_error_names_its_cause_whatever_has_failed_before(robot):
+def test_every_error_names_its_cause_after_earlier_failures(robot):
     rows = list(errors(robot))
     workspace, later = Workspace(ROBOTS[robot]), [row for row in rows if row[1] in (
         'inverse_dynamics', 'forward_dynamics', 'hybrid_dynamics')]

@@ -132,7 +132,7 @@ def test_a_kept_workspace_has_the_jacobian_of_every_link(model, tree):
                 assert np.allclose(T, poses[robot.link_index(name)], rtol=0.0, atol=1e-12)
 
 
-def test_copies_of_a_workspace_are_as_good(tree):
+def test_copies_of_a_workspace_compute_the_same(tree):
     q, v, a = random_state(tree, 0)
     workspace = Workspace(tree)
 
@@ -171,7 +171,7 @@ def test_workspace_gives_the_same_as_the_functions_and_keeps_its_arrays(model, t
                                   rbd_ros.forward_dynamics(robot, q, v, a))
 
 
-def test_torques_are_no_view_of_the_whole_robot(tree):
+def test_torques_do_not_keep_a_larger_array_alive(tree):
     q, v, a = random_state(tree, 0)
     for torques in (rbd_ros.inverse_dynamics(tree, q, v, a), rbd_ros.gravity_torques(tree, q),
                     rbd_ros.bias_torques(tree, q, v), rbd_ros.forward_dynamics(tree, q, v, a)):
@@ -203,7 +203,7 @@ def kernel_modules():
             yield source, importlib.import_module(name.removesuffix('.__init__'))
 
 
-def test_a_body_has_room_for_what_every_kernel_keeps():
+def test_rows_of_bodies_have_columns_for_all_kernels():
     ends = {f'{kernels.__name__}.{name}': value for _, kernels in kernel_modules()
             for name, value in vars(kernels).items() if name.endswith('_COLUMNS')}
     assert len(ends) > 10
@@ -276,7 +276,7 @@ def test_threads_do_not_disturb_each_other():
 
 @pytest.mark.parametrize('package', ['rbd_ros', 'rbd_ros.analysis', 'rbd_ros.batch',
                                      'rbd_ros.control', 'rbd_ros.identification', 'rbd_ros.model'])
-def test_dir_has_public_names_alone_whatever_was_imported(package):
+def test_dir_lists_only_public_names_after_imports_of_submodules(package):
     importlib.import_module('rbd_ros.quantities')
     importlib.import_module('rbd_ros.motions.retiming')
     package = importlib.import_module(package)

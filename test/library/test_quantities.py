@@ -73,7 +73,7 @@ for name in sys.argv[1:]:
 """
 
 
-def test_a_module_alone_has_all_methods_that_its_functions_call():
+def test_a_module_imported_alone_has_all_methods_of_its_functions():
     modules = sorted({base.__module__ for base in Workspace.__bases__})
     run = subprocess.run([sys.executable, '-W', 'ignore', '-c', ALONE, *modules],
                          capture_output=True, text=True, timeout=120, check=False)
@@ -163,7 +163,7 @@ def test_a_quantity_that_is_declared_in_one_place_has_every_form(declared, make)
     random_tree(0, 5), 0), lambda: closed_robot('mimics')[0]], ids=['tree', 'mimics', 'loops'])
 @pytest.mark.parametrize('name', ['inverse_dynamics_derivative', 'forward_dynamics_derivative',
                                   'hybrid_dynamics_derivative'])
-def test_what_is_no_variation_is_refused(name, make):
+def test_arguments_that_are_not_a_variation_are_refused(name, make):
     model = make()
     q, v = rbd_ros.neutral(model), np.zeros(model.nv)
     more = [v, v > 0.0] if name.startswith('hybrid') else []

@@ -162,7 +162,7 @@ def call(function, arguments, model=MODEL):
 
 
 @each_function
-def test_fault_64_what_is_no_number_is_refused_by_the_name_of_the_argument(function, arguments):
+def test_fault_64_arguments_that_are_not_numbers_are_refused_by_name(function, arguments):
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         call(function, arguments)
@@ -200,13 +200,13 @@ def test_vectors_in_every_form_give_the_numbers_of_arrays(function, arguments):
 
 
 @each_function
-def test_fault_64_what_is_no_robot_is_refused(function, arguments):
+def test_fault_64_arguments_that_are_not_robots_are_refused(function, arguments):
     for bad in (None, 'robot', X, {}):
         with pytest.raises(rbd_ros.StateError, match='model'):
             call(function, arguments, bad)
 
 
-def test_functions_that_have_tests_of_their_own_are_there():
+def test_exceptions_of_the_validation_test_exist():
     assert {function.__name__ for function in functions_of_robots()} > OTHERS | {*MORE}
 
 
@@ -216,7 +216,7 @@ WRENCHED = [(rbd_ros.inverse_dynamics, 3), (rbd_ros.bias_torques, 2),
 
 
 @pytest.mark.parametrize('function, count', WRENCHED)
-def test_fault_64_wrenches_that_are_none_are_refused_by_their_link(function, count):
+def test_fault_64_invalid_wrenches_are_refused_by_their_link(function, count):
     for bad in ('abc', [1.0] * 6, SIX, 3.0):
         with pytest.raises(rbd_ros.StateError, match='external_wrenches must be a dict'):
             function(MODEL, *[X] * count, external_wrenches=bad)

@@ -208,6 +208,6 @@ def test_calls_of_a_workspace_leave_nothing_behind(name):
     assert memory_left(CALLS[name]) < LEFT
 
 
-def test_what_is_left_behind_is_found():
+def test_memory_that_is_kept_is_found():
     kept = []
     assert memory_left(lambda: kept.append(0.5 * len(kept))) > 10 * LEFT

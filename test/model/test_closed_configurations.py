@@ -146,7 +146,7 @@ def test_normalize_takes_the_branch_of_its_guess():
 
 @pytest.mark.parametrize('name, reach', [('four_bar', 6.0), ('slider_crank', 6.0),
                                          ('palletizer', 1.0), ('delta', 0.9)])
-def test_long_steps_end_where_short_ones_do(name, reach):
+def test_long_steps_of_loops_end_at_the_same_configuration_as_short_ones(name, reach):
     model, _, q, *_ = closed_robot(name)
     for seed in range(4):
         step = reach * np.random.default_rng(seed).uniform(-1.0, 1.0, model.nv)
@@ -234,7 +234,7 @@ def test_an_open_configuration_is_refused_with_its_gap(robot):
     assert np.all(np.isfinite(rbd_ros.mass_matrix(model, q)))
 
 
-def test_what_functions_of_dynamics_accept_as_closed_is_integrated():
+def test_configurations_within_the_tolerance_of_closed_loops_can_be_integrated():
     model, oracle, q, v, *_ = closed_robot('four_bar')
     near = q + np.array([0.0, 0.0, 1e-7])
     assert 1e-9 < oracle.gap(near) < 3e-7
@@ -246,7 +246,7 @@ def test_what_functions_of_dynamics_accept_as_closed_is_integrated():
 
 @pytest.mark.parametrize('name', covering(
     ['four_bar', 'palletizer', 'delta', 'mimics'], 'four_bar', 'mimics'))
-def test_samples_are_closed_one_after_the_other(name):
+def test_samples_of_loops_are_closed_in_sequence(name):
     model, oracle, *_ = closed_robot(name)
     own, q = independent_positions(model), rbd_ros.neutral(model)
     t = np.linspace(0.0, 1.0, 12)[:, None]
@@ -285,7 +285,7 @@ def test_positions_out_of_reach_are_refused():
 
 @pytest.mark.parametrize('turn, words', [
     (0.0, 'closed'), (1e-9, 'closed'), (2e-6, 'open by 0.0012 mm'), (1e-3, 'open by 0.6 mm')])
-def test_gaps_in_words_are_rounded(turn, words):
+def test_gaps_in_messages_are_rounded(turn, words):
     # The rocker is 0.6 m long and turns about the axis of the pin.
     loops = four_bar().loops
     text = closure.gap_in_words(loops, loops.neutral + [0.0, 0.0, turn])

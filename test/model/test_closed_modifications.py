@@ -50,7 +50,7 @@ def test_payloads_and_gravity_act_through_the_loops(robot):
     assert np.array_equal(rbd_ros.neutral(floating), rbd_ros.neutral(model))
 
 
-def test_inertial_parameters_are_what_regressors_multiply(robot):
+def test_torque_regressors_times_inertial_parameters_are_torques_with_closed_loops(robot):
     model, _, q, v, a, _ = robot
     pi = 1.5 * inertial_parameters(model)
     other = with_inertial_parameters(model, pi)

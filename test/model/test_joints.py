@@ -305,7 +305,7 @@ def test_neutral_and_random_configurations_keep_to_limits():
     assert np.all((q[:, 2] >= -9.0) & (q[:, 2] <= -5.0))
 
 
-def test_builder_makes_what_the_description_says():
+def test_builder_makes_the_described_model():
     model = (rbd_ros.ModelBuilder('r').link('a', 1.0)
              .link('b', 2.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25, 0.01, 0.02, 0.03))
              .joint('u', 'universal', 'a', 'b', xyz=(1, 2, 3), rpy=(0.1, 0.2, 0.3),
@@ -361,7 +361,7 @@ def test_coordinates_of_one_name_are_refused():
 @pytest.mark.parametrize('kind, q', [('universal', [0.3, 0.0]),
                                      ('euler_zyx', [0.2, np.pi / 2, 0.1]),
                                      ('free_euler_zyx', [1, 2, 3, 0.2, -np.pi / 2, 0.1])])
-def test_axes_in_line_are_told_from_joints_without_inertia(kind, q):
+def test_errors_distinguish_axes_in_line_from_joints_without_inertia(kind, q):
     axes = {'second_axis': (1, 0, 0)} if kind == 'universal' else {}
     model, zero = one_joint(kind, axis=(1, 0, 0), **axes), np.zeros(len(q))
     with pytest.raises(rbd_ros.SingularError, match="axes of the joint 'j' are in line here"):
@@ -393,7 +393,7 @@ OTHER = {
 
 @pytest.mark.parametrize('one, label', [
     (one, field.name) for one in (LINK, JOINT) for field in fields(one)])
-def test_one_other_value_makes_them_differ(one, label):
+def test_joints_that_differ_in_one_field_are_unequal(one, label):
     other = replace(one, **{label: OTHER.get(label, (1.5,))})
     assert (one == other) is (other == one) is False and one != other
     assert (other == deepcopy(other)) is True

@@ -234,7 +234,7 @@ def test_inertias_of_loads_are_moments_and_then_products_or_a_matrix(arm, inerti
 
 
 @pytest.mark.parametrize('inertia', [0.01, (0.01, 0.02), np.eye(2), np.ones((1, 3)), np.eye(4)])
-def test_numbers_of_a_load_are_not_repeated_to_fill_up(arm, inertia):
+def test_payloads_with_too_few_numbers_are_refused(arm, inertia):
     with pytest.raises(rbd_ros.ModelError, match='3, 6 or 3 x 3 numbers'):
         rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, inertia=inertia)
     with pytest.raises(rbd_ros.ModelError, match='3 finite numbers'):
@@ -286,7 +286,7 @@ def test_changes_leave_the_robot_that_they_started_from(panda):
     assert np.array_equal(panda.tree.robot, before[2])
 
 
-def test_a_load_is_no_link_of_the_robot_that_happens_to_be_called_so():
+def test_a_link_named_like_a_payload_is_not_a_payload():
     robot = (rbd_ros.ModelBuilder('r').link('a', 1.0).link('a/payload', 5.0)
              .joint('mount', 'fixed', 'a', 'a/payload').build())
     assert rbd_ros.model.without_payload(robot, 'a').mass == 6.0

@@ -127,7 +127,7 @@ def test_derivatives_of_the_adjoint_are_brackets(rng):
                 DIFFERENCES)
 
 
-def test_what_rests_in_space_turns_in_a_moving_frame(rng):
+def test_rates_of_constant_twists_and_wrenches_in_a_moving_frame_are_brackets(rng):
     # Kim's lemmas 1 and 2: 0 = Xdot + ad_V X for a motion, 0 = Ydot - ad_V^T Y for a force.
     T_0, V, X, Y = random_pose(rng), *rng.normal(size=(3, 6))
 

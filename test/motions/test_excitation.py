@@ -101,7 +101,7 @@ def test_limits_hold_even_if_the_search_looks_at_few_times(monkeypatch):
     assert np.all([np.max(np.abs(x), axis=0) for x in (q, v, a, tau)] <= most)
 
 
-def test_efforts_bind_where_they_are_small():
+def test_small_effort_limits_restrict_the_excitation():
     model = rbd_ros.model.with_springs(ur5(), stiffness=SPRINGS[0], spring_reference=SPRINGS[1])
     # N m; to hold the arm outstretched the shoulder needs about 60.
     limits = excitation_limits(model, effort=[45.0, 60.0, 40.0, 9.0, 9.0, 9.0], share=1.0)
@@ -253,7 +253,7 @@ def test_the_criterion_is_infinite_beyond_each_limit(label):
     assert criterion.margin(x) < 0.0 and criterion(x, 0.1)[0] == np.inf
 
 
-def test_the_criterion_leaves_room_for_friction_in_both_directions():
+def test_the_criterion_reserves_effort_for_friction_in_both_directions():
     model, basis = ur5(), RestBasis(4.0, 3, 48)
     x, limits = near_all_limits(model, basis, 2)
     criterion = Criterion(model, basis, limits, np.random.default_rng(1))
@@ -317,7 +317,7 @@ def test_limits_are_reduced_about_the_middle_and_completed():
     ({'effort': [0.0, 1.0, 1.0]}, "effort limit of 'x' must be positive, got 0"),
     ({'lower': [2.0, 0.0, 0.0]}, "range of positions of 'x'"), ({'share': 0.0}, 'share'),
     ({'effort': [1.0]}, 'effort has the shape')])
-def test_limits_that_leave_no_room_are_refused_by_joint(options, message):
+def test_limits_without_any_range_are_refused_by_joint(options, message):
     with pytest.raises(rbd_ros.StateError, match=message):
         excitation_limits(slides(), **options)
 
@@ -329,7 +329,7 @@ def test_robots_that_cannot_be_excited_are_refused():
         excitation_limits(rbd_ros.with_locked_joints(slides(), {'x': 0, 'z': 0, 'turn': 0}))
 
 
-def test_what_leaves_no_motion_is_refused():
+def test_limits_without_any_motion_are_refused():
     model = slides()                # it carries three kilograms: 29.43 N
     with pytest.raises(rbd_ros.StateError, match=r"gravity.* effort limit of 'z'"):
         excite(model, excitation_limits(model, effort=[100.0, 20.0, 10.0]), steps=1)
@@ -347,7 +347,7 @@ def test_progress_reaches_the_number_of_steps():
     assert told[0] == (1, 8) and told[-1] == (8, 8)
 
 
-def test_a_motion_that_shows_nothing_has_an_infinite_value_and_is_left_as_it_is():
+def test_a_motion_without_information_has_an_infinite_criterion_and_stays_unchanged():
     model = slides()
     basis = RestBasis(4.0, 3, 48)
     criterion = Criterion(model, basis, excitation_limits(model), np.random.default_rng(1))

@@ -26,7 +26,7 @@ def arm(**limits):
                                      ' '.join(f'{name}="{x}"' for name, x in given.items()))))
 
 
-def test_a_model_has_the_limits_of_its_joints_and_infinity_where_there_are_none():
+def test_missing_rate_limits_are_infinite():
     model = arm(acceleration=5, jerk=70)
     assert (model.acceleration_limit, model.deceleration_limit, model.jerk_limit) == (5, 5, 70)
     assert arm(deceleration=6).acceleration_limit == arm().jerk_limit == np.inf
@@ -53,7 +53,7 @@ def test_limits_are_those_of_the_joints_that_move_in_the_order_of_velocities():
     ({'acceleration': 0.25}, 4.0), ({'deceleration': 0.25}, 2.0),
     ({'acceleration': 4.0, 'deceleration': 0.25}, 2.0), ({'jerk': 8.0 / 27.0}, 3.0),
     ({'jerk': 8.0 / 27.0, 'acceleration': 0.04}, 10.0)])
-def test_times_are_stretched_as_far_as_each_limit_requires(limits, factor):
+def test_time_scale_follows_each_rate_limit(limits, factor):
     # Accelerations of 4 and -1 rad/s^2: with times c, 1/c^2 of them. Jerks of at most 8 rad/s^3.
     time, v, a = np.array([0.0, 1.0, 2.0, 3.0]), *np.array(
         [[0.0, 1.0, 1.0, 0.0], [4.0, 4.0, -1.0, -1.0]])[..., None]

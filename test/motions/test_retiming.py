@@ -118,7 +118,7 @@ def test_no_limit_is_exceeded_at_1_khz(arm, worn, seed, count, speed, accelerati
 
 
 @pytest.mark.parametrize('seed, count, acceleration', [(0, 6, 1e3), (3, 100, 15.0)])
-def test_as_fast_as_toppra_with_torques_of_pinocchio(arm, seed, count, acceleration):
+def test_retimed_motions_are_as_fast_as_those_of_toppra(arm, seed, count, acceleration):
     path = waypoints(arm, seed, count)
     most = np.full(arm.nv, acceleration)
     robot = with_friction(arm, friction=dict.fromkeys(arm.velocity_names, 1.5))

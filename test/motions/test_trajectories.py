@@ -25,7 +25,7 @@ ARM = rbd_ros.load_urdf(Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf')
 
 
 @pytest.mark.parametrize('degree, given', [(5, 3), (3, 2)])
-def test_polynomials_are_found_again(degree, given):
+def test_trajectories_through_points_of_a_polynomial_reproduce_it(degree, given):
     q = np.random.default_rng(0).normal(size=(degree + 1, 7))
     curves = [polyder(q, k) for k in range(3)]
     points = [polyval(TIMES, curve).T for curve in curves]
@@ -55,7 +55,7 @@ def test_positions_alone_are_passed_without_overshooting_and_with_rest_at_the_en
                                    atol=1e-3)
 
 
-def test_before_and_after_it_rests_and_torques_are_linear():
+def test_trajectories_rest_outside_their_time_and_interpolate_torques():
     points, torques = np.tile(POSE, (4, 1)) + np.arange(4.0)[:, None], np.ones((4, 7))
     torques[1] = 3.0
     trajectory = JointTrajectory(bare_arm(), TIMES, points, np.ones((4, 7)), tau=torques)

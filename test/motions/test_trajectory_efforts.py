@@ -40,7 +40,7 @@ def torques(q, v, a):
 
 
 @pytest.mark.parametrize('given', ['q', 'qv', 'qva', 'qa'])
-def test_efforts_are_those_of_pinocchio_whatever_is_left_out(arm, given):
+def test_efforts_match_pinocchio_with_and_without_given_velocities_and_accelerations(arm, given):
     time = np.linspace(0.0, 1.0, 21)
     q, v, a = motion(arm.nv, time)
     found = trajectory_efforts(arm, time, q, v if 'v' in given else None,
@@ -64,7 +64,7 @@ def test_accelerations_at_uneven_times_are_those_between_the_velocities(arm):
     assert np.allclose(found[:, 0], 0.5, rtol=1e-12)
 
 
-def test_springs_and_friction_are_in_it_unless_left_out(arm):
+def test_efforts_of_trajectories_include_springs_and_friction_unless_excluded(arm):
     stiffness, reference = np.linspace(5.0, 30.0, 6), np.linspace(-1.0, 0.5, 6)
     worn = with_springs(with_friction(
         arm, damping={'elbow_joint': 2.0}, friction={'elbow_joint': 3.0}), stiffness=stiffness,
@@ -106,7 +106,7 @@ def scale(robot, sign=1.0, **options):
     ({'velocity': 2.0, 'effort': 1.5}, 2.0),
     ({'velocity': 1.0, 'effort': 1.5}, 3.0),
     ({}, 1.0)])
-def test_slower_by_the_ratio_of_velocities_or_the_root_of_that_of_efforts(limits, expected):
+def test_time_scale_is_the_ratio_of_velocities_or_the_root_of_that_of_efforts(limits, expected):
     # About a vertical axis there is no gravity.
     assert scale(wheel((0.0, 0.0, 1.0), **limits)) == pytest.approx(expected, rel=FOUND)
 
@@ -121,7 +121,7 @@ def test_friction_that_grows_with_the_velocity_needs_less_time():
     assert scale(light, friction=False) == 1.0
 
 
-def test_gravity_stays_however_slow():
+def test_no_time_scale_satisfies_effort_limits_below_the_gravity_torque():
     weight = 1.96 * 0.5 * 9.81
     assert scale(wheel((1.0, 0.0, 0.0), effort=weight - 0.1)) == np.inf
     # The same motion about the opposite axis: all efforts are negative.
@@ -132,7 +132,7 @@ def test_gravity_stays_however_slow():
     assert slow == pytest.approx(np.sqrt(60.0), rel=1e-4)
 
 
-def test_what_is_wrong_with_a_trajectory_is_named(arm):
+def test_invalid_trajectories_are_refused_by_their_point(arm):
     q = np.zeros((3, 6))
     with pytest.raises(rbd_ros.StateError, match='times must increase: point 2 is at 1 s'):
         trajectory_efforts(arm, [0.0, 1.0, 1.0], q)

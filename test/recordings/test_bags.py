@@ -69,7 +69,7 @@ def layouts(monkeypatch):
 
 
 @pytest.mark.parametrize('suffix', SUFFIXES)
-def test_directory_and_file_alone_say_what_the_messages_say(tmp_path, rng, suffix, layouts):
+def test_a_bag_reads_the_same_from_its_directory_and_its_file(tmp_path, rng, suffix, layouts):
     made = messages(rng, 50)
     path = write_bag(tmp_path / 'bag', made, suffix)
     for source in (path, storage(path)):
@@ -81,7 +81,7 @@ def test_directory_and_file_alone_say_what_the_messages_say(tmp_path, rng, suffi
     assert len(layouts) == 2
 
 
-def test_joints_that_change_their_order_keep_their_numbers(tmp_path, rng):
+def test_messages_with_another_order_of_joints_keep_values_by_name(tmp_path, rng):
     turned = NAMES[1:] + NAMES[:1]      # not its own inverse
     first, second = messages(rng, 5), messages(rng, 5, turned, start=6)
     got = read_recording(write_bag(tmp_path / 'bag', first + second))
@@ -260,7 +260,7 @@ def test_messages_in_the_write_ahead_log_are_reported(tmp_path, rng):
     assert len(read_recording(path)) == 3
 
 
-def test_what_is_no_bag_is_refused(tmp_path):
+def test_paths_that_are_not_bags_are_refused(tmp_path):
     assert 'no such file' in refused(tmp_path / 'nothing.db3')
     assert 'it is a directory without' in refused(tmp_path)
     odd = tmp_path / 'bag.db3.zstd'

@@ -65,7 +65,7 @@ def test_delays_without_noise_are_exact(arm, delay):
 
 
 @pytest.mark.parametrize('delay', [1.0, -0.7])
-def test_delays_no_drive_has_are_found_and_left(arm, loaded, delay):
+def test_implausible_delays_are_reported_and_not_removed(arm, loaded, delay):
     got = prepare(arm, record(loaded, delay, viscous=5.0, coulomb=3.0, noise=0.01))
     assert abs(got.delay - delay) * got.rate < PRECISE
     assert got.delay_removed == 0.0
@@ -73,7 +73,7 @@ def test_delays_no_drive_has_are_found_and_left(arm, loaded, delay):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_of_equal_delays_the_shortest_is_chosen(arm, seed):
+def test_the_shortest_of_equally_good_delays_is_chosen(arm, seed):
     rng = np.random.default_rng(seed)
 
     # Delays of a motion with a period of 1 s are equal up to that.
@@ -94,7 +94,7 @@ def test_gains_and_signs_of_drives_do_not_matter(arm, loaded):
     assert abs(got.delay - 0.02) * got.rate < PRECISE
 
 
-def test_deviations_are_those_of_repetitions(arm):
+def test_stated_deviations_of_delays_match_the_spread_of_repetitions(arm):
     found = [prepare(arm, record(arm, 0.01, seed=seed, noise=0.02, viscous=5.0), cutoff=4.0)
              for seed in range(12)]
     spread = np.sqrt(np.mean([(one.delay - 0.01) ** 2 for one in found]))
@@ -104,7 +104,7 @@ def test_deviations_are_those_of_repetitions(arm):
 
 
 @pytest.mark.parametrize('stands', [True, False])
-def test_standstill_and_efforts_of_something_else_show_no_delay(arm, stands):
+def test_standstill_and_unrelated_efforts_give_no_delay(arm, stands):
     noise, one = np.random.default_rng(2).normal(size=(2, 2500, 6)), record(arm)
     one = replace(one, effort=noise[0])
     if stands:
@@ -113,7 +113,7 @@ def test_standstill_and_efforts_of_something_else_show_no_delay(arm, stands):
     assert got.delay == 0.0 and got.delay_deviation == np.inf and got.delay_removed == 0.0
 
 
-def test_less_motion_shows_less(arm):
+def test_less_motion_makes_delays_less_certain(arm):
     def deviation(share):
         rng = np.random.default_rng(4)
         time = np.arange(0.0, 20.0, 1.0 / 125.0)
@@ -125,7 +125,7 @@ def test_less_motion_shows_less(arm):
     assert deviation(0.02) > 10.0 * deviation(1.0)
 
 
-def test_joints_that_disagree_make_a_delay_uncertain(arm):
+def test_joints_with_different_delays_make_the_delay_uncertain(arm):
     one, other = record(arm, noise=0.02), record(arm, 0.02, noise=0.02)
     mixed = np.where(np.arange(arm.nv) % 2, one.effort, other.effort)
     got = prepare(arm, replace(one, effort=mixed))
@@ -134,7 +134,7 @@ def test_joints_that_disagree_make_a_delay_uncertain(arm):
     assert got.delay_deviation > 0.1 * 0.01
 
 
-def test_what_was_taken_off_is_not_found_again(arm, loaded):
+def test_a_removed_delay_is_not_found_again(arm, loaded):
     got = prepare(arm, record(loaded, 0.03, viscous=5.0, noise=0.005))
     assert got.delay_removed > 0.029
     again = estimate_delay(arm, got)

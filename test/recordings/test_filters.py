@@ -46,7 +46,8 @@ def test_gain_is_that_of_butterworth_forward_and_backward(derivative):
 
 @pytest.mark.parametrize('seconds', [0.0, 0.0013, -0.05, 0.2])
 @pytest.mark.parametrize('derivative', [0, 1, 2, 3])
-def test_sines_keep_amplitude_and_phase_and_lead_takes_them_from_later(slow, derivative, seconds):
+def test_the_filter_keeps_amplitude_and_phase_of_sines_and_lead_shifts_them(slow, derivative,
+                                                                            seconds):
     time, motion = slow
     got = low_pass(motion(time), RATE, CUTOFF, derivative=derivative, lead=seconds)
     expected = motion(time + seconds, derivative)
@@ -54,7 +55,7 @@ def test_sines_keep_amplitude_and_phase_and_lead_takes_them_from_later(slow, der
     assert np.max(np.abs(wrong)) < PASSED * np.max(np.abs(expected))
 
 
-def test_edges_reach_one_and_a_half_periods_of_the_cutoff(slow):
+def test_errors_of_the_filter_at_edges_last_one_and_a_half_periods_of_the_cutoff(slow):
     time, motion = slow
     wrong = np.abs(low_pass(motion(time), RATE, CUTOFF, derivative=2) - motion(time, 2))
     size = np.max(np.abs(motion(time, 2)))
@@ -62,7 +63,7 @@ def test_edges_reach_one_and_a_half_periods_of_the_cutoff(slow):
     assert np.max(inner(wrong)) < 0.01 * size
 
 
-def test_lines_stay_lines_up_to_their_ends():
+def test_the_filter_keeps_straight_lines_up_to_their_ends():
     x = np.stack((np.full(300, 7.0), 2.0 - 3.0 * np.arange(300) / RATE), axis=1)
     exact = 1e-9
     assert np.allclose(low_pass(x, RATE, CUTOFF), x, rtol=0.0, atol=exact)
@@ -94,7 +95,7 @@ def test_signals_shorter_than_the_response_are_filtered(samples):
     ((np.zeros(9), 10.0, 0.0), 'cutoff must lie between'),
     ((np.zeros(9), np.nan, 6.0), 'rate must be finite'),
 ])
-def test_what_cannot_be_filtered_is_refused(arguments, said):
+def test_invalid_signals_and_cutoffs_are_refused(arguments, said):
     with pytest.raises(rbd_ros.StateError, match=said):
         low_pass(*arguments)
 
@@ -186,7 +187,7 @@ def test_cutoff_of_efforts_is_at_most_a_fifth_of_the_rate():
         assert 0.0 < effort_cutoff(tau, 100.0, 20.0) <= 20.0
 
 
-def test_noise_of_velocities_is_what_the_filter_leaves():
+def test_noise_of_velocities_is_that_after_the_filter():
     rng = np.random.default_rng(7)
     time = np.arange(0.0, 60.0, 1.0 / RATE)
     motion = SineSum(2, rng)
@@ -210,7 +211,7 @@ def test_cutoff_of_robots_that_stand_still_is_within_its_limits():
         assert np.all(np.isfinite(found.noise))
 
 
-def test_noise_that_is_coloured_is_taken_near_the_motion():
+def test_coloured_noise_is_estimated_near_the_motion():
     # As of time stamps: flat up to 50 Hz, and falling there. Its floor at the end of the spectrum
     # is no measure of it.
     rng = np.random.default_rng(9)

@@ -105,7 +105,7 @@ def test_cutoffs_pass_the_motion_and_delays_are_found_again(robot):
 
 @both_robots
 @pytest.mark.parametrize('part', [(0.0, 0.5), (0.5, 1.0), (0.7, 1.0)])
-def test_what_a_description_lacks_is_not_taken_for_a_delay(robot, part):
+def test_missing_friction_or_payload_is_not_mistaken_for_a_delay(robot, part):
     # Parts alone look as if efforts were up to 16 ms early or late, but explain hardly more so.
     model, recording = robot()
     start, stop = np.multiply(part, recording.time[-1] - recording.time[0])
@@ -142,7 +142,7 @@ def replayed(tmp_path_factory):
 
 @pytest.mark.parametrize('robot, middle, joints', covering(
     [(ur10, 13.7, 5), (panda, 14.4, 7)], (ur10, 13.7, 5)))
-def test_a_replay_finds_no_push_where_nothing_pushes(replayed, robot, middle, joints):
+def test_a_replay_without_contact_finds_no_external_torque(replayed, robot, middle, joints):
     # As doc/how_to/external_efforts.md promises, of the part that was not used for the fit.
     _, time, threshold, v, tau, _, external = replayed(robot, middle)
     new = time > middle
@@ -156,7 +156,7 @@ def test_a_replay_finds_no_push_where_nothing_pushes(replayed, robot, middle, jo
         assert abs(np.mean(r)) < 0.05 * np.sqrt(np.mean(tau[:, k] ** 2))
 
 
-def test_joints_of_the_ur10_that_stand_feel_no_push(replayed):
+def test_joints_of_the_ur10_at_rest_have_no_external_torque(replayed):
     found, time, _, v, tau, model, external = replayed(ur10, 13.7)
     new = time > 13.7
     # The last joint bears up to 9 N m where it waits, which its friction alone may.

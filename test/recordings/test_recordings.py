@@ -78,7 +78,7 @@ def test_without_stamps_the_time_is_that_of_receipt(tmp_path):
     assert 'no stamps' in got.notes[0]
 
 
-def test_stamps_of_our_days_keep_their_nanoseconds(tmp_path):
+def test_stamps_of_the_present_keep_their_nanoseconds(tmp_path):
     stamps = [1_700_000_000_123_456_789 + k * 1_000_003 for k in range(5)]
     got = read_recording(bag(tmp_path, states(stamps, velocity=(), effort=())))
     assert np.allclose(np.diff(got.time), 1.000003e-3, rtol=0.0, atol=1e-12)
@@ -130,7 +130,7 @@ def test_no_state_is_held_while_a_publisher_is_silent(tmp_path):
     assert np.array_equal(got.position, truth(1e-9 * np.array(kept), got.joint_names))
 
 
-def test_publishers_that_never_meet_are_refused(tmp_path):
+def test_publishers_without_common_times_are_refused(tmp_path):
     path = bag(tmp_path, states([MS * k for k in range(1, 9)], ['a']),
                states([MS * k for k in range(100, 109)], ['b']))
     with pytest.raises(RecordingError, match='no state is complete'):
@@ -140,7 +140,7 @@ def test_publishers_that_never_meet_are_refused(tmp_path):
 
 # -- Parts, names and scales. --------------------------------------------------------------------
 
-def test_parts_count_from_the_beginning():
+def test_times_of_a_part_count_from_the_beginning_of_the_recording():
     one = Recording('here', ['a'], np.arange(5.0, 6.0, 0.1), np.zeros((10, 1)))
     assert np.array_equal(one.part(0.15, 0.45).time, one.time[2:5])
     assert np.array_equal(one.part(stop=0.25).time, one.time[:3])

@@ -212,7 +212,7 @@ def test_velocities_that_contradict_the_positions_are_left_out(arm, usual, wrong
                for note in samples.notes)
 
 
-def test_velocities_that_are_noisy_are_kept(arm, usual):
+def test_noisy_velocities_are_kept(arm, usual):
     noise = 0.1 * np.random.default_rng(4).normal(size=usual.velocity.shape)
     samples = prepare(arm, replace(usual, velocity=usual.velocity + noise), delay=0.0)
     assert not any('contradict' in note for note in samples.notes)
@@ -244,7 +244,7 @@ def test_gaps_are_not_interpolated(arm):
     assert largest(samples.low_pass(measured) - samples.v) < SAME
 
 
-def test_states_that_are_lost_here_and_there_are_no_gaps(arm):
+def test_single_lost_states_are_not_gaps(arm):
     time = times()
     time = np.delete(time, np.random.default_rng(5).choice(len(time), 500, replace=False))
     assert not np.any(prepare(arm, recorded(arm, motion(), time), delay=0.0).segment)

@@ -48,7 +48,7 @@ def recordings(draw):
 @pytest.mark.parametrize('suffix', SUFFIXES)
 @settings(max_examples=25, deadline=None)
 @given(one=recordings())
-def test_what_was_written_is_read(tmp_path_factory, suffix, one):
+def test_a_written_table_is_read_back(tmp_path_factory, suffix, one):
     path = tmp_path_factory.mktemp('tables') / f'recording{suffix}'
     write_recording(path, one)
     got = read_recording(path)
@@ -98,7 +98,7 @@ def test_other_columns_are_left_out_and_named(tmp_path):
     ('time,j/position\n0,1\n1\n', 'line 3 has 1 cells, and the first line 2 names; is the file'),
     ('time,j/position\n0,nan\n', 'no state is complete: 1 states left out'),
 ])
-def test_what_is_wrong_with_a_table_is_named(tmp_path, text, said):
+def test_errors_of_tables_name_the_file_and_the_cause(tmp_path, text, said):
     with pytest.raises(RecordingError) as error:
         read_recording(table(tmp_path, text))
     assert said in str(error.value) and str(tmp_path / 'table.csv') in str(error.value)
@@ -171,7 +171,7 @@ def test_a_failed_write_keeps_the_previous_file(tmp_path, suffix, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_cannot_be_a_table_is_named(tmp_path):
+def test_invalid_paths_of_tables_are_refused_by_name(tmp_path):
     write_table(tmp_path / 'new' / 'table.csv', ['time'], [1.0])
     path = tmp_path / 'new' / 'table.csv' / 'in_a_file.csv'
     with pytest.raises(RbdError, match=r'table\.csv is not a directory'):
@@ -183,7 +183,7 @@ def test_what_cannot_be_a_table_is_named(tmp_path):
         write_table(tmp_path / 'table.txt', ['time'], [1.0])
 
 
-def test_others_may_read_what_the_umask_lets_them(tmp_path):
+def test_permissions_of_tables_follow_the_umask(tmp_path):
     mask = os.umask(0o027)
     try:
         write_table(tmp_path / 'table.csv', ['time'], [1.0])

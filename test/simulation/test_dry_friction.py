@@ -30,7 +30,7 @@ def arm_with_friction(scale):
 
 
 @pytest.mark.parametrize('seed', seeds(20))
-def test_resting_impulses_leave_no_joint_that_could_rest_better(seed):
+def test_resting_impulses_satisfy_the_conditions_of_dry_friction(seed):
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 30)
     # Joints of all sizes, coupled: a badly conditioned mass matrix.
@@ -116,7 +116,7 @@ def test_asymmetric_damping_has_its_two_terminal_speeds_and_never_turns_a_joint_
         assert 0.0 <= stiff.v[0] < 1e-3 / step
 
 
-def test_a_joint_at_its_stop_is_held_beside_joints_with_friction():
+def test_a_joint_at_its_stop_is_held_while_other_joints_have_friction():
     # The first joint is pressed onto its stop by what friction does to the second.
     model = (rbd_ros.ModelBuilder('pair').link('base').link('a', mass=1.0).link('b', mass=3.0)
              .joint('i', 'prismatic', 'base', 'a', lower=0.0, upper=1.0)
@@ -131,7 +131,7 @@ def test_a_joint_at_its_stop_is_held_beside_joints_with_friction():
     assert simulator.v[0] > 0.0
 
 
-def test_simulate_with_friction_loses_what_friction_takes():
+def test_simulate_with_friction_loses_the_energy_that_friction_dissipates():
     model = slider(damping=1.0, friction=2.0, friction_asymmetry=1.0)
     t = np.linspace(0.0, 0.4, 401)
     motion = rbd_ros.simulate(model, [0.0], [3.0], [0.0], t, friction_speed=0.01)

@@ -41,7 +41,7 @@ def test_gravity_torques_of_the_motors_hold_it_and_its_loops_stay_closed(name):
 
 
 @pytest.mark.parametrize('name', ROBOTS)
-def test_it_falls_as_the_simulation_of_rbd_ros_does(name):
+def test_the_mujoco_robot_with_loops_falls_like_the_own_simulation(name):
     model, q, there = robot(name)
     own = Simulator(model, q, step=STEP)
     tau = 0.05 * np.minimum(model.effort_limit, 100.0)
@@ -117,7 +117,7 @@ def test_a_hinge_holds_the_direction_of_its_axis():
     assert abs(there.q[0]) < GAP and abs(there.q[1]) > 1e-3
 
 
-def test_what_mujoco_cannot_do_is_refused_by_name():
+def test_loops_that_mujoco_cannot_model_are_refused_by_name():
     path = share('urdf', 'four_bar.urdf')
     hinged = load_quietly(path)
     pin, = hinged.constraints

@@ -137,7 +137,7 @@ def test_brakes_hold_until_the_next_command():
     assert np.array_equal(robot.q, q) and not robot.measure().tau.any()
 
 
-def test_a_push_ends():
+def test_a_wrench_on_the_mujoco_robot_can_be_removed():
     robot = robot_of('ur10')
     robot.push('tool0', np.ones(6))
     robot.push('tool0', np.zeros(6))

@@ -84,7 +84,7 @@ def test_limits_are_stops_that_carry_the_load_and_let_go(lower, upper, stop):
     assert abs(simulator.q[0]) > abs(stop)
 
 
-def test_a_joint_has_its_stops_beside_joints_with_quaternions_or_without_limits():
+def test_stops_act_next_to_joints_with_quaternions_or_without_limits():
     hinge = {'axis': (0.0, 1.0, 0.0), 'lower': -0.3, 'upper': 0.5}
     model = (rbd_ros.ModelBuilder('swing')
              .link('base').link('ball', mass=1.0, com=(0.1, 0.2, -0.3), inertia=(0.1, 0.1, 0.1))

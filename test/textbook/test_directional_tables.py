@@ -121,7 +121,7 @@ def test_results_share_no_memory_with_arguments_or_each_other():
 
 
 @pytest.mark.parametrize('case', [0, 'mimics 0'])
-def test_bad_arguments_are_refused_by_name_whatever_was_called_before(case):
+def test_bad_arguments_are_refused_by_name_after_earlier_calls(case):
     model = robot(case)
     q, v, a, tau, prescribed, _, variation = problem(model, 1)
     workspace, name = rbd_ros.Workspace(model), model.velocity_names[-1]

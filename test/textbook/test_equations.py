@@ -76,7 +76,7 @@ def test_functions_and_tests_named_in_the_table_exist(name):
             found = getattr(found, part)
 
 
-def test_every_row_names_a_function_and_a_test():
+def test_every_row_of_equations_names_a_function_and_a_test():
     for letter in 'VLKGB':
         for cells in rows(letter):
             assert len(cells) == 4, cells

@@ -81,7 +81,7 @@ def test_tip_wrench_adds_the_transposed_jacobian_times_it(seed):
 
 
 @pytest.mark.parametrize('seed', TREES)
-def test_screws_of_any_length_are_exact(seed):
+def test_scaled_screws_give_the_same_results(seed):
     chain, theta, rates, accelerations, wrench, _ = random_chain(
         seed, lambda rng, n: rng.uniform(0.2, 3.0, n))
     with pytest.raises(rbd_ros.ModelError, match=r'screw \d has length .* unit_screws'):
@@ -237,7 +237,7 @@ def test_a_moving_base_is_carried_along():
     assert error(got, expected) < ROUNDING
 
 
-def test_counting_the_tip_wrench_twice_would_be_seen():
+def test_a_tip_wrench_counted_twice_changes_accelerations():
     # GetJointAccel of the book takes F_tip in gamma and in tau_ext.
     chain, theta, rates, accelerations, wrench, _ = random_chain(11)
     tau = chain.inverse_dynamics(theta, rates, accelerations, tip_wrench=wrench)
@@ -265,7 +265,7 @@ def test_invalid_chains_are_refused(change, message):
         textbook.ScrewChain(**{**parts, **change})
 
 
-def test_what_is_no_rigid_body_makes_no_model():
+def test_matrices_that_are_not_inertias_make_no_model():
     screw = [[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]
     chain = textbook.ScrewChain([np.eye(4)], screw, [np.diag([1, 1, 1, 1, 2, 1.0])])
     with pytest.raises(rbd_ros.ModelError, match='link_1: its 6 x 6 inertia'):

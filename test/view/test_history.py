@@ -69,7 +69,7 @@ def test_torques_of_the_observer_are_the_residual(ur10):
     np.testing.assert_array_equal(found.model, state.gravity)
 
 
-def test_a_page_that_pauses_keeps_what_it_had_and_looks_back(ur10):
+def test_a_paused_page_keeps_its_state_and_shows_earlier_ones(ur10):
     viewer, oracle = ur10
     panels, seen = viewer.panels, states(oracle.model, 5)
     for k, state in enumerate(seen[:4]):
@@ -93,7 +93,7 @@ def test_a_page_that_pauses_keeps_what_it_had_and_looks_back(ur10):
     assert panels.chosen(seen[1]) is seen[0]
 
 
-def test_a_minute_is_kept(ur10):
+def test_the_history_keeps_one_minute(ur10):
     viewer, oracle = ur10
     state = states(oracle.model, 1)[0]
     for k in range(7000):
@@ -129,11 +129,11 @@ def test_the_path_is_where_the_chosen_link_was_in_the_last_seconds(ur10):
     (('left/arm_1', 'left/hand'), ('arm_1', 'hand')), (('a_b',), ('a_b',)),
     (('elbow', 'elbow_2'), ('elbow', 'elbow_2')), (('a_', 'a_b'), ('a_', 'a_b')),
     (('arm_joint_1', 'arm_joint_2'), ('joint_1', 'joint_2')), ((), ())])
-def test_names_are_shown_without_what_all_begin_with(names, short):
+def test_names_are_shown_without_their_common_prefix(names, short):
     assert tuple(short_names(names)) == short
 
 
-def test_names_with_efforts_are_at_their_joints(ur10):
+def test_labels_with_efforts_are_at_their_joints(ur10):
     viewer, oracle = ur10
     model, state = oracle.model, states(oracle.model, 1)[0]
     state = replace(state, effort=np.array([-0.01, 1.26, -2.0, np.nan, 3.0, 4.0]))
@@ -190,5 +190,5 @@ def test_sliders_begin_with_a_bent_arm_within_its_limits(ur10):
     ((2.34, False, 0.0), 'state of 2.3 s ago: joint states have stopped'),
     ((0.01, False, 3.0), '3.00 s before the newest state'),
     ((9.0, True, 0.0), '0.00 s before the pause')])
-def test_the_age_of_a_state_is_said(arguments, text):
+def test_the_age_of_a_state_is_shown(arguments, text):
     assert age_line(*arguments).removesuffix('</div>').split('>')[-1] == text

@@ -105,7 +105,7 @@ def test_the_page_plays_without_a_network(arm, page):
         assert not complaints(browser)
 
 
-def test_gaps_of_the_recording_are_gaps_of_the_plots(arm):
+def test_gaps_of_recordings_interrupt_the_plots_of_the_viewer(arm):
     from matplotlib.figure import Figure
     from rbd_ros.view.recording import _plot
     made = []

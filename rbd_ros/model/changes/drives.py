@@ -1,6 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots with other drives, and drive coefficients as one vector of parameters."""
+"""
+Robots with other drives, and drive coefficients as one vector of parameters.
+
+StateError is raised for vectors and columns of the wrong form, ModelError for unknown joints and
+impossible coefficients.
+
+"""
 
 from __future__ import annotations
 
@@ -151,7 +157,7 @@ def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tu
 
 
 def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndarray:
-    """Return the drive parameters (nv * columns,), in the order of `drive_parameter_names`."""
+    """Return the drive parameters (nv * columns,); arguments as for `drive_parameter_names`."""
     check_model(model)
     columns = check_columns(columns)
     return np.array([getattr(model, COLUMNS[one]) for one in columns]).T.reshape(-1)
@@ -159,7 +165,15 @@ def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndar
 
 def with_drive_parameters(model: Model, parameters: npt.ArrayLike, *,
                           columns: Sequence[str] = USUAL) -> Model:
-    """Return the robot with other drive parameters, as `drive_parameters` returns them."""
+    """
+    Return the robot with other drive parameters.
+
+    Parameters
+    ----------
+    model, parameters, columns : Model, array_like of shape (nv * columns,), sequence of str
+        Values, and names of columns, as of `drive_parameters`.
+
+    """
     check_model(model)
     columns = check_columns(columns)
     parameters = finite_array('parameters', parameters, (model.nv * len(columns),))

@@ -6,7 +6,8 @@ The inertial parameters of a robot's moving bodies as one vector.
 A body is the link that a moving joint leads to, with all links fixed to it. It has ten parameters,
 [m, m cx, m cy, m cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz], in that link's frame and about its origin,
 where Ixy = -integral of x y. The root link and the links fixed to it do not move and have no
-parameters. Armature belongs to joints and is not included.
+parameters. Armature belongs to joints and is not included. ``model`` is the robot; StateError is
+raised for a vector of the wrong form, ModelError for negative masses.
 
 """
 

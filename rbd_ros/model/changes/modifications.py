@@ -1,6 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots made from others: payloads, locked joints, parts. A model itself never changes."""
+"""
+Robots made from others: payloads, locked joints, parts. A model itself never changes.
+
+ModelError is raised for links and joints that do not exist, and for impossible values.
+
+"""
 
 from __future__ import annotations
 
@@ -75,7 +80,7 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
 
 
 def without_payload(model: Model, link: str) -> Model:
-    """Return the robot without the payload of a link, if it has one."""
+    """Return ``model`` without the payload of the link with the name ``link``, if it has one."""
     check_model(model)
     model.link_index(link)
     name = payload_name(link)

@@ -67,7 +67,7 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
     Parameters
     ----------
     model, path : Model, str or path-like
-        An existing file is replaced.
+        An existing file is replaced; RbdError is raised if it cannot be written.
 
     """
     check_model(model)

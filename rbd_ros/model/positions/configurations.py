@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on configurations, which are not vectors if joints have quaternions."""
+"""Operations on configurations, which may have quaternions; StateError for invalid arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DRAWS = 1000    # random configurations that are tried
 
 def neutral(model: Model) -> np.ndarray:
     """
-    Return the neutral configuration (nq,), rad and m: zeros and unit quaternions.
+    Return the neutral configuration (nq,) of ``model``, rad and m: zeros and unit quaternions.
 
     With closed loops it is a closed configuration near that one.
 

@@ -92,8 +92,8 @@ DYNAMICS = with_aliases({
     'view': Argument('false', 'whether to show the robot in a browser, at http://localhost:8080, '
                      'true or false', 'switch')})
 BRINGUP = with_aliases({**{name: DYNAMICS[name] for name in (
-    'model', 'xacro_args', 'params', 'robot', 'mode', 'task_link', 'autostart', 'namespace',
-    'use_sim_time')},
+    'model', 'xacro_args', 'params', 'robot', 'mode', 'task_link', 'frame_prefix', 'autostart',
+    'rviz', 'rviz_config_file', 'namespace', 'use_sim_time')},
     'model': Argument('', 'URDF or xacro file of the robot; empty: the demo arm. If it has no '
                       'element ros2_control, the hardware is replaced by mock components'),
     'controllers': Argument('', 'parameter file of controller_manager, joint_state_broadcaster '

@@ -32,8 +32,8 @@ from rbd_ros.ros.launch.arguments import BRINGUP as ARGUMENTS, complete, full_na
 from rbd_ros.ros.launch.launch_files import (
     description, existing_file, LaunchError, NONE, read_parameters, values_for)
 from rbd_ros.ros.launch.launch_plan import (
-    DEMO_POSITIONS, description_in_use, FOLDER, Hearer, own_node, Process, state_publisher,
-    tuned_files)
+    DEMO_POSITIONS, description_in_use, FOLDER, Hearer, own_node, Process, rviz_of,
+    state_publisher, tuned_files)
 from rbd_ros.ros.nodes.simulated_robot import rest_position
 from rbd_ros.ros.runtime.share_directory import share
 import yaml
@@ -109,9 +109,11 @@ def plan(values: Mapping[str, str], hear: Hearer | None = None,
         # Spawners clean up and reconfigure what is configured.
         steps = [*spawners([EFFORTS] if state == 'unconfigured' else [], path, running),
                  node, guard]
-    return [*([] if heard else [state_publisher({'robot_description': text, **common})]),
+    return [*([] if heard else [state_publisher({
+        'robot_description': text, **common, 'frame_prefix': values['frame_prefix']})]),
             *([Process('controller_manager', 'ros2_control_node', (str(path), {
                 **common, **STRICT}))] if loaded is None else []),
+            *([rviz_of(values, robot, folder)] if values['rviz'] else []),
             *(one._replace(waits=k > 0) for k, one in enumerate(steps))]
 
 

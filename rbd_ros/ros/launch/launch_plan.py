@@ -65,8 +65,7 @@ def plan(values: Mapping[str, str], hear: Hearer | None = None,
 
     """
     values, folder = complete(values, ARGUMENTS), Path(mkdtemp(dir=FOLDER.name))
-    rviz, wanted, prefix = (values[name] for name in (
-        'rviz', 'robot_state_publisher', 'frame_prefix'))
+    rviz, wanted = values['rviz'], values['robot_state_publisher']
     own_text, own_robot = description(values)
     is_known, is_demo = own_robot is not None, not values['model']
     simulated = is_demo if values['sim'] is None else values['sim']
@@ -94,22 +93,16 @@ def plan(values: Mapping[str, str], hear: Hearer | None = None,
     if tuned:
         start.update(ROBOT, drives=str(tuned[0]))
 
-    common, prefixed = {'use_sim_time': values['use_sim_time']}, {'frame_prefix': prefix}
+    common, prefixed = {'use_sim_time': values['use_sim_time']}, {
+        'frame_prefix': values['frame_prefix']}
     of_node = {**common, **({} if publishes else given)}
     states = ('joint_states', values['joint_states'])
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
     # A driver moves a real robot: commands end when states do, start slowly, and are limited.
     safe = (share('config', 'ros2_control', 'commands.param.yaml'),) if (
         values['robot'] or not is_known) else ()
-    node, used = own_node(values, of_node | (prefixed if prefix else {}), (states, *commands),
-                          (*tuned, *safe), robot)
+    node, used = own_node(values, of_node, (states, *commands), (*tuned, *safe), robot)
     processes = [node]
-
-    def renamed(*topics: str) -> tuple[tuple[str, str], ...]:
-        """Return the remappings for the topics of the node, which others call dynamics."""
-        return tuple((f'dynamics/{topic}', f'{node.name}/{topic}') for topic in topics
-                     if node.name != 'dynamics')
-
     shown: tuple[tuple[str, str], ...] = ()
     if displayed is not None:
         shown = () if publishes else (('robot_description', SHOWN),)
@@ -125,25 +118,40 @@ def plan(values: Mapping[str, str], hear: Hearer | None = None,
             ({**given, **common, **start, 'publish_description': not publishes,
               'gravity': list(gravity_in_root(used.gravity, used.mounting_rpy))},), (states, (
                 '~/commands', values['commands'] or f'{node.name}/effort_commands'))))
-    # Displays may be closed while the robot moves.
     if rviz:
         if robot is None:
             log('no node publishes robot_description yet: set the Fixed Frame of RViz to the root '
                 'link of the robot, or start this launch file after that node')
-        frame = () if robot is None else ('-f', prefix + root_frame(robot))
-        config = values['rviz_config_file']
-        path = existing_file('rviz_config_file', config) if config else configuration(
-            folder, prefix, has_shapes=not mjcf)
-        processes.append(Process(
-            'rviz2', 'rviz2', (common,),
-            (*renamed('markers', 'gravity_torques', 'external_torques'), *shown),
-            ('-d', str(path), *frame), required=False))
+        processes.append(rviz_of(values, robot, folder, shown, has_shapes=not mjcf))
     if values['view']:
         processes.append(Process(
             'rbd_ros', 'viewer', ({**of_node, **prefixed},),
-            (states, *renamed('dynamics', 'external_torques', 'external_wrench',
+            (states, *renamed(values, 'dynamics', 'external_torques', 'external_wrench',
                               'torque_deviation')), required=False))
     return processes
+
+
+def node_name(values: Mapping[str, Any]) -> str:
+    """Return the name of the node: `dynamics`, or with a mode `torque_controller`."""
+    return 'torque_controller' if values['mode'] else 'dynamics'
+
+
+def renamed(values: Mapping[str, Any], *topics: str) -> tuple[tuple[str, str], ...]:
+    """Return the remappings for topics of the node, which displays expect of `dynamics`."""
+    return tuple((f'dynamics/{topic}', f'{node_name(values)}/{topic}') for topic in topics
+                 if values['mode'])
+
+
+def rviz_of(values: Mapping[str, Any], robot: Model | None, folder: Path,
+            remappings: tuple[tuple[str, str], ...] = (), *, has_shapes: bool = True) -> Process:
+    """Return RViz for a robot and the outputs of the node; it may be closed at any time."""
+    prefix, config = values['frame_prefix'], values['rviz_config_file']
+    frame = () if robot is None else ('-f', prefix + root_frame(robot))
+    path = existing_file('rviz_config_file', config) if config else configuration(
+        folder, prefix, has_shapes=has_shapes)
+    return Process('rviz2', 'rviz2', ({'use_sim_time': values['use_sim_time']},),
+                   (*renamed(values, 'markers', 'gravity_torques', 'external_torques'),
+                    *remappings), ('-d', str(path), *frame), required=False)
 
 
 def description_in_use(values: Mapping[str, Any], text: str, robot: Model | None,
@@ -191,8 +199,9 @@ def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
     from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
     from rbd_ros.ros.nodes.torque_controller import TorqueController
     from rbd_ros.ros.parameters.parameters import BadParameter, check, check_values
-    kind, executable, name = ((TorqueController, 'torque_controller', 'torque_controller')
-                              if values['mode'] else (DynamicsNode, 'dynamics_node', 'dynamics'))
+    kind, executable = ((TorqueController, 'torque_controller') if values['mode'] else
+                        (DynamicsNode, 'dynamics_node'))
+    name = node_name(values)
     full = full_name(values, name)
     files = [existing_file('params', path) for path in values['params'].split(os.pathsep)
              ] if values['params'] else []
@@ -203,7 +212,7 @@ def own_node(values: Mapping[str, Any], parameters: Mapping[str, Any],
     paths = [*([presets()[values['robot']]] if values['robot'] else []),
              *(share('config', f'{one}.param.yaml') for one in standard if not files),
              *defaults, *files]
-    own = {label: values[label] for label in ('mode', 'task_link', 'autostart')
+    own = {label: values[label] for label in ('mode', 'task_link', 'autostart', 'frame_prefix')
            if values[label] not in ('', None)}
     sources = (*map(str, paths), {**parameters, 'exit_unless_configured': True, **own})
     given = values_for(sources, full)

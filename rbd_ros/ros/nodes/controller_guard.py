@@ -11,6 +11,7 @@ from typing import Any
 
 from rbd_ros.ros.commands.controllers import (
     activate, Call, caller, controllers, deactivate, differences, EFFORTS)
+from rbd_ros.ros.runtime.rclpy_workarounds import QosOverrides
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
@@ -37,7 +38,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ending.append(1))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    node, executor = rclpy.create_node('controller_guard'), SingleThreadedExecutor()
+    node, executor = QosOverrides('controller_guard'), SingleThreadedExecutor()
     executor.add_node(node)
     log = node.get_logger()
     times = deque([monotonic()], maxlen=1)

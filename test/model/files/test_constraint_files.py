@@ -86,7 +86,7 @@ def test_order_is_that_of_the_document_and_other_elements_do_not_matter():
 
 
 @pytest.mark.parametrize('kind', ['point', 'revolute', 'weld', 'distance'])
-def test_what_is_written_is_read(kind):
+def test_constraints_are_read_back_from_xml(kind):
     rng = np.random.default_rng(0)
     given = Constraint('loop', kind, 'a', 'b', random_pose(rng), random_pose(rng),
                        rng.uniform() if kind == 'distance' else None)

@@ -58,7 +58,7 @@ def test_drives_of_all_kinds_of_joints_come_back_to_the_last_bit(make, tmp_path)
         assert np.array_equal(getattr(back, label), getattr(driven, label))
 
 
-def test_numbers_and_names_are_what_yaml_takes_them_for(arm, tmp_path):
+def test_numbers_and_names_are_read_by_yaml_as_numbers_and_texts(arm, tmp_path):
     save_drives(arm, tmp_path / 'drives.yaml')
     drives = yaml.safe_load((tmp_path / 'drives.yaml').read_text())
     drives = drives['/**']['ros__parameters']['drives']
@@ -85,7 +85,7 @@ def test_parameters_of_any_node_in_either_form_are_taken(text, tmp_path):
     assert model.friction.tolist() == [0.0, 0.0]
 
 
-def test_joints_that_are_not_named_keep_what_they_have(arm, tmp_path):
+def test_a_file_of_drives_leaves_other_joints_unchanged(arm, tmp_path):
     path = tmp_path / 'drives.yaml'
     path.write_text(
         '/**: {ros__parameters: {drives: {joints: [\'wrist: "1"_y\'], damping: [5.0]}}}')
@@ -150,7 +150,7 @@ def test_invalid_files_are_rejected_with_a_message(text, message, tmp_path):
     assert str(caught.value).startswith(str(path))
 
 
-def test_missing_files_are_rejected_and_none_is_written_partially(arm, tmp_path):
+def test_missing_files_are_rejected_and_no_file_is_written_partially(arm, tmp_path):
     for path in (tmp_path / 'none.yaml', tmp_path, 3):
         with pytest.raises(rbd_ros.ModelError, match='cannot be read'):
             load_drives(arm, path)
@@ -161,7 +161,7 @@ def test_missing_files_are_rejected_and_none_is_written_partially(arm, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_urdf_and_drives_together_are_the_robot(tmp_path):
+def test_urdf_and_file_of_drives_restore_the_robot(tmp_path):
     model = load_quietly(example_urdf('ur5_robot.urdf'))
     ones = np.ones(model.nv)
     model = with_friction(model, stribeck_friction=0.1 * ones, stribeck_velocity=ones,

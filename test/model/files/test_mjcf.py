@@ -137,7 +137,7 @@ FLAGS = {       # Properties that a flag switches off.
 
 
 @pytest.mark.parametrize('flag', FLAGS)
-def test_flags_switch_off_what_they_do_in_mujoco(flag):
+def test_flags_of_mjcf_disable_the_same_forces_as_in_mujoco(flag):
     import mujoco
     text = mjcf(hinge('one', 'stiffness="3" springref="1" damping=".4" frictionloss=".5" '
                       'range="-1 1" limited="true"', hinge('two') + hinge('three')),
@@ -271,7 +271,7 @@ def test_elements_beyond_links_and_joints_are_refused_by_name(name):
         assert max(oracle.differences(compile_mjcf(text), model)[:2]) < ROUNDING
 
 
-def test_omissions_that_move_nothing_are_named():
+def test_ignored_parts_of_mjcf_cause_warnings_by_name():
     text = mjcf(hinge('one').replace('<body ', '<body gravcomp="0.5" ') + """
         <body name="bob"><joint name="ball" type="ball" range="0 1" limited="true"/>
         <geom size=".1"/></body>""", """<tendon><fixed name="cord" range="0 1" limited="true">

@@ -90,7 +90,7 @@ def equations(compiled, data):
 
 
 @pytest.mark.parametrize('name', LOOPS)
-def test_closed_configurations_are_mujocos(name):
+def test_closed_configurations_match_mujoco(name):
     text, nv = LOOPS[name]
     compiled, model = compile_mjcf(text), load_mjcf(text)
     assert model.nv == nv
@@ -287,7 +287,7 @@ def vector_part(R):
 
 
 @pytest.mark.parametrize('name', EQUALITIES)
-def test_loops_leave_open_what_mujoco_measures(name):
+def test_gaps_of_loops_equal_those_of_mujoco(name):
     equality, link_a, link_b = EQUALITIES[name]
     text = (f'<mujoco><compiler angle="radian"/><worldbody>{BODIES}</worldbody><equality>'
             f'{equality}</equality></mujoco>')

@@ -31,7 +31,7 @@ def refused_warnings(read, error=ModelError):
 
 
 @pytest.mark.parametrize('name', DOUBTFUL)
-def test_doubtful_robots_have_these_warnings_alone_and_are_refused_if_strict(name):
+def test_doubtful_robots_have_only_the_expected_warnings_and_are_refused_if_strict(name):
     text, expected = DOUBTFUL[name]
     said = refused_warnings(partial(load_urdf_string, text), UrdfError)
     assert len(said) == len(expected)
@@ -71,7 +71,7 @@ MJCF = {
 
 
 @pytest.mark.parametrize('name', MJCF)
-def test_strict_readers_of_mjcf_refuse_what_others_warn_of(name):
+def test_strict_readers_of_mjcf_turn_warnings_into_errors(name):
     pytest.importorskip('mujoco')
     text, ignore = MJCF[name]
     assert len(refused_warnings(partial(load_mjcf, f'{text}</mujoco>', ignore=ignore))) == 1
@@ -85,12 +85,12 @@ JOINTS = {
 
 
 @pytest.mark.parametrize('name', JOINTS)
-def test_strict_builders_refuse_what_others_warn_of(name):
+def test_strict_build_model_turns_warnings_into_errors(name):
     joint = Joint('j', 'revolute', 'a', 'b', **JOINTS[name])
     assert len(refused_warnings(partial(build_model, 'r', LINKS, [joint]))) == 1
 
 
-def test_a_strict_model_builder_refuses_what_it_warns_of():
+def test_a_strict_model_builder_turns_warnings_into_errors():
     builder = ModelBuilder('r').link('a').link('b', mass=1.0)
     refused_warnings(builder.joint('j', 'revolute', 'a', 'b', lower=1.0, upper=-1.0).build)
 

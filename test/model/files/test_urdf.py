@@ -63,7 +63,7 @@ def test_strict_mode_refuses_by_name_the_joint_that_mimics_one_which_is_not_ther
     ('<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="f"/>'
      '</robot>', 'run xacro'),
 ])
-def test_fault_22_what_is_not_a_urdf_is_refused_with_a_hint(text, message):
+def test_fault_22_texts_that_are_not_a_urdf_are_refused_with_a_hint(text, message):
     with pytest.raises(UrdfError, match=message):
         load_urdf_string(text)
 
@@ -161,7 +161,7 @@ def test_fault_28_duplicate_names_are_refused():
     ((link('a'), joint('j', 'a', 'a')), "joint 'j' joins link 'a' to itself"),
     ((link('a'), joint('j', 'a', 'x')), "joint 'j' names link 'x'"),
 ])
-def test_fault_29_what_is_no_tree_is_refused_naming_links(elements, message):
+def test_fault_29_links_that_form_no_tree_are_refused_by_name(elements, message):
     with pytest.raises(UrdfError, match=message):
         load_urdf_string(robot(*elements))
 
@@ -332,7 +332,7 @@ def two_links(inertial=INERTIAL, kind='type="continuous"', parent='<parent link=
     (two_links(INERTIAL.replace('ixy="0"', '')), "link 'b', line 1: <inertia> has no ixy"),
     (two_links(more='<mimic/>'), "joint 'j', line 1: <mimic> has no joint"),
     ('<robot name="r">\n<link/></robot>', 'the <link> on line 2 has no name')])
-def test_what_is_missing_is_named_with_its_line(text, message):
+def test_missing_elements_are_named_with_their_line(text, message):
     with pytest.raises(UrdfError) as caught:
         load_urdf_string(text)
     assert message in str(caught.value)

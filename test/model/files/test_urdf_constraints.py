@@ -44,7 +44,7 @@ def test_robots_of_the_folder_are_those_of_the_oracle(name):
                           oracle.inverse_dynamics(q, v, a)) < SOLUTIONS
 
 
-def test_independent_joints_without_a_motor_cause_a_warning():
+def test_effort_limits_of_0_of_independent_joints_cause_a_warning():
     model = load_urdf_string(FOUR_BAR)
     assert not model.warnings and not rbd_ros.with_payload(model, 'rocker_link', 1.0).warnings
     other = with_constraints(model, model.constraints, ['rocker'])
@@ -117,7 +117,7 @@ def assert_same(model, expected):
             assert np.allclose(a, b, rtol=0.0, atol=4 * ROTATION)
 
 
-def test_every_kind_comes_back(tmp_path):
+def test_every_kind_of_constraint_is_written_and_read_again(tmp_path):
     model = every_kind()
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ModelWarning)       # no limits

@@ -129,7 +129,7 @@ def notes_on(text):
 
 @pytest.mark.parametrize('version', ['', '1.0', '1.1', '1.2'])
 @pytest.mark.parametrize('name', ['lower', 'upper', 'effort', 'velocity'])
-def test_a_missing_limit_means_what_the_version_says(version, name):
+def test_a_missing_limit_has_the_meaning_of_the_urdf_version(version, name):
     given = {'lower': -1, 'upper': 1, 'effort': 9, 'velocity': 2}
     text = changed((f' {name}="{given[name]}"', ''),
                    (' version="1.2"', version and f' version="{version}"'))
@@ -189,7 +189,7 @@ def test_a_capsule_is_as_long_as_its_cylinder_and_both_ends():
 
 
 @pytest.mark.parametrize('with_source', [False, True])
-def test_what_urdf_1_2_has_is_written_and_read_again(tmp_path, with_source):
+def test_attributes_of_urdf_1_2_are_written_and_read_again(tmp_path, with_source):
     text = changed(('velocity="2"', 'velocity="2" acceleration="5" deceleration="6" jerk="70"'),
                    ('<axis', '<origin xyz="1 2 3" quat_xyzw="1 2 3 4"/><axis'))
     model = load_urdf_string(text)

@@ -79,7 +79,7 @@ def canonical(text):
 
 @pytest.mark.parametrize('path', covering(all_example_urdfs(), *all_example_urdfs()[::5]),
                          ids=lambda path: path.stem)
-def test_every_robot_comes_back_and_strictly_so_where_it_was_strict(path, tmp_path):
+def test_every_robot_is_written_and_read_again_as_strictly_as_before(path, tmp_path):
     model = load_quietly(path)
     try:
         load_quietly(path, strict=True)
@@ -127,7 +127,7 @@ def test_changed_elements_are_written_and_the_rest_stays(tmp_path):
         '<parent link="tool"/>', '<child link="tool/payload"/>', '</joint>']
 
 
-def test_a_load_comes_back_as_a_load(tmp_path):
+def test_a_payload_is_written_and_read_again_as_a_payload(tmp_path):
     arm = rbd_ros.load_urdf(ARM)
     tip = arm.link_names[-1]
     loaded = rbd_ros.with_payload(arm, tip, 1.5, (0.1, 0.0, 0.2))
@@ -161,7 +161,7 @@ def test_a_moving_link_named_like_a_payload_is_no_payload():
     lambda model: rebuild(model, joints=[replace(joint, mimic=rbd_ros.Mimic(
         'elbow_joint', -0.5, 0.1)) if joint.name == 'wrist_1_joint' else joint
         for joint in model.joints])])
-def test_changed_robots_come_back(change, source, tmp_path):
+def test_changed_robots_are_written_and_read_again(change, source, tmp_path):
     path = example_urdf('ur5_robot.urdf')
     model = change(load_quietly(path))
     save_urdf(model, tmp_path / 'robot.urdf', source=path if source else None)

@@ -96,7 +96,7 @@ def test_fault_49_efforts_beyond_the_limits_are_named_and_clamped_if_so_wanted()
 
 
 @pytest.mark.parametrize('extra', [{}, {'effort_rate_limit': 1.0}, {'blend_time': 5.0}])
-def test_fault_49_limits_come_last_whatever_blends_and_rates_say(extra):
+def test_fault_49_limits_apply_after_blends_and_rate_limits(extra):
     one = commands()
     stream(one, EFFORTS, 0.0, 20.0, Settings(**extra))
     # Those of another robot are lower: at once.
@@ -191,7 +191,7 @@ def test_a_change_at_every_state_does_not_keep_commands_where_they_are(period):
 
 @pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])
 @pytest.mark.parametrize('pause', [0.15, 0.49, 0.51, 2.0, 1000.0])
-def test_fault_52_after_a_gap_commands_blend_whoever_notices_it(policy, pause):
+def test_fault_52_after_a_gap_commands_blend_whether_timer_or_state_notices_it(policy, pause):
     settings = Settings(on_stale=policy)
     for timer_first in (True, False):
         one = commands()
@@ -258,7 +258,7 @@ def test_fault_13_ramp_down_goes_straight_to_zero_and_stays_there(ramp_time):
 
 
 @pytest.mark.parametrize('on_stale', ['stop', 'hold', 'ramp_down'])
-def test_fault_46_the_end_is_what_on_stale_says(on_stale):
+def test_fault_46_at_the_end_commands_follow_on_stale(on_stale):
     one, settings = commands(), Settings(on_stale=on_stale, ramp_time=0.5)
     stream(one, EFFORTS, 0.0, 1.0, settings)
     one.end()
@@ -279,7 +279,7 @@ def test_fault_46_the_end_is_what_on_stale_says(on_stale):
 
 
 @pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])
-def test_another_controller_is_told_from_zero_but_one_that_was_lost_for_a_moment_is_not(policy):
+def test_commands_to_a_new_controller_start_from_zero_but_not_after_a_short_loss(policy):
     settings = Settings(on_stale=policy, blend_time=0.5)
     one = commands()
     stream(one, EFFORTS, 0.0, 1.0, settings)
@@ -295,7 +295,7 @@ def test_another_controller_is_told_from_zero_but_one_that_was_lost_for_a_moment
     assert largest_step(got) < 1.01 * PERIOD / 0.5
 
 
-def test_commands_begin_anew_where_they_are_blended():
+def test_starts_blend_is_true_at_the_first_command_and_after_a_gap():
     one = EffortCommands(Settings(state_timeout=60.0))
     one.set_joints(['a'], [np.inf])
     assert one.starts_blend(0.0)
@@ -326,7 +326,7 @@ def test_commands_that_must_start_at_measured_efforts_need_efforts_within_the_li
     assert near(one.update(EFFORTS, 0.0, start=start), start)
 
 
-def test_a_guard_acts_once_on_what_the_blend_commands():
+def test_a_guard_acts_once_on_blended_commands():
     one = commands()
     one.update(EFFORTS, 1.0)
     one.disturb()
@@ -342,7 +342,7 @@ def test_a_guard_acts_once_on_what_the_blend_commands():
     assert near(one.update(goal, 1.0 + PERIOD * 41, lambda tau: tau), before)
 
 
-def test_what_a_guard_takes_off_respects_the_rate_limit():
+def test_a_guard_respects_the_rate_limit():
     one, rate = commands(), 100.0
     one.update(EFFORTS, 1.0)
     one.configure(Settings(effort_rate_limit=rate))

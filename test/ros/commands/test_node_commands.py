@@ -49,8 +49,8 @@ def test_fault_13_without_states_commands_stop_hold_or_go_to_zero(harness, model
     keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))
 
 
-def test_displays_see_commands_by_name_only_while_something_else_listens_to_them(
-        harness, model, state):
+def test_commands_with_names_are_published_only_while_a_controller_subscribes(harness, model,
+                                                                              state):
     node = harness()
     shown, g = node.answer(*state, topic='~/commanded_efforts'), gravity(model, state)
     node.settle()
@@ -188,7 +188,7 @@ def test_fault_49_commands_beyond_the_limits_are_clamped_and_flagged(harness, mo
 
 
 @pytest.mark.parametrize('states_go_on', [False, True])
-def test_another_controller_starts_anew_whether_states_go_on_or_not(
+def test_commands_to_a_new_controller_blend_with_and_without_states_in_between(
         harness, model, state, states_go_on):
     node, state, g = harness(blend_time=1.0), at_rest(state), gravity(model, state)
     heard, topic = node.heard['~/effort_commands'], '/dynamics/effort_commands'

@@ -63,7 +63,7 @@ def test_measured_efforts_are_read_by_their_convention(harness, states):
     assert relative_error(got.matrix.data, expected.ravel()) < AGREEMENT
 
 
-def test_without_velocity_torques_that_lack_coriolis_are_not_known(harness):
+def test_without_velocities_torques_cannot_be_completed_by_coriolis_torques(harness):
     node = harness(**convention(states='without_gravity_and_coriolis'))
     q, _, _ = random_state(MODEL, 1)
     node.answer(NAMES, q, (), np.ones(6), topic='~/gravity_torques')
@@ -94,8 +94,7 @@ def test_fault_65_efforts_at_rest_are_compared_with_gravity_once_for_each_robot(
 
 @pytest.mark.parametrize('friction', [False, True])
 @pytest.mark.parametrize('commands', CONVENTIONS)
-def test_commands_and_what_the_robot_adds_are_the_torques_that_hold_it(harness, commands,
-                                                                       friction):
+def test_commands_plus_onboard_compensation_hold_the_robot(harness, commands, friction):
     order = np.random.default_rng(3).permutation(6)
     names = [NAMES[k] for k in order]
     text = ARM.replace('<dynamics damping="0.0" friction="0.0"/>',
@@ -140,7 +139,7 @@ def test_a_blend_never_takes_gravity_off_a_robot_that_adds_it(harness, commands)
      'effort_convention.command_constants must be finite numbers other than 0'),
     ({'joints': ['elbow'], 'state_constants': [1.0]},
      "parameter effort_convention.joints names 'elbow'")])
-def test_conventions_that_cannot_be_are_refused_by_name(silent_node, values, message):
+def test_invalid_conventions_are_refused_by_name(silent_node, values, message):
     assert message in silent_node(**convention(**values)).report.last_error
 
 
@@ -166,7 +165,7 @@ def test_the_node_takes_the_files_of_robots_and_they_name_their_sources(silent_n
 RPY = (0.4, 1.1, -0.7)
 
 
-def test_a_load_and_a_mounting_are_there_from_the_start_on(harness):
+def test_payload_and_mounting_act_from_the_start(harness):
     inertia = (0.02, 0.03, 0.04, 0.001, 0.002, 0.003)
     node = harness(payload_link=TOOL, payload_mass=1.5, payload_com=[0.01, 0.02, 0.06],
                    payload_inertia=list(inertia), mounting_rpy=list(RPY))

@@ -85,7 +85,7 @@ def test_the_file_that_save_drives_writes_is_one_that_the_node_takes(model, tmp_
     ({'drives.friction': [1.0]}, 'drives.friction has 1 entries, drives.joints has 0'),
     (drives(joints=['elbow_joint'] * 2), "drives.joints has 'elbow_joint' twice"),
     (drives(friction='much'), 'drives.friction must be a list')])
-def test_drives_that_cannot_be_meant_stop_the_node(silent_node, parameters, message, capfd):
+def test_invalid_drives_stop_the_node(silent_node, parameters, message, capfd):
     assert not silent_node(**parameters).configured
     assert message in capfd.readouterr().err
 

@@ -60,7 +60,7 @@ def test_a_motion_takes_over_position_and_velocity_and_ends_where_it_should(more
     assert not last.v.any() and not last.tau.any()
 
 
-def test_names_say_what_numbers_are_for_and_a_point_at_zero_is_where_the_reference_is():
+def test_points_are_ordered_by_joint_name_and_one_at_time_zero_is_replaced_by_the_reference():
     order = [NAMES[2], NAMES[0], NAMES[1]]
     motion, _ = read_trajectory(message(order, (0.0, [0.32, 0.08, 0.2]), (1.0, [0.5, 0.6, 0.7])),
                                 MODEL, START, False)
@@ -69,7 +69,7 @@ def test_names_say_what_numbers_are_for_and_a_point_at_zero_is_where_the_referen
     assert np.max(np.abs(motion.at(1.0).q - [0.6, 0.7, 0.5])) < ROUNDING
 
 
-def test_efforts_are_for_free_joints_alone_and_begin_where_they_are():
+def test_effort_references_are_only_for_free_joints_and_begin_at_the_present_effort():
     given = message(NAMES[:1], (1.0, [0.2], [], [], [7.0]))
     motion, _ = read_trajectory(given, MODEL, START, True)
     assert np.max(np.abs(motion.at(0.0).tau - START.tau)) < ROUNDING
@@ -105,7 +105,7 @@ def test_an_empty_trajectory_stops_where_the_reference_is():
     (NAMES[:1], [(1.0, [0.0]), (1.1, [0.5])], 'moves at .* its limit is 4'),
     (NAMES[:1], [(1.0, [0.0], [4.1]), (2.0, [0.0], [0.0])], 'moves at 4.1 rad/s at 1 s'),
     (NAMES[:1], [(1.0, [0.0], [0.1])], 'not at rest')])
-def test_what_cannot_be_followed_is_refused_with_the_reason(names, points, why):
+def test_trajectories_that_cannot_be_followed_are_refused_with_the_reason(names, points, why):
     with pytest.raises((Refused, StateError), match=why):
         read_trajectory(message(names, *points), MODEL, START, False)
 
@@ -268,7 +268,7 @@ def test_a_motion_that_needs_more_than_the_effort_limit_is_refused_and_a_slower_
         read_trajectory(message([name], (0.99 * shortest, [1.0], [0.0], [0.0])), arm, start, False)
 
 
-def test_a_motion_of_later_waits_and_one_of_now_is_in_place_of_those_that_wait():
+def test_a_later_motion_waits_and_an_immediate_one_replaces_the_waiting_ones():
     no_limit = np.full(3, np.inf)
     motions = Following('first', Tolerances(no_limit, no_limit, np.inf, (), ()),
                         lambda sender, state, reason: None)

@@ -63,7 +63,7 @@ def test_every_mode_begins_with_gravity_torques_of_a_robot_at_rest(controller, m
 @pytest.mark.parametrize('mode, convention', [
     ('gravity', 'without_gravity'), ('pd_gravity', 'without_gravity_and_coriolis'),
     ('computed_torque', 'without_gravity'), ('computed_torque', 'without_gravity_and_coriolis')])
-def test_what_the_robot_adds_is_taken_off_once(controller, model, rest, mode, convention):
+def test_onboard_compensation_is_subtracted_once(controller, model, rest, mode, convention):
     names, q, v = rest
     node, moving = controller(mode=mode, **{'effort_convention.commands': convention}), v + 0.5
     efforts = np.array(node.answer(names, q, moving, topic=COMMANDS).data)
@@ -77,12 +77,12 @@ def test_what_the_robot_adds_is_taken_off_once(controller, model, rest, mode, co
     assert np.max(np.abs(efforts - (whole - own))) < AGREEMENT * np.max(np.abs(whole))
 
 
-def test_before_there_is_a_robot_none_is_said_to_be_held(controller):
+def test_set_mode_without_a_robot_reports_that_there_is_no_robot(controller):
     node = controller(mode='gravity', description=None)
     assert 'there is a robot' in node.call(SetMode, 'set_mode', mode='computed_torque').message
 
 
-def test_a_mode_that_cannot_be_is_refused_and_the_old_one_stays(controller, rest):
+def test_an_invalid_mode_is_refused_and_the_old_one_stays(controller, rest):
     node = controller(mode='pd_gravity', task_link='')
     node.answer(*rest, topic=COMMANDS)
     got = node.call(SetMode, 'set_mode', mode='cartesian_impedance')
@@ -98,8 +98,8 @@ def test_a_mode_that_cannot_be_is_refused_and_the_old_one_stays(controller, rest
 
 @pytest.mark.parametrize('link, message', [
     ('nosuch', "slotine_li.links: .*'nosuch'"), ('base_link', 'no joint moves it')])
-def test_links_that_cannot_adapt_are_refused_at_once_in_every_mode(controller, rest, link,
-                                                                   message):
+def test_in_every_mode_links_that_cannot_adapt_are_refused_immediately(controller, rest, link,
+                                                                       message):
     node = controller(mode='gravity')
     node.answer(*rest, topic=COMMANDS)
     result, = node.node.set_parameters([Parameter('slotine_li.links', value=[link])])
@@ -141,7 +141,8 @@ def test_a_continuous_joint_is_held_and_moved_across_half_a_turn(controller, mod
 
 
 @pytest.mark.parametrize('policy', ['withhold', 'zero'])
-def test_without_velocities_nothing_is_commanded_and_why_is_said(controller, rest, policy):
+def test_without_velocities_nothing_is_commanded_and_diagnostics_name_the_reason(
+        controller, rest, policy):
     names, q, _ = rest
     node = controller(mode='pd_gravity', missing_velocity=policy)
     node.answer(names, q, topic='~/gravity_torques')
@@ -153,7 +154,7 @@ def test_without_velocities_nothing_is_commanded_and_why_is_said(controller, res
 
 # -- What an operator is told; numbers are rows of doc/faults.md. ---------------------------------
 
-def test_fault_66_a_mode_without_what_it_needs_commands_nothing(controller, state):
+def test_fault_66_a_mode_without_its_parameters_commands_nothing(controller, state):
     node = controller(mode='pd_gravity', control_joints=['elbow_joint'])
     heard = node.heard['~/effort_commands']
     sent = []
@@ -170,8 +171,8 @@ def test_fault_66_a_mode_without_what_it_needs_commands_nothing(controller, stat
     ('pd_gravity', PoseStamped, 'pose_target', 'mode pd_gravity takes ~/joint_trajectory'),
     ('cartesian_impedance', JointTrajectory, 'joint_trajectory',
      'mode cartesian_impedance takes ~/pose_target')])
-def test_fault_67_a_reference_that_the_mode_does_not_take_is_said(
-        controller, rest, capfd, mode, kind, topic, reason):
+def test_fault_67_a_reference_of_the_wrong_type_is_reported(controller, rest, capfd, mode, kind,
+                                                            topic, reason):
     node = controller(mode=mode)
     heard = node.heard['~/effort_commands']
     sending(node, rest, lambda: len(heard) > 3)

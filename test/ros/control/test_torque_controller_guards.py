@@ -153,7 +153,7 @@ def test_tolerances_of_zero_set_no_limit_as_in_joint_trajectory_controller(start
     assert loop.statuses[-1].state == ReferenceStatus.REACHED
 
 
-def test_in_the_mode_hybrid_goals_count_without_paths_and_free_joints_have_none(start):
+def test_the_mode_hybrid_checks_goals_of_controlled_joints_but_no_paths(start):
     loop = start(mode='hybrid', path_tolerance=[0.0], goal_tolerance=[0.1], goal_time=0.2)
     # The free joint, flange_roll, goes nowhere.
     assert loop.follow(START + WAY, 0.6)
@@ -217,7 +217,7 @@ def test_fault_71_a_joint_that_is_dragged_faster_than_its_limit_is_named(start):
 
 
 @pytest.mark.parametrize('order, convention', [(1, 'full'), (-1, 'full'), (1, 'without_gravity')])
-def test_the_guard_acts_on_what_a_blend_makes_of_the_efforts(start, order, convention):
+def test_the_guard_acts_on_blended_efforts(start, order, convention):
     loop = start(begin=0.0, mode='gravity', command_joints=list(NAMES[::order]),
                  **{'effort_convention.commands': convention})
     # How long a command acts is measured first.
@@ -288,7 +288,7 @@ def said_of_damping(loop):
     ('slotine_li', 'slotine_li.damping', [3.0]),
     ('joint_impedance', 'joint_impedance.damping_ratio', 10.0),
     ('cartesian_impedance', 'cartesian_impedance.damping_ratio', 10.0)])
-def test_fault_72_damping_that_diverges_at_the_rate_of_the_states_is_said_with_the_largest_gain(
+def test_fault_72_damping_that_diverges_at_the_rate_of_states_is_reported_with_the_largest_gain(
         start, capfd, mode, gain, value):
     # Blocked, as it would diverge.
     loop = start(blocked=True, mode=mode, period=5e-3, task_link='tool', velocity_guard=0.0, **{
@@ -346,7 +346,7 @@ def test_damping_of_late_states_is_stable_while_the_roots_of_its_polynomial_are(
 
 @pytest.mark.parametrize('mode, gain, late', [('pd_gravity', 'pd_gravity.damping', 1),
                                               ('computed_torque', 'computed_torque.kd', 3)])
-def test_damping_that_diverges_because_states_are_late_is_said_with_the_largest_gain(
+def test_damping_that_diverges_because_states_are_late_is_reported_with_the_largest_gain(
         start, mode, gain, late):
     loop = start(blocked=True, begin=0.0, mode=mode, period=5e-3, velocity_guard=0.0,
                  **{gain: [5.0] if 'pd' in mode else [500.0]})
@@ -385,7 +385,7 @@ def test_a_slow_joint_does_not_make_others_late(start):
     assert 'diverges' not in said_of_damping(loop)
 
 
-def test_damping_of_one_joint_that_is_too_high_is_told_from_that_of_all(start):
+def test_too_high_damping_of_one_joint_is_reported_for_that_joint_only(start):
     damping = 20.0 * INERTIA
     damping[3] = 400.0
     loop = start(blocked=True, mode='pd_gravity', period=5e-3,
@@ -407,7 +407,7 @@ def test_damping_of_one_joint_that_is_too_high_is_told_from_that_of_all(start):
     assert 'and the gains of the other joints by the same factor' in said_of_damping(loop)
 
 
-def test_damping_that_is_not_of_the_gain_alone_is_told_with_its_other_cause(start):
+def test_damping_that_depends_on_two_gains_is_reported_with_both(start):
     loop = start(blocked=True, mode='slotine_li', period=5e-3,
                  **{'slotine_li.rate': [300.0], 'slotine_li.damping': [3.0]})
     # The rate takes 300 of the 400/s that this period allows, so K = 100/s at most.
@@ -452,7 +452,7 @@ def test_a_check_of_damping_that_ends_after_the_gains_changed_is_ignored(start):
         modes._worker = worker
 
 
-def test_different_reasons_are_all_logged_and_each_sender_is_told(start, capfd):
+def test_each_reason_of_a_refusal_is_logged_and_published(start, capfd):
     loop = start(mode='computed_torque')
     goals = [([99.0] * 7, None), ([0.0], ['finger']), ([0.0] * 2, ['elbow'] * 2),
              ([np.nan], ['elbow']), ([3.0, 0.0], ['elbow']), ([2.2], ['elbow'])]
@@ -469,7 +469,7 @@ def test_different_reasons_are_all_logged_and_each_sender_is_told(start, capfd):
     assert 'refused' not in capfd.readouterr().err
 
 
-def test_a_reference_that_a_later_one_replaces_is_told_so(start):
+def test_a_replaced_reference_gets_the_status_replaced(start):
     loop = start(mode='computed_torque')
     assert loop.follow(START + WAY, 1.0)
     loop.run(0.2)
@@ -482,7 +482,7 @@ def test_a_reference_that_a_later_one_replaces_is_told_so(start):
 
 @pytest.mark.parametrize('cause, reason', [
     ('mode', 'mode or parameters have changed'), ('gap', 'states are missing')])
-def test_a_change_of_mode_or_a_gap_in_the_states_aborts_the_motion_and_says_so(
+def test_a_change_of_mode_or_a_gap_in_the_states_aborts_the_motion_with_a_reason(
         start, cause, reason):
     loop = start(mode='computed_torque')
     assert loop.follow(START + WAY, 1.0)
@@ -497,7 +497,7 @@ def test_a_change_of_mode_or_a_gap_in_the_states_aborts_the_motion_and_says_so(
     assert loop.node.modes.facts()['reference'] == 'holding'
 
 
-def test_a_motion_ends_when_commands_are_disabled_and_its_sender_is_told(start):
+def test_disabling_commands_aborts_the_motion_with_a_reason(start):
     loop = start(mode='computed_torque')
     assert loop.follow(START + WAY, 1.0)
     loop.node.current.enable_commands(False)
@@ -626,7 +626,7 @@ def test_fault_74_a_robot_that_compensates_gravity_itself_is_named_once(start, c
 
 
 @pytest.mark.parametrize('late, is_too_old', [(0.0, False), (0.045, True)])
-def test_states_that_are_too_old_for_stops_and_brakes_are_said_with_their_share(
+def test_states_that_are_too_old_for_stops_and_brakes_are_reported_with_the_remaining_share(
         start, late, is_too_old):
     loop = start(begin=0.0, mode='gravity', period=5e-3)
     stamp = loop.stamp

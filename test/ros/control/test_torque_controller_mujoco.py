@@ -168,7 +168,7 @@ def test_the_hand_yields_like_a_spring_and_a_pushed_elbow_returns_to_its_posture
         assert np.max(np.abs(oracle.place(q) - wanted)) < NEAR
 
 
-def test_a_load_that_nobody_told_sags_until_it_is_learnt(start):
+def test_adaptive_control_reduces_the_sag_of_an_unknown_payload(start):
     rate, damping = 10.0, np.array([20.0, 20.0, 20.0, 20.0, 4.0, 4.0, 0.5])
     joints = [f'panda_joint{k}' for k in range(1, 8)]
     loop = start(PANDA, BENT, locked=[FINGER], load=Load(HAND, 1.0, (0.0, 0.02, 0.05)),

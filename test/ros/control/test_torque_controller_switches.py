@@ -85,7 +85,7 @@ def loop():
 
 
 @pytest.mark.parametrize('ticks', [28, 5])
-def test_commands_go_to_any_other_mode_on_a_line(loop, ticks):
+def test_commands_blend_linearly_between_all_modes(loop, ticks):
     expected, (first, *modes) = laws(), walk()
     assert {*pairwise([first, *modes])} == {*permutations(MODES, 2)}
     for _ in range(3):

@@ -62,7 +62,7 @@ def errors(model, red):
 
 
 @pytest.mark.parametrize('red', [0, 1, 5, 16, 17, 24, 32])
-def test_no_red_joint_is_hidden_on_80_by_24(model, red):
+def test_the_display_fits_80_by_24_characters_and_hides_no_red_joint(model, red):
     red = min(red, model.nv)
     text, reds = text_of(session_of(model, errors(model, red), note='a note'))
     lines = text.rstrip().splitlines()
@@ -80,7 +80,7 @@ def test_no_red_joint_is_hidden_on_80_by_24(model, red):
     assert (int(left[1]) if left else 0) == model.nv - count
 
 
-def test_a_robot_with_a_hundred_red_joints_says_how_many_it_cannot_show():
+def test_a_robot_with_a_hundred_red_joints_shows_the_number_of_hidden_ones():
     model = load_quietly(example_urdf('tiago_dual.urdf'))
     text, reds = text_of(session_of(model, errors(model, model.nv)))
     left, unseen = map(int, re.search(r'(\d+) more joints, (\d+) of them red', text).groups())
@@ -91,7 +91,7 @@ def test_a_robot_with_a_hundred_red_joints_says_how_many_it_cannot_show():
     assert least >= 0.95 * worst[len(reds) - 1]
 
 
-def test_positions_and_torques_stand_beside_the_errors_as_long_as_these_are_small(model):
+def test_positions_and_torques_are_shown_with_small_errors(model):
     session = session_of(model, errors(model, 3))
     text, _ = text_of(session)
     for k in range(model.nv - 3, model.nv):
@@ -102,7 +102,7 @@ def test_positions_and_torques_stand_beside_the_errors_as_long_as_these_are_smal
         assert f'{session.samples[-1].error[k]:+.1e} {unit}' in line
 
 
-def test_plain_lines_name_the_worst_joint_once_a_second(model, capsys):
+def test_without_a_terminal_a_line_per_second_names_the_worst_joint(model, capsys):
     session, show = session_of(model, errors(model, 1)), plain_lines()
     samples = session.samples
     for k in range(1, len(samples) + 1):

@@ -160,7 +160,7 @@ def short_phases(monkeypatch):
     pytest.param('hybrid', 'stuck', [False, False, True], marks=pytest.mark.long),
     ('impedance', '', [True, True, True]), ('impedance', 'stiffness', [False, False, False]),
     ('adaptive', '', [True]), ('adaptive', 'deaf', [False])])
-def test_criteria_are_met_unless_there_is_a_fault(name, fault, passed):
+def test_demo_modes_pass_without_faults_and_fail_with_each_fault(name, fault, passed):
     mode, session, checks = run(name, fault)
     assert [check.passed for check in checks] == passed, checks
     # The picture has one value per sample, and poses of this robot.

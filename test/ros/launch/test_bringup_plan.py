@@ -41,7 +41,7 @@ ROBOT = ('<robot name="arm"><!-- kept --><link name="stand"/>'
 <limit lower="-1" upper="1" effort="10" velocity="1"/></joint></robot>""")
 HARDWARE = """<ros2_control name="drives" type="system"><hardware><plugin>my_robot/Drives</plugin>
 </hardware>{}</ros2_control></robot>"""
-PARTS = {'robot': ['robot_state_publisher', 'ros2_control_node'], 'loading': ['spawner'],
+PARTS = {'robot': ['robot_state_publisher', 'ros2_control_node', 'rviz2'], 'loading': ['spawner'],
          'node': ['dynamics_node', 'torque_controller'], 'guard': ['controller_guard']}
 JOINT = """<joint name="{}"><command_interface name="{}"/><state_interface name="position"/>
 <state_interface name="{}"/></joint>"""
@@ -160,8 +160,7 @@ def test_the_controller_is_inactive_until_commands_are_complete():
 
 
 @pytest.mark.parametrize('own_file', [False, True])
-def test_switching_is_strict_whatever_the_distribution_and_the_file_of_controllers(
-        tmp_path, own_file):
+def test_switching_is_strict_in_every_distribution_and_file_of_controllers(tmp_path, own_file):
     values = {}
     if own_file:
         path = file_of_controllers(tmp_path)
@@ -215,7 +214,7 @@ def test_mock_hardware_is_where_joints_can_be_and_the_robot_stays_the_same(arm):
     assert '<!-- kept -->' in text
 
 
-def test_hardware_of_ones_own_is_left_alone(arm):
+def test_hardware_of_the_given_urdf_is_not_replaced(arm):
     assert description(start(model=arm(WITH_HARDWARE))) == WITH_HARDWARE
 
 
@@ -331,14 +330,47 @@ def test_a_bad_argument_or_file_starts_nothing(tmp_path, values, message):
         start(**values)
 
 
+@pytest.mark.parametrize('values, node', [({}, 'dynamics'), ({'mode': 'gravity'},
+                                                             'torque_controller')])
+def test_the_launch_arguments_of_ur_control_have_the_same_names_here(tmp_path, values, node):
+    config = tmp_path / 'own.rviz'
+    config.write_text('Panels: []')
+    bringup = start(launch_rviz='true', rviz_config_file=str(config), tf_prefix='left/',
+                    controllers_file=str(file_of_controllers(tmp_path, joints=DEMO_ARM[::-1])),
+                    autostart='false', **values)
+    assert [one.executable for one in bringup.robot] == [
+        'robot_state_publisher', 'ros2_control_node', 'rviz2']
+    publisher, _, rviz = bringup.robot
+    assert rviz.arguments == ('-d', str(config), '-f', 'left/base_link')
+    assert not rviz.required
+    # The configuration names topics of the dynamics node; the same ones of the torque controller.
+    assert set(rviz.remappings) == {(f'dynamics/{topic}', f'{node}/{topic}') for topic in (
+        'markers', 'gravity_torques', 'external_torques') if node != 'dynamics'}
+    assert publisher.parameters[0]['frame_prefix'] == own(bringup)['frame_prefix'] == 'left/'
+    assert own(bringup)['autostart'] is False
+    assert own(bringup)['command_joints'] == DEMO_ARM[::-1]
+
+
+def test_rviz_shows_the_robot_of_a_running_manager_or_of_a_generated_controller(arm, package):
+    for bringup, root in (
+            (beside(Manager(joints=['zeta', 'alpha']), rviz='true'), 'stand'),
+            (start(controller=package, rviz='true'), 'base_link')):
+        rviz = bringup.robot[-1]
+        assert rviz.executable == 'rviz2' and rviz.arguments[-2:] == ('-f', root)
+        assert Path(rviz.arguments[1]).name == 'dynamics.rviz' and rviz.remappings == ()
+    assert 'rviz2' not in [one.executable for one in start().robot]
+
+
 @pytest.mark.parametrize('missing', ['controller_manager', 'robot_state_publisher',
-                                     'forward_command_controller', 'joint_state_broadcaster'])
+                                     'forward_command_controller', 'joint_state_broadcaster',
+                                     'rviz2'])
 def test_a_package_that_is_missing_starts_nothing(monkeypatch, missing):
     monkeypatch.setattr('rbd_ros.ros.launch.launch_plan._is_installed',
                         lambda package, executable: package != missing)
     with pytest.raises(LaunchError, match=f'{missing} is not installed.*sudo apt install '
-                                          f'ros-.ROS_DISTRO-{missing.replace("_", "-")}$'):
-        check_installed(plan({}), ARGUMENTS)
+                                          f'ros-.ROS_DISTRO-{missing.replace("_", "-")}'
+                                          f'{", or rviz:=false" * (missing == "rviz2")}$'):
+        check_installed(plan({'rviz': 'true'}), ARGUMENTS)
 
 
 # -- A controller manager that runs already. ------------------------------------------------------
@@ -480,7 +512,7 @@ def test_a_controller_that_is_not_that_of_the_plan_is_not_activated():
 
 @pytest.mark.parametrize('values, seconds', [('', 1.0), ('publish_rate: 2.0', 2.0),
                                              ('state_timeout: 3.0', 3.5)])
-def test_slow_commands_are_awaited_for_longer(tmp_path, values, seconds):
+def test_the_guard_waits_longer_for_slow_commands(tmp_path, values, seconds):
     path = tmp_path / 'mine.yaml'
     path.write_text(f'/**:\n  ros__parameters: {{friction: false, {values}}}\n')
     assert float(start(params=str(path)).guard.arguments[0]) == seconds
@@ -526,7 +558,7 @@ def test_a_file_of_controllers_replaces_that_of_the_package(package, tmp_path):
         'impedance')
 
 
-def test_what_does_not_fit_a_generated_controller_is_named(arm, package):
+def test_arguments_that_do_not_fit_a_generated_controller_are_named(arm, package):
     stiff = (HERE / 'urdf/demo_arm.urdf').read_text().replace('</robot>', HARDWARE.format(
         JOINT.format('shoulder_pan', 'position', 'velocity')))
     for values, words in (
@@ -541,7 +573,7 @@ def test_what_does_not_fit_a_generated_controller_is_named(arm, package):
             start(**{'controller': package, **values})
 
 
-def test_beside_a_running_manager_a_generated_controller_is_loaded_once(package):
+def test_with_a_running_manager_a_generated_controller_is_loaded_once(package):
     text = with_mock_hardware((HERE / 'urdf/demo_arm.urdf').read_text())
     bringup = beside(Manager(None), text, controller=package)
     assert bringup.robot == [] and [one.arguments[0] for one in bringup.loading] == [

@@ -132,7 +132,7 @@ class Started:
             SimpleNamespace(action=node, text=text))
 
 
-def test_the_file_starts_what_is_planned(run):
+def test_the_launch_file_starts_the_planned_processes(run):
     started = Started(run('dynamics.launch.py'), namespace='left', commands='/efforts',
                       rviz='true')
     nodes = started.nodes
@@ -150,7 +150,7 @@ def test_the_file_starts_what_is_planned(run):
     assert '<robot' in description.arguments[0]
 
 
-def test_the_failure_of_a_node_that_others_need_is_that_of_launch(run):
+def test_the_failure_of_a_required_node_is_the_failure_of_launch(run):
     started = Started(run('dynamics.launch.py'), rviz='true')
     *needed, rviz = started.at_once
     assert started.end(rviz, 1) is None

@@ -89,7 +89,7 @@ def test_with_a_mode_the_torque_controller_is_in_place_of_the_node():
     assert ('dynamics/markers', 'torque_controller/markers') in nodes['rviz2'].remappings
 
 
-def test_a_robot_of_ones_own_is_not_simulated_unless_asked_for(arm):
+def test_a_given_robot_is_simulated_only_on_request(arm):
     assert list(start(model=str(arm))) == ['dynamics_node', 'robot_state_publisher']
     nodes = start(model=str(arm), sim='true')
     assert list(nodes) == ['dynamics_node', 'robot_state_publisher', 'simulated_robot']
@@ -152,8 +152,8 @@ def test_topics_prefix_and_time_reach_all_nodes_concerned(arm):
     assert [name for name, node in nodes.items() if not node.required] == ['rviz2']
 
 
-def test_files_of_ones_own_replace_those_of_the_demo_and_may_be_below_a_tilde(
-        arm, tmp_path, monkeypatch):
+def test_given_files_replace_those_of_the_demo_and_may_begin_with_a_tilde(arm, tmp_path,
+                                                                          monkeypatch):
     monkeypatch.setenv('HOME', str(tmp_path))
     (tmp_path / 'my.yaml').write_text('/**:\n  ros__parameters: {}\n')
     for path in (str(tmp_path / 'my.yaml'), '~/my.yaml'):
@@ -394,7 +394,7 @@ def test_a_description_may_declare_its_encoding(tmp_path):
         plan({'model': str(tmp_path / 'arm.urdf')})
 
 
-def test_fault_63_a_xacro_file_without_xacro_says_what_to_install(tmp_path, monkeypatch):
+def test_fault_63_a_xacro_file_without_xacro_names_the_package_to_install(tmp_path, monkeypatch):
     (tmp_path / 'arm.xacro').write_text(XACRO)
     monkeypatch.setitem(__import__('sys').modules, 'xacro', None)
     with pytest.raises(LaunchError, match='pip install xacro'):

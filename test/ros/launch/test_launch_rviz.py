@@ -100,7 +100,7 @@ def test_the_effort_displays_of_rviz_show_messages_with_joint_names_of_the_node(
             assert one['Robot Description'] == 'robot_description'
 
 
-def test_without_rviz_nobody_waits_for_a_description():
+def test_without_rviz_launch_does_not_wait_for_a_description():
     assert plan({'model': 'none'}, pytest.fail)
 
 

@@ -131,14 +131,14 @@ def test_launch_takes_the_actions_of_the_file(monkeypatch, file, executables):
     (CANNOT_RUN, 1, 'dynamics_node has failed, it could not be started'),
     (ENDS, 0, 'process has finished cleanly')],
     ids=['fails', 'is killed', 'cannot be started', 'ends'])
-def test_launch_fails_if_a_node_fails_that_others_need(run, program, code, reason):
+def test_launch_fails_if_a_required_node_fails(run, program, code, reason):
     returned, text = run('dynamics.launch.py', programs(dynamics_node=program))
     assert returned == code, text
     assert reason in text
 
 
 @pytest.mark.parametrize('program', [FAILS, ENDS], ids=['fails', 'ends'])
-def test_launch_goes_on_without_a_node_that_nobody_needs(run, program):
+def test_launch_continues_after_an_optional_node_ends(run, program):
     # The end comes from the simulated robot, and that is none of the viewer's.
     returned, text = run('dynamics.launch.py', programs(
         viewer=program, simulated_robot='#!/bin/sh\nsleep 3'), 'view:=yes')

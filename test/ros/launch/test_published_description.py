@@ -20,7 +20,7 @@ def driver():
         node.destroy_node()
 
 
-def test_the_first_description_is_heard_with_the_name_of_its_publisher(driver):
+def test_the_first_description_is_received_with_the_name_of_its_publisher(driver):
     publisher = driver.create_publisher(String, 'robot_description', LATCHED)
     publisher.publish(String(data='<robot/>'))
     assert published_description('/left/robot_description', patience=PATIENCE) == (
@@ -45,14 +45,14 @@ def test_the_name_of_the_publisher_may_arrive_after_the_description(driver, monk
         '/left/driver', '<robot/>')
 
 
-def test_another_namespace_and_a_publisher_without_a_description_are_not_heard(driver):
+def test_other_namespaces_and_publishers_without_a_description_are_ignored(driver):
     publisher = driver.create_publisher(String, 'robot_description', LATCHED)
     assert published_description('/left/robot_description', patience=0.5) is None
     publisher.publish(String(data='<robot/>'))
     assert published_description('/robot_description', patience=0.5) is None
 
 
-def test_nobody_waits_any_longer_than_is_asked_for(driver):
+def test_waiting_for_a_description_ends_on_request(driver):
     asked = []
     assert published_description('/left/robot_description',
                                  lambda: bool(asked.append(1)) or len(asked) == 3,
@@ -60,6 +60,6 @@ def test_nobody_waits_any_longer_than_is_asked_for(driver):
     assert len(asked) == 3
 
 
-def test_where_ros_does_not_start_nobody_is_heard(monkeypatch):
+def test_without_ros_no_description_is_found(monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', 'none')
     assert published_description('/robot_description') is None

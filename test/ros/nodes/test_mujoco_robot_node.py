@@ -41,7 +41,7 @@ def test_efforts_are_within_the_limits_of_the_drives(robot):
 @pytest.mark.parametrize('parameters, moves', [
     ({}, False),
     ({'payload_link': 'rod', 'payload_mass': 1.0, 'payload_com': [0.0, 0.0, 1.0]}, True)])
-def test_the_load_is_one_that_the_torques_of_the_description_do_not_hold(robot, parameters, moves):
+def test_the_mujoco_robot_falls_under_an_added_payload(robot, parameters, moves):
     node, states = robot(**parameters)
     command(node, [HOLDING])
     # The load doubles gravity and inertia: 9.81 sin(0.5) / 2 rad/s^2 for at least 0.05 s.
@@ -73,7 +73,7 @@ def test_sensors_are_noisy_as_asked_and_the_same_again_for_a_seed(robot):
     ({'payload_mass': 1.0}, 'payload_mass needs payload_link'),
     ({'payload_link': 'nose', 'payload_mass': 1.0}, "no link 'nose'"),
     ({'payload_link': 'rod', 'payload_inertia': [1.0]}, 'payload_inertia')])
-def test_what_does_not_fit_is_refused(robot, parameters, message):
+def test_invalid_parameters_of_the_mujoco_robot_are_refused(robot, parameters, message):
     with pytest.raises((rbd_ros.RbdError, BadParameter), match=message):
         robot(**parameters)
 
@@ -96,7 +96,7 @@ def test_a_push_acts_at_the_link_in_the_axes_of_the_root_until_the_next_one(robo
     assert states[-1][1] == pytest.approx(gained, rel=0.05)
 
 
-def test_what_cannot_be_pushed_is_refused_by_name(robot):
+def test_links_that_cannot_be_pushed_are_refused_by_name(robot):
     with pytest.raises(rbd_ros.ModelError, match='no_link'):
         robot(push_link='no_link')
     with pytest.raises(rbd_ros.ModelError, match="'base' is part of the root"):

@@ -48,7 +48,7 @@ def message(model):
 @pytest.mark.parametrize('name', covering([
     'ur10_robot.urdf', 'panda.urdf', 'talos_reduced.urdf', 'talos_full_v2.urdf', 'tiago.urdf',
     'anymal_b_simple_description/robots/anymal.urdf'], 'panda.urdf', 'talos_full_v2.urdf'))
-def test_fault_9_every_published_number_agrees_with_pinocchio_whatever_the_order(
+def test_fault_9_every_published_number_agrees_with_pinocchio_in_any_order_of_joints(
         name, harness, monkeypatch):
     # However long a cold cache takes, no pause between states is a gap: commands do not blend.
     monkeypatch.setattr(effort_commands, 'MIN_GAP', 60.0)

@@ -39,7 +39,7 @@ class Listener:
 
 
 @pytest.mark.parametrize('effort', covering([False, True], True))
-def test_states_leave_nothing_behind(effort):
+def test_processing_states_leaves_no_objects_behind(effort):
     with ros():
         node = DynamicsNode(parameter_overrides=[
             Parameter('robot_description',

@@ -467,7 +467,7 @@ class NodeMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize('steps', covering([400, 4000], 400))
-def test_what_is_published_is_right_for_a_state_that_was_received(steps):
+def test_published_outputs_are_right_for_a_received_state(steps):
     counts.clear()
     with ros():
         run_machine(NodeMachine, 2 * steps // STEPS_PER_RUN, STEPS_PER_RUN)

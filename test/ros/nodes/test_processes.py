@@ -3,8 +3,10 @@
 """The nodes as processes of their own, as a user starts them."""
 
 from itertools import product
+import os
 import signal
 import socket
+import sys
 from time import monotonic, sleep
 
 from covering import covering
@@ -18,6 +20,7 @@ from optional import Optional
 import pytest
 import rbd_ros
 import rclpy
+from rclpy.qos import ReliabilityPolicy
 from robots import example_urdf, load_quietly, random_state, relative_error
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -97,6 +100,25 @@ def test_fault_46_signals_end_every_node_with_exit_code_0(peer, start, name, num
     assert end(process, number) == 0
 
 
+def test_the_quality_of_service_of_the_commands_of_controller_guard_is_a_parameter(
+        peer, python, tmp_path):
+    # The service of a controller manager that is not there: the guard waits for it.
+    (tmp_path / 'controller_manager_msgs').mkdir()
+    (tmp_path / 'controller_manager_msgs' / 'srv.py').write_text(
+        'from std_srvs.srv import Trigger as ListControllers')
+    topic = '/effort_controller/commands'
+    python('-m', 'rbd_ros.ros.nodes.controller_guard', '1.0', '{}', '--ros-args', '-p',
+           f'qos_overrides.{topic}.subscription.reliability:=best_effort',
+           env=os.environ | {'PYTHONPATH': os.pathsep.join([str(tmp_path), *sys.path])})
+    found = []
+
+    def subscribed():
+        found[:] = peer.get_subscriptions_info_by_topic(topic)
+        return found
+    spin_until(peer, subscribed)
+    assert [one.qos_profile.reliability for one in found] == [ReliabilityPolicy.BEST_EFFORT]
+
+
 @pytest.mark.parametrize('name', covering(['simulated_robot', 'mujoco_robot'], 'simulated_robot'))
 def test_robots_describe_themselves_wait_with_their_brakes_on_and_then_fall(peer, start, name):
     path = example_urdf('ur10_robot.urdf')
@@ -132,7 +154,7 @@ def test_robots_describe_themselves_wait_with_their_brakes_on_and_then_fall(peer
     ('simulated_robot', 'rate:=fast', 'rate must be a number'),
     ('mujoco_robot', 'urdf:=/nowhere/arm.urdf', '/nowhere/arm.urdf'),
     ('viewer', 'port:=65536', 'port out of range')))
-def test_fault_68_nodes_say_in_one_line_what_they_cannot_use(start, name, value, reason):
+def test_fault_68_nodes_reject_parameters_in_one_line(start, name, value, reason):
     check_refused(start(name, '-p', value), f'{name}: ', reason)
 
 
@@ -154,7 +176,7 @@ def check_refused(process, *parts):
     assert not any('ERROR' in line for line in others)
 
 
-def test_fault_48_the_torque_controller_says_in_one_line_what_it_cannot_use(peer, start):
+def test_fault_48_the_torque_controller_rejects_parameters_in_one_line(peer, start):
     process = start('torque_controller', '-p', 'computed_torque.kp:=[1.0, 2.0]')
     spin_until(peer, lambda: 'torque_controller' in peer.get_node_names(), START_UP)
     # It waits to be configured with another value.

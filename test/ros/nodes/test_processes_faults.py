@@ -171,8 +171,8 @@ DELAYS = (0.0, 0.1, 0.2, 0.35, 0.55, 0.75, 1.05)
             (signal.SIGINT, signal.SIGTERM), (DELAYS[::2], DELAYS[1::2])),
     ('dynamics_node', signal.SIGINT, DELAYS[::2]),
     ('mujoco_robot', signal.SIGTERM, DELAYS[1::2])))
-def test_fault_57_a_node_that_is_told_to_end_while_it_starts_ends_with_exit_code_0(
-        peer, python, name, number, delays):
+def test_fault_57_a_signal_during_the_start_ends_a_node_with_exit_code_0(peer, python, name,
+                                                                         number, delays):
     for delay in delays:
         node = python('-c', SIGNALLED.format(name=name), stdout=subprocess.PIPE)
         # It says so when it has come to its first line.
@@ -226,7 +226,7 @@ run.{name}()
 
 
 @pytest.mark.parametrize('given, used', [({}, '1'), ({'OPENBLAS_NUM_THREADS': '2'}, '2')])
-def test_nothing_is_imported_before_signals_are_heard_and_blas_has_one_thread(given, used):
+def test_signals_are_handled_before_slow_imports_and_blas_has_one_thread(given, used):
     script = ('import os, sys; from rbd_ros.ros.runtime import entry_points; '
               'print([x for x in ("numba", "numpy", "rclpy", "lxml") if x in sys.modules], '
               'os.environ["OPENBLAS_NUM_THREADS"])')

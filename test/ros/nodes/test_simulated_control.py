@@ -141,7 +141,7 @@ def test_robot_and_controller_have_the_same_drives_and_only_these_damp_the_robot
     assert robot['tolerated_delay'] == 0.0 and controller['friction'] is True
 
 
-def test_parameters_of_ones_own_count_more_than_gains_for_a_simulated_robot(tmp_path):
+def test_given_parameters_override_the_gains_of_a_simulated_robot(tmp_path):
     own = tmp_path / 'own.yaml'
     own.write_text('/**:\n  ros__parameters: {pd_gravity.stiffness: [7.0]}\n')
     node = plan({'mode': 'pd_gravity', 'params': str(own)})[0]

@@ -77,7 +77,7 @@ def test_damping_is_enough_for_the_delay_that_it_is_meant_for():
 
 
 @pytest.mark.parametrize('given, expected', [(0.1, 0.05 * STIFFNESS), (3.0, 3.0)])
-def test_damping_of_the_urdf_stays_where_it_is_more(given, expected):
+def test_higher_damping_of_the_urdf_is_kept(given, expected):
     model = arm(extra=f'<dynamics damping="{given}"/>')
     # 50 random poses come within 1 % of the worst one.
     assert with_damping(model, 0.05).damping == pytest.approx([expected], rel=0.01)
@@ -183,7 +183,7 @@ def test_commands_act_on_the_joints_that_command_joints_names(robot, kind, order
     assert np.argsort(position).tolist() == np.argsort(efforts).tolist()
 
 
-def test_friction_of_the_urdf_or_a_file_of_drives_holds_what_it_can(robot, tmp_path):
+def test_a_simulated_joint_moves_only_beyond_friction_of_urdf_or_drives(robot, tmp_path):
     path = tmp_path / 'drives.yaml'
     rbd_ros.model.save_drives(rbd_ros.model.with_friction(arm(), friction={'hinge': 6.0}), path)
     urdf = ARM.format('continuous', '<dynamics friction="6"/>')
@@ -223,7 +223,7 @@ constraints:
     ({'command_joints': ['hinge', 'hinge']}, "command_joints has 'hinge' twice"),
     ({'rate': 0.5}, 'rate out of range Min: 1.0'), ({'step': 'short'}, 'step must be a number'),
     ({'initial_positions': 'up'}, 'initial_positions must be a list')])
-def test_what_does_not_fit_the_robot_is_refused(robot, parameters, message):
+def test_parameters_that_do_not_fit_the_simulated_robot_are_refused(robot, parameters, message):
     # The message alone is shown to a user.
     with pytest.raises(SimulatedRobot.errors, match=message):
         robot(**parameters)
@@ -248,7 +248,7 @@ def test_integers_are_numbers_and_a_misspelt_parameter_is_named(robot, capfd):
             in capfd.readouterr().err)
 
 
-def test_the_demo_says_why_a_robot_fell_or_stayed():
+def test_the_demo_explains_why_a_robot_fell_or_did_not_move():
     position = np.array([math.pi / 2])
     assert ('up to 80 ms late (the median is 2 ms)'
             in gravity.why_it_fell(arm(), position, 0.002, 0.08))

@@ -136,7 +136,7 @@ def dynamics(names, model_names, values):
         coriolis_matrix=C[np.ix_(order, order)].ravel())
 
 
-def test_what_the_dynamics_node_says_is_shown_while_it_is_new(robot, send, ur10):
+def test_outputs_of_the_dynamics_node_are_shown_while_they_are_recent(robot, send, ur10):
     _, oracle, q, _, names = ur10
     rng = np.random.default_rng(1)
     send('joint_states', joint_state(names, q), lambda state: np.array_equal(state.q, q))
@@ -174,7 +174,7 @@ def test_external_wrenches_are_those_on_the_link_of_their_frame(send, ur10):
     send(WRENCH, wrench('nowhere'), lambda state: not state.wrenches)
 
 
-def test_the_base_is_where_its_odometry_says(send, ur10):
+def test_the_base_is_shown_at_its_odometry(send, ur10):
     _, oracle, q, _, names = ur10
     assert send('joint_states', joint_state(names, q)).base is None
     turn, zero = Rotation.from_rotvec([0.4, -0.2, 0.7]), np.zeros(3)
@@ -191,7 +191,7 @@ def test_the_base_is_where_its_odometry_says(send, ur10):
         assert state.base[0, 3] == 1.0
 
 
-def test_states_know_their_age_and_residuals_their_deviations(robot, send, ur10):
+def test_viewed_states_have_an_age_and_residuals_have_deviations(robot, send, ur10):
     assert send('joint_states', joint_state(ur10.names, ur10.q)).deviation is None
     before = monotonic()
     sleep(0.3)
@@ -203,7 +203,7 @@ def test_states_know_their_age_and_residuals_their_deviations(robot, send, ur10)
     np.testing.assert_array_equal(state.deviation, deviation)
 
 
-def test_states_that_were_shown_do_not_change_any_more(send, ur10):
+def test_states_given_to_the_viewer_do_not_change(send, ur10):
     _, _, q, v, names = ur10
     state = send('joint_states', joint_state(names, q, v, v), lambda s: s.q[1] == q[1])
     kept = [x.copy() for x in (state.q, state.v, state.effort, state.gravity, state.M)]
@@ -212,7 +212,7 @@ def test_states_that_were_shown_do_not_change_any_more(send, ur10):
         np.testing.assert_array_equal(x, y)
 
 
-def test_numbers_that_cannot_be_shown_are_not_known(send, ur10):
+def test_infinite_efforts_count_as_unknown(send, ur10):
     _, oracle, q, _, names = ur10
     rng = np.random.default_rng(2)
     state = send('joint_states', joint_state(names, q, [0.0] * 6, [np.inf, -np.inf, 3.0] * 2),
@@ -280,7 +280,7 @@ def test_pages_of_other_sites_are_refused_by_the_node(viewer, host, own):
     assert not refused(here)
 
 
-def test_nobody_is_listened_to_without_a_page(robot, peer):
+def test_the_viewer_subscribes_only_while_a_page_is_open(robot, peer):
     topics = ('joint_states', DYNAMICS, TORQUES, WRENCH, DEVIATION, BASE)
     assert [peer.count_subscribers(topic) for topic in topics] == [1] * 6
     robot.listen(False)
@@ -290,7 +290,7 @@ def test_nobody_is_listened_to_without_a_page(robot, peer):
     assert [peer.count_subscribers(topic) for topic in topics] == [1] * 6
 
 
-def test_the_policy_names_what_the_viewer_uses(peer, viewer):
+def test_the_policy_names_all_topics_and_services_of_the_viewer(peer, viewer):
     node = viewer(use_sim_time=True)
     described = ViewerNode(parameter_overrides=[Parameter('use_sim_time', value=True)],
                            namespace='waiting')

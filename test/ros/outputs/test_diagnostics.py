@@ -11,7 +11,7 @@ from rbd_ros.ros.runtime.report import Lasting
 pytestmark = pytest.mark.usefixtures('domain')
 
 
-def test_values_are_numbers_one_a_key_whatever_happened(harness, state, model):
+def test_diagnostics_have_one_number_per_key_after_any_event(harness, state, model):
     node, (names, q, v) = harness(state_timeout=60.0, on_stale='hold'), state
     values = node.diagnosis()[2]
     assert {values[f'age of {name}, s'] for name in names} == {'inf'}
@@ -43,7 +43,7 @@ def test_values_are_numbers_one_a_key_whatever_happened(harness, state, model):
                for report in node.heard['/diagnostics'])
 
 
-def test_only_what_two_reports_in_a_row_find_is_reported():
+def test_findings_are_reported_after_two_reports_in_a_row():
     lasting = Lasting()
     assert lasting.update({'a': 'first', 'b': 'first'}) == []
     assert lasting.update({'b': 'second', 'c': 'second'}) == ['second']

@@ -130,7 +130,8 @@ def test_each_joint_has_its_own_gain(harness):
 @pytest.mark.parametrize('lost, why', [
     ({'effort': False}, 'joint states have no efforts of shoulder_pan_joint'),
     ({'velocity': False}, 'velocities are not measured: shoulder_pan_joint')])
-def test_without_efforts_or_velocities_it_is_withheld_with_the_reason(harness, lost, why):
+def test_without_efforts_or_velocities_external_torques_are_withheld_with_the_reason(
+        harness, lost, why):
     node, motion = harness(missing_velocity='zero'), Motion(speed=0.0)
     motion.play(node, 0.0, 0.3)
     count = len(node.heard['~/external_torques'])
@@ -274,7 +275,7 @@ def test_contact_ends_well_below_the_threshold_that_was_given(harness):
     assert largest[ended] <= 0.4 * 3.0
 
 
-def test_thresholds_stay_when_a_load_changes_and_go_with_the_description(harness):
+def test_thresholds_survive_a_change_of_payload_but_not_of_description(harness):
     node, motion = harness(contact_calibration_time=0.2), Motion(speed=0.0)
     assert node.call(Trigger, 'calibrate_contact').success
     motion.play(node, 0.0, 0.6)

@@ -17,7 +17,7 @@ ARM = example_urdf('ur10_robot.urdf').read_text()
 pytestmark = pytest.mark.usefixtures('domain')
 
 
-def test_fault_48_a_rate_that_is_none_is_refused_and_timers_go_on(harness, state):
+def test_fault_48_an_invalid_rate_is_refused_and_timers_continue(harness, state):
     node = harness(on_stale='hold', state_timeout=0.2, topics=['~/effort_commands'])
     for value in (1e-10, 1e-3, -1.0, float('nan')):
         result, = node.node.set_parameters([Parameter('publish_rate', value=value)])
@@ -39,7 +39,7 @@ def test_fault_48_a_joint_that_stands_twice_in_a_parameter_is_refused(harness, c
             checked_value(name, DynamicsNode.settings[name], ['elbow_joint', 'elbow_joint'])
 
 
-def test_fault_62_misspelt_parameters_are_said_with_what_was_meant(harness, capfd):
+def test_fault_62_misspelt_parameters_are_reported_with_a_suggestion(harness, capfd):
     harness(None, topics=['~/com'], gravty=[0.0, 0.0, 1.0], quite_another=3, publish_rate=5.0)
     said = capfd.readouterr().err
     assert "there is no parameter 'gravty', did you mean 'gravity'?" in said

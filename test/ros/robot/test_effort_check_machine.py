@@ -106,12 +106,12 @@ class CheckMachine(RuleBasedStateMachine):
             self.finding = self.one.finding
 
 
-def test_a_rest_begins_again_when_other_joints_are_measured():
+def test_a_rest_restarts_if_other_joints_are_measured():
     machine = CheckMachine()
     for unmeasured, found in ((('effort', 0), False), (None, False), (None, True)):
         machine.states(times=25, pause=0.0161, speed=0.0, share=-1.0, unmeasured=unmeasured)
         assert bool(machine.one.finding) == found
 
 
-def test_efforts_are_judged_once_and_by_one_rest_alone():
+def test_the_effort_check_keeps_its_invariant():
     run_machine(CheckMachine, 30, 30)

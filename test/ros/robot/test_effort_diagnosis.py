@@ -84,7 +84,7 @@ def test_a_motion_shows_a_payload_and_the_other_sign_of_a_joint(arm, is_loaded, 
     assert text in check.one.finding
 
 
-def test_two_poses_say_nothing_and_another_robot_starts_anew(arm):
+def test_two_poses_reveal_no_payload_and_another_robot_resets_the_check(arm):
     model, loaded = arm
     check = Check(model)
     check.stand(loaded, 2, 61.0)
@@ -97,7 +97,7 @@ def test_two_poses_say_nothing_and_another_robot_starts_anew(arm):
 
 
 @pytest.mark.parametrize('seed', seeds(4, few=2))
-def test_errors_of_three_poses_are_no_payload(arm, seed):
+def test_random_efforts_at_three_poses_are_not_mistaken_for_a_payload(arm, seed):
     model, rng = arm[0], np.random.default_rng(seed)
     rows = []
     for k in range(3):

@@ -200,7 +200,7 @@ class LoopsMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize('states', covering([150, 400], 150))
-def test_only_closed_states_reach_the_robot(states):
+def test_nodes_with_closed_loops_keep_their_invariant(states):
     counts.clear()
     with ros():
         for name in NAMES:

@@ -155,7 +155,7 @@ def test_a_service_that_fails_answers_with_the_reason(together, node, service, k
     assert got.message == 'division by zero'
 
 
-def test_what_a_worker_hands_to_an_executor_that_has_ended_is_dropped():
+def test_work_for_an_ended_executor_is_dropped():
     executor, done = SingleThreadedExecutor(), []
     hand_over(executor, done.append, 1)
     executor.spin_once(timeout_sec=0.0)
@@ -165,7 +165,7 @@ def test_what_a_worker_hands_to_an_executor_that_has_ended_is_dropped():
     assert done == [1]
 
 
-def test_a_node_says_that_rclpy_has_no_events_executor_and_uses_the_other(monkeypatch, caplog):
+def test_without_an_events_executor_a_node_warns_and_uses_another(monkeypatch, caplog):
     # As before rclpy 7.1.4
     monkeypatch.setitem(sys.modules, 'rclpy.experimental.events_executor', None)
     executor = make_executor(events=True)

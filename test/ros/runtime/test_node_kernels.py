@@ -107,7 +107,7 @@ def test_a_topic_waits_for_its_kernel_and_the_others_do_not(start, state, later)
     assert not later.requests
 
 
-def test_who_subscribes_later_gets_the_output_once_its_kernel_is_ready(start, state, later):
+def test_a_late_subscriber_receives_the_output_once_its_kernel_is_ready(start, state, later):
     node, markers = start(link_poses, topics=('~/dynamics',)), []
     node.answer(*state)
     assert not later.requests
@@ -151,7 +151,7 @@ def test_states_without_velocities_need_no_kernel_that_is_not_ready(start, state
 @pytest.mark.parametrize('mode, kernel', [
     ('gravity', newton_euler_at_rest), ('pd_gravity', newton_euler_at_rest),
     ('computed_torque', newton_euler), ('hybrid', articulated_bodies)])
-def test_commands_begin_when_the_law_can_go_on_without_a_pause(start, state, later, mode, kernel):
+def test_commands_begin_after_all_kernels_of_the_law_are_ready(start, state, later, mode, kernel):
     node = start(kernel, kind=TorqueController, mode=mode, topics=('~/effort_commands',))
     keep_sending(node, state, lambda: len(node.heard['~/effort_commands']) > 50)
     assert not node.node.publishing._withheld.awaited()
@@ -210,7 +210,7 @@ def wait_for(thread):
     assert not thread.is_alive()
 
 
-def test_what_a_thread_waits_for_is_compiled_before_what_nobody_needs(order):
+def test_kernels_that_a_thread_waits_for_are_compiled_first(order):
     begun, go_on = Event(), Event()
 
     def steps():
@@ -239,7 +239,7 @@ def test_what_a_thread_waits_for_is_compiled_before_what_nobody_needs(order):
     assert order.kernels.ready
 
 
-def test_while_the_worker_works_nothing_begins_that_nobody_needs(order):
+def test_optional_kernels_wait_until_the_worker_is_idle(order):
     begun, go_on = Event(), Event()
 
     def work():

@@ -33,7 +33,7 @@ START_UP = 60.0
 
 
 @pytest.mark.parametrize('compiles', [True, False])
-def test_a_node_publishes_what_pinocchio_computes(peer, tmp_path, compiles):
+def test_without_numba_a_node_publishes_the_torques_of_pinocchio(peer, tmp_path, compiles):
     compiler = tmp_path / 'cc'
     if compiles:
         # The last option counts: optimizing takes most of the time.

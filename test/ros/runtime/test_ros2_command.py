@@ -56,7 +56,7 @@ def ros2(extension, *words):
         return end.code
 
 
-def test_it_is_an_extension_with_a_line_of_help(extension):
+def test_ros2_rbd_is_an_extension_with_a_line_of_help(extension):
     assert isinstance(extension, CommandExtension)
     # What `ros2 --help` prints beside the name
     assert 'robots' in type(extension).__doc__.splitlines()[0]
@@ -68,7 +68,7 @@ def test_it_is_an_extension_with_a_line_of_help(extension):
     (('-h',), 0, 'usage: ros2 rbd [-h]'),
     (('check', '--help'), 0, 'usage: ros2 rbd check [-h]'),
     (('torques', ARM, '--v', '-1e-3', '0', '0', '0', '0', '0', '0'), 0, 'N m')])
-def test_it_takes_the_arguments_of_rbd_ros(extension, capsys, words, code, shown):
+def test_ros2_rbd_takes_the_arguments_of_rbd_ros(extension, capsys, words, code, shown):
     assert ros2(extension, *words) == code
     out, err = capsys.readouterr()
     assert shown in out

@@ -75,7 +75,7 @@ def test_torque_regressor_times_its_parameters_is_the_torque(arm, model):
     assert relative_error(values(got.regressor) @ got.parameters, expected[order]) < AGREEMENT
 
 
-def test_rotors_are_told_beside_the_regressor(harness, model):
+def test_the_regressor_service_also_returns_rotor_inertias(harness, model):
     node = harness(state_timeout=60.0, **{
         'drives.joints': ['elbow_joint', 'wrist_1_joint'], 'drives.armature': [0.7, 0.2]})
     geared = rbd_ros.with_armature(model, {'elbow_joint': 0.7, 'wrist_1_joint': 0.2})
@@ -171,7 +171,7 @@ def numbers(*parts):
 
 
 @pytest.mark.parametrize('prefix', ['', 'a1/'])
-def test_all_that_a_cartesian_controller_needs_is_as_pinocchio_computes_it(harness, model, prefix):
+def test_task_space_outputs_match_pinocchio(harness, model, prefix):
     node = harness(state_timeout=60.0, task_link=TOOL, frame_prefix=prefix)
     robot = pin.buildModelFromUrdf(str(URDF))
     data, frame = robot.createData(), robot.getFrameId(TOOL)
@@ -227,7 +227,7 @@ def test_without_velocity_the_task_link_has_a_pose_and_a_jacobian_but_no_motion(
     assert not arm.heard['~/task_bias']
 
 
-def test_other_topics_hold_their_own_numbers_beside_those_of_the_task(arm, model):
+def test_task_outputs_do_not_overwrite_other_topics(arm, model):
     """Workspaces reuse their results: what the task link needs must not write over terms."""
     q, v, _ = random_state(model, 2)
     whole = arm.answer(model.velocity_names, q, v)

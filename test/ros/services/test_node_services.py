@@ -169,7 +169,8 @@ def test_services_answer_in_the_order_of_the_request(arm, model):
     assert relative_error(got.dynamics.coriolis_matrix, terms.C.ravel()) < AGREEMENT
 
 
-def test_terms_of_a_given_position_are_of_now_and_those_of_a_measured_one_of_its_stamp(harness):
+def test_terms_of_a_given_position_are_stamped_now_and_those_of_a_measured_one_with_its_stamp(
+        harness):
     node = harness(use_sim_time=True, state_timeout=5.0)
     clock, names = SimulatedTime(node), node.node.robot.model.velocity_names
     clock.be(50.0)

@@ -49,7 +49,7 @@ def test_an_empty_request_is_about_the_measured_state_without_acceleration(arm, 
     assert relative_error(tau, rnea(q, v, STILL)) < AGREEMENT
 
 
-def test_what_is_given_counts_beside_what_is_left_out(arm, state):
+def test_given_fields_of_a_request_are_used_and_missing_ones_measured(arm, state):
     names, q, v = state
     arm.answer(names, q, v)
     order = np.random.default_rng(1).permutation(6)
@@ -122,7 +122,7 @@ def test_velocities_and_accelerations_that_are_left_out_are_filled_in(arm, model
     assert relative_error(numbers(got.trajectory, 'effort'), expected) < AGREEMENT
 
 
-def test_limits_and_the_time_that_would_meet_them_are_told(arm, model):
+def test_fill_efforts_reports_exceeded_limits_and_the_time_scale_that_meets_them(arm, model):
     order = np.array([3, 0, 4, 5, 2, 1])
     names = [model.velocity_names[k] for k in order]
     time, q, v, a = swing(size=0.8)
@@ -141,7 +141,7 @@ def test_limits_and_the_time_that_would_meet_them_are_told(arm, model):
 
 
 @pytest.mark.parametrize('commands', ['without_gravity', 'without_gravity_and_coriolis'])
-def test_efforts_are_what_the_drives_are_told(harness, model, commands):
+def test_efforts_follow_the_convention_of_the_drives(harness, model, commands):
     node = harness(**{'effort_convention.commands': commands,
                       'effort_convention.joints': ['elbow_joint'],
                       'effort_convention.command_constants': [-8.0]})

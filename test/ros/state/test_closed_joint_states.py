@@ -94,7 +94,7 @@ def test_joints_that_do_not_determine_the_rest_are_missing(measured):
     assert one.send(one.model.velocity_names) == []
 
 
-def test_an_old_motor_is_missing_unless_other_joints_replace_it():
+def test_an_old_motor_position_counts_as_missing_unless_other_joints_determine_it():
     one = Mechanism('four_bar')
     one.move(0.5)
     assert one.send(['crank', 'rocker']) == []
@@ -105,7 +105,7 @@ def test_an_old_motor_is_missing_unless_other_joints_replace_it():
     assert np.max(np.abs(one.states.q - one.q)) < CLOSED
 
 
-def test_effort_is_that_of_fresh_motors():
+def test_old_efforts_of_motors_count_as_missing():
     one = Mechanism('four_bar')
     one.move(0.5)
     one.send(FOUR_BAR, effort=[1.0, 2.0, 3.0])
@@ -146,7 +146,7 @@ def test_a_passive_joint_that_contradicts_the_motors_is_named():
     assert one.send(one.model.position_names) == [] and not one.states.why_open
 
 
-def test_measured_passive_joints_select_the_way_to_assemble():
+def test_measured_passive_joints_select_the_assembly_of_a_loop():
     one = Mechanism('five_bar')
     q = rbd_ros.neutral(one.model)
     # The other way: both elbows on the other sides of the lines between shoulders and hand.
@@ -167,7 +167,7 @@ def test_measured_passive_joints_select_the_way_to_assemble():
     assert np.max(np.abs(far.states.q - far.q)) < CLOSED
 
 
-def test_the_way_to_assemble_survives_a_long_step():
+def test_a_long_step_keeps_the_assembly_of_a_loop():
     one = Mechanism('four_bar')
     one.v = np.array([-1.0])
     for _ in range(40):
@@ -181,7 +181,7 @@ def test_the_way_to_assemble_survives_a_long_step():
 
 
 @pytest.mark.parametrize('turns', [1, -1, 3])
-def test_full_turns_of_a_continuous_joint_change_nothing_else(turns):
+def test_full_turns_of_a_continuous_joint_do_not_change_other_joints(turns):
     # This arm cannot really turn around: the way would lead through singular positions.
     text = share('urdf', 'five_bar.urdf').read_text()
     model = rbd_ros.load_urdf_string(text.replace(

@@ -22,7 +22,7 @@ def moving():
     return one
 
 
-def test_only_joints_that_paused_lose_their_rate():
+def test_only_joints_with_a_gap_lose_their_rate():
     one = moving()
     for t in (1.2, 1.4):
         one.update(BOTH[:1], np.array([t]), t, FILTER, TIMEOUT)
@@ -42,7 +42,7 @@ def test_a_pause_is_as_long_as_the_timeout(pause, known):
         assert np.all(np.isnan(one.rates))
 
 
-def test_nothing_is_known_after_everything_is_forgotten():
+def test_forget_discards_all_rates():
     one = moving()
     one.forget()
     assert np.all(np.isnan(one.rates))

@@ -145,7 +145,7 @@ def test_a_velocity_that_rises_smoothly_while_the_joint_rests_is_not_believed(st
     assert FACTOR * 2.0 * 0.98 <= max(believed) < 1.5 * FACTOR * 2.0
 
 
-def test_each_joint_is_judged_by_its_own_limit_in_whatever_order_joints_come():
+def test_each_joint_has_its_own_velocity_limit_in_any_order_of_joints():
     builder = rbd_ros.ModelBuilder('pair').link('a')
     for parent, child, joint, limit in (('a', 'b', 'slow', 1.0), ('b', 'c', 'fast', 10.0)):
         builder.link(child, 1.0).joint(joint, 'revolute', parent, child, velocity=limit)
@@ -197,7 +197,7 @@ def test_any_number_of_joints_may_have_glitches_at_once_and_in_turn(count):
     assert sound >= count
 
 
-def test_a_spike_becomes_no_difference_of_positions():
+def test_a_spike_of_a_position_gives_no_velocity():
     one, rates = JointStates(pair()), []
     for k in range(60):
         spike = 1.0 if k in (20, 21, 40) else 0.0

@@ -65,7 +65,7 @@ def outcome(states, t, stamp, fastest, message, filter_time):
 # Velocities are differentiated with every other seed.
 @pytest.mark.parametrize('seed', seeds(8, few=2))
 @pytest.mark.parametrize('stamped', [1.0, 0.0, 0.9])    # share of the messages with a stamp
-def test_samples_are_taken_as_if_each_had_been_judged(seed, stamped, monkeypatch):
+def test_messages_taken_at_once_give_the_same_states_as_judged_samples(seed, stamped, monkeypatch):
     fast, judged, taken = JointStates(chain()), JointStates(chain()), []
     take = joint_states.take_plausible
     monkeypatch.setattr(joint_states, 'take_plausible',
@@ -108,7 +108,7 @@ def test_nan_is_no_position_of_a_joint_that_another_publisher_measures():
     assert states.missing(10.15, 0.05) == ['j4']
 
 
-def test_of_a_message_with_late_and_new_joints_the_new_ones_count():
+def test_in_a_message_with_late_and_recent_joints_the_recent_ones_count():
     states = JointStates(chain())
     states.update(JointState(name=NAMES, position=[0.0] * 5), 10.0, 10.0, 0.5)
     for k in range(1, 20):

@@ -203,13 +203,13 @@ def test_texts_are_read_however_they_are_laid_out(rng, reader, texts, frame):
         assert read(reader, raw) == converted(raw)
 
 
-def test_two_layouts_of_one_text_do_not_hide_a_third(rng, reader):
+def test_messages_with_several_layouts_of_one_text_are_read_correctly(rng, reader):
     for texts in ([b'ab\x00'], [b'ab'], [b'abc'], [b'ab\x00'], [b'ab'], [b'abc']):
         raw = serialized(rng, texts)
         assert read(reader, raw) == converted(raw)
 
 
-def test_layouts_are_learned_once_per_period(rng):
+def test_a_period_of_changing_messages_adds_one_layout(rng):
     reader = convert.joint_state_reader()
     for k in range(10):
         reader.read(message(rng, names=[f'joint{j}' for j in range(k)]))

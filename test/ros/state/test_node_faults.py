@@ -56,7 +56,8 @@ def test_fault_13_a_stale_state_is_an_error_and_states_resume(harness, state):
 
 @pytest.mark.parametrize('asked', [
     {}, {'qos_overrides./joint_states.subscription.reliability': 'reliable'}])
-def test_fault_17_best_effort_states_are_received_whatever_a_parameter_asks(harness, state, asked):
+def test_fault_17_best_effort_states_are_received_despite_an_override_of_reliability(
+        harness, state, asked):
     node = harness(**asked)
     node.peer.destroy_publisher(node._send)
     node._send = node.peer.create_publisher(JointState, 'joint_states', QoSProfile(

@@ -97,7 +97,7 @@ def test_a_joint_with_another_clock_and_rate_takes_no_output_from_the_others(mak
 
 
 @pytest.mark.parametrize('period', [1.0, np.inf])
-def test_a_joint_that_comes_rarely_is_named_and_what_to_set(make, period, capfd):
+def test_a_joint_with_rare_states_is_named_with_a_remedy(make, period, capfd):
     node, heard = make()
     take(node, NAMES[:2], 99.99)
     assert ('no recent position of c; c never arrived: publish it, or lock it (locked_joints)'

@@ -105,7 +105,7 @@ def test_fault_54_without_a_listener_other_robots_are_accepted_unless_never(poli
     node.destroy_node()
 
 
-def test_commands_follow_a_load_that_is_set_before_every_state(harness, model, state):
+def test_commands_follow_a_payload_that_changes_before_every_state(harness, model, state):
     node = harness(state_timeout=60.0)
     heard = node.heard['~/effort_commands']
     node.answer(*state, topic='~/effort_commands')
