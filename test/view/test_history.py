@@ -14,6 +14,7 @@ from rbd_ros.view.tables import short_names
 from rbd_ros.view.viewer import Viewer
 from robots import example_urdf, load_quietly, Oracle, random_state
 from scipy.spatial.transform import Rotation
+from scipy.stats import norm
 
 # The scene holds single precision.
 SINGLE = 1e-6
@@ -55,8 +56,9 @@ def test_the_plot_shows_measured_and_explained_efforts_and_their_difference(ur10
                           ('residual', np.subtract(effort, explained))):
         np.testing.assert_allclose(curve(viewer, label), np.array(values)[:, 2], atol=1e-9)
     # 90 % of normally distributed residuals.
-    np.testing.assert_allclose(curve(viewer, 'its 90 %'), 1.645 * 0.2)
-    np.testing.assert_allclose(curve(viewer, '-90 %'), -1.645 * 0.2)
+    half = norm.ppf(0.95) * 0.2
+    np.testing.assert_allclose(curve(viewer, 'its 90 %'), half)
+    np.testing.assert_allclose(curve(viewer, '-90 %'), -half)
 
 
 def test_torques_of_the_observer_are_the_residual(ur10):
