@@ -191,6 +191,26 @@ def test_a_force_on_the_chosen_link_makes_external_torques(arm):
 
 
 @pytest.mark.long
+def test_a_floating_base_moves(arm):
+    model = arm[0]
+    base = [f'base_{axis}' for axis in ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')]
+    with viewing('--floating-base') as url, chromium() as page:
+        page.get(url)
+        names = [*base, *model.velocity_names]
+        wait_for(lambda: [*table(page)] == names, 'the coordinates of the base')
+        # Rolled by its angle, the base is held by forces along its y and z.
+        roll = drag_slider(page, 'base roll', 20)
+        assert abs(roll) > 0.1
+        weight = 9.81 * model.mass
+        expected = 0.0, weight * np.sin(roll), weight * np.cos(roll)
+        wait_for(lambda: np.allclose(
+            [float(table(page)[name]['gravity']) for name in base[3:]], expected, rtol=0.0,
+            atol=PRINTED), 'the weight in the axes of the base')
+        drag_slider(page, 'base_z', 20)
+        assert not complaints(page)
+
+
+@pytest.mark.long
 def test_switches_show_and_hide_layers(arm):
     def dark():
         """Return how much of the scene is as dark as the links of the arm."""
