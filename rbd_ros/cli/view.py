@@ -19,7 +19,7 @@ PERIOD = 0.05  # Time between two readings of the sliders, s.
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    add_robot(parser, lock=True)
+    add_robot(parser, floating_base=True, lock=True, params=True)
     add_package_path(parser)
     parser.add_argument('--port', type=int, default=PORT,
                         help=f'port of the page; 0: any free port (default: {PORT})')

@@ -96,15 +96,14 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
     body = [_verdict(grade, reasons),
             '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
     for c in comparisons:
-        traces = partial(_draw_traces, c.segment, c.time, c.deviation, {
-            'measured': (c.measured, '#bbb', 2.5), 'URDF': (c.urdf, '#d08a00', 0.8),
-            'identified': (c.fit, '#0055aa', 0.8)})
         body += [f'<h2>{escape(c.name)}: measured and computed efforts</h2>',
-                 _panels(joint_names, units, traces, columns=1),
+                 _efforts(joint_names, units, c.segment, c.time, {
+                     'measured': (c.measured, '#bbb', 2.5), 'URDF': (c.urdf, '#d08a00', 0.8),
+                     'identified': (c.fit, '#0055aa', 0.8)}, ['identified'], c.deviation),
                  f'<h2>{escape(c.name)}: residuals</h2>',
                  _panels([name for name in joint_names for _ in range(2)],
                          [label for unit in units for label in ('samples', f'{unit}/√Hz')],
-                         partial(_draw_residual, c, units), columns=2)]
+                         partial(_draw_distribution, c, units), columns=2)]
     rows = ((row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}',
              f'{row.deviation:.2g}' + (not row.determined) * ' (not determined)')
             for row in parameters)
@@ -119,9 +118,6 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
                   model: np.ndarray, external: np.ndarray, deviation: np.ndarray | None = None
                   ) -> str:
     """Return a replay report as HTML; efforts and their ``deviation`` are (samples, nv)."""
-    traces = partial(_draw_traces, samples.segment, samples.time, deviation, {
-        'measured': (samples.tau, '#888', 0.9), 'external': (external, '#a51d1d', 0.9),
-        'model': (model, '#0055aa', 0.9)})
     rows = []
     for k, (name, unit) in enumerate(zip(joint_names, units)):
         use = samples.usable[:, k]
@@ -131,7 +127,10 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
     return _page(title, [
         '<h2>RMS efforts while the joint moves</h2>',
         _table(('joint', 'unit', 'measured', 'not explained', 'external'), rows),
-        '<h2>Efforts</h2>', _panels(joint_names, units, traces, columns=1)])
+        '<h2>Efforts and residuals</h2>',
+        _efforts(joint_names, units, samples.segment, samples.time, {
+            'measured': (samples.tau, '#888', 0.9), 'external': (external, '#a51d1d', 0.9),
+            'model': (model, '#0055aa', 0.9)}, ['model'], deviation)])
 
 
 def diagnosis_report(title: str, joint_names: Sequence[str], units: Sequence[str],
@@ -143,25 +142,16 @@ def diagnosis_report(title: str, joint_names: Sequence[str], units: Sequence[str
     findings, and whether they are usable, (rows, nv); empty: nothing could be compared.
 
     """
-    def draw(axes: Any, number: int) -> None:
-        k, of_residual = divmod(number, 2)
-        time, segment, *efforts, usable = compared
-        shown = np.where(usable[:, k, None], np.stack([x[:, k] for x in efforts], axis=1), np.nan)
-        if of_residual:
-            band = HALF_WIDTH * np.nanstd(shown[:, 0] - shown[:, 2])
-            axes.axhspan(-band, band, color='#0055aa', alpha=0.15, label='90 % with the findings')
-            shown = shown[:, :1] - shown[:, 1:]
-        time, shown = drawn(segment, time, shown)
-        for x, color, label in zip(shown.T, ('#bbb', '#d08a00', '#0055aa')[of_residual:], (
-                'measured', 'description', 'with the findings')[of_residual:]):
-            axes.plot(time, x, color=color, lw=0.9, label=label)
-        axes.set_xlabel('s', fontsize=8)
-
     body = [_verdict('found' if findings else 'nothing found', findings)]
     if compared:
-        body += ['<h2>Efforts and residuals</h2>', _panels(
-            [f'{name}{what}' for name in joint_names for what in ('', ', residual')],
-            [unit for unit in units for _ in range(2)], draw, columns=2)]
+        time, segment, *efforts, usable = compared
+        measured, description, found = (np.where(usable, x, np.nan) for x in efforts)
+        deviation = np.broadcast_to(np.nanstd(measured - found, axis=0), found.shape)
+        body += ['<h2>Efforts and residuals</h2>', _efforts(
+            joint_names, units, segment, time, {
+                'measured': (measured, '#bbb', 0.9), 'description': (description, '#d08a00', 0.9),
+                'with the findings': (found, '#0055aa', 0.9)},
+            ['description', 'with the findings'], deviation, columns=2)]
     return _page(title, body)
 
 
@@ -251,20 +241,36 @@ def picture(figure: Any, dpi: int) -> str:
     return f'<img alt="plot" src="data:image/png;base64,{b64encode(image.getvalue()).decode()}">'
 
 
-def _draw_traces(segment: np.ndarray, time: np.ndarray, deviation: np.ndarray | None,
-                 curves: dict[str, tuple[np.ndarray, str, float]], axes: Any, k: int) -> None:
-    """Draw efforts with colors and widths by label, and intervals of 90 % of the last one."""
-    for label, (effort, color, width) in curves.items():
-        time_drawn, shown = drawn(segment, time, effort[:, k])
-        axes.plot(time_drawn, shown, color=color, lw=width, label=label)
-    if deviation is not None:
-        half = HALF_WIDTH * drawn(segment, deviation[:, k])[0]
-        axes.fill_between(time_drawn, shown - half, shown + half, color=color, alpha=0.15, lw=0.0,
-                          label='90 %')
-    axes.set_xlabel('s', fontsize=8)
+def _efforts(joint_names: Sequence[str], units: Sequence[str], segment: np.ndarray,
+             time: np.ndarray, curves: dict[str, tuple[np.ndarray, str, float]],
+             computed: Sequence[str], deviation: np.ndarray | None, columns: int = 1) -> str:
+    """
+    Return an image with two panels per joint: efforts, and residuals of those that are computed.
+
+    ``curves`` has efforts (samples, nv), colors and widths by label, 'measured' among them.
+    Intervals of 90 % are drawn about the last one, and about zero, if the deviation is known.
+
+    """
+    def draw(axes: Any, number: int) -> None:
+        k, of_residual = divmod(number, 2)
+        for label in computed if of_residual else curves:
+            effort, color, width = curves[label]
+            if of_residual:
+                effort = curves['measured'][0] - effort
+            shown_time, middle = drawn(segment, time, effort[:, k])
+            axes.plot(shown_time, middle, color=color, lw=width, label=label)
+        if deviation is not None:
+            half = HALF_WIDTH * drawn(segment, deviation[:, k])[0]
+            middle = 0.0 * half if of_residual else middle
+            axes.fill_between(shown_time, middle - half, middle + half, color=color, alpha=0.15,
+                              lw=0.0, label='90 %')
+        axes.set_xlabel('s', fontsize=8)
+
+    return _panels([f'{name}{what}' for name in joint_names for what in ('', ', residual')],
+                   [unit for unit in units for _ in range(2)], draw, columns)
 
 
-def _draw_residual(c: Comparison, units: Sequence[str], axes: Any, number: int) -> None:
+def _draw_distribution(c: Comparison, units: Sequence[str], axes: Any, number: int) -> None:
     """Draw the histogram of the residuals, or, in odd panels, their amplitude spectrum."""
     k, spectrum = divmod(number, 2)
     residual = (c.measured - c.fit)[:, k]

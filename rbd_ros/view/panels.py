@@ -20,7 +20,8 @@ from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.model import Model
 from rbd_ros.view.scene import is_shown, NOWHERE, ROBOT, RobotScene
 from rbd_ros.view.state import FORCES, LAYERS, MANIPULABILITY, MASSES, PATH, State
-from rbd_ros.view.tables import heat_map, torque_table
+from rbd_ros.view.tables import (
+    heat_map, MEASURED, MODEL, RESIDUAL, terms_table, torque_table)
 
 if TYPE_CHECKING:
     from viser import GuiApi, GuiEvent
@@ -30,10 +31,8 @@ SPAN, POINT, IMAGE = 60.0, 0.05, 0.25
 SECONDS: Any = {'time': False, 'range': (-SPAN, 0.0)}     # before the newest state
 PATH_SPAN = 5.0     # s, of the path of the chosen link
 OLD = 0.5       # s, age of a state from which the page warns of it
-BAND = 1.645    # standard deviations: 90 % of the residuals of a good model
-WIDTH, PLOT_HEIGHT = 370, 260    # pixels: a quarter of a usual screen
-# Colours of the curves, as in reports.
-MEASURED, MODEL, RESIDUAL, BAND_FILL, LIMIT = '#999', '#0055aa', '#a51d1d', '#a51d1d33', '#c00'
+WIDTH, PLOT_HEIGHT = 336, 240    # pixels: a quarter of a screen of 1366
+BAND_FILL, LIMIT = f'{RESIDUAL}33', '#c00'
 # The plot has room for limits once a curve reaches this share of them.
 NEAR_LIMIT = 0.5
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)    # ends of the plot's range
@@ -59,6 +58,7 @@ class Panels:
             gui.add_html(f'<div class="rbd">{key(self._effort)}, in the last {SPAN:.0f} s. '
                          'Shaded: 90 % of the residuals of an identified robot. Dashed: limits.'
                          '</div>')
+            self._terms = gui.add_html('')
         with panel.add_tab('Matrices'):
             self._matrices = gui.add_html('')
         with panel.add_tab('Show'):
@@ -128,6 +128,7 @@ class Panels:
     def update(self, time: float, state: State) -> None:
         """Show a state: numbers at once, plots and matrices every `IMAGE` s."""
         self._table.content = torque_table(self._model, state, self._effort)
+        self._terms.content = terms_table(self._model, state)
         if self._image_due - IMAGE <= time < self._image_due:
             return
         self._age.content = age_line(state.age, self._pause.value, self._back.value)
@@ -147,10 +148,8 @@ class Panels:
         k = self._model.velocity_names.index(self._joint.value)
         time = np.array([t - self._past[-1][0] for t, _ in self._past])
         states = [state for _, state in self._past]
-        effort, model = (np.array([values[k] for values in series]) for series in (
-            [state.effort for state in states], [state.model for state in states]))
-        band = np.array([BAND * state.deviation[k] if state.deviation is not None else np.nan
-                         for state in states])
+        effort, model, band = np.array([(state.effort[k], state.model[k], state.band[k])
+                                        for state in states]).T
         curves = np.column_stack((effort, model, effort - model, band, -band))
         limit = self._model.effort_limit[k]
         limits = np.full((len(time), 2), [limit, -limit] if np.isfinite(limit) else np.nan)

@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import chain
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from rbd_ros.errors import StateError
+from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.positions.configurations import neutral, normalize
+from rbd_ros.model.se3 import quaternion_of_matrix, rotation_from_rpy
 
 if TYPE_CHECKING:
     from viser import GuiApi
@@ -32,12 +35,22 @@ class Setting(NamedTuple):
 
 
 class Sliders:
-    """Sliders for q and v within their limits, and for a force; quaternions have no sliders."""
+    """Sliders for q and v within their limits, and for a force; quaternions have angles."""
 
     def __init__(self, gui: GuiApi, model: Model) -> None:
         self._model, self._start = model, neutral(model)
         self._q: dict[int, Any] = {}
+        # Roll, pitch and yaw, by the first index of the quaternion.
+        self._angles: dict[int, list[Any]] = {}
         with gui.add_folder('Positions (rad, m)'):
+            for joint, at, _ in model.unconstrained.moving_joints:
+                if joint.name in model.independent_joints and not KINDS[joint.kind].is_screws:
+                    for k in range(at.start + 4, at.stop):
+                        self._q[k] = self._add(gui, model.position_names[k], -POSITIONS[1],
+                                               POSITIONS[1])
+                    self._angles[at.start] = [
+                        self._add(gui, f'{joint.name} {angle}', -POSITIONS[0], POSITIONS[0])
+                        for angle in ('roll', 'pitch', 'yaw')]
             for name, lower, upper, angular in zip(
                     model.velocity_names, model.lower, model.upper, model.angular):
                 if name in model.position_names:    # no quaternion
@@ -59,13 +72,15 @@ class Sliders:
         return gui.add_slider(name, lower, upper, step, min(max(start, lower), upper))
 
     def _zero(self, _: object) -> None:
-        for slider in (*self._q.values(), *self._v, *self._force):
+        for slider in (*self._q.values(), *chain(*self._angles.values()), *self._v, *self._force):
             slider.value = min(max(0.0, slider.min), slider.max)
 
     def read(self) -> Setting:
         q = self._start.copy()
         for i, slider in self._q.items():
             q[i] = slider.value
+        for i, angles in self._angles.items():
+            q[i:i + 4] = quaternion_of_matrix(rotation_from_rpy([one.value for one in angles]))
         if self._model.loops is not None:
             # Passive joints follow from where they were, and stay there if they cannot follow.
             with suppress(StateError):

@@ -8,9 +8,11 @@ from math import nan
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.dynamics import all_terms
+from rbd_ros.batch.torque_deviation import torque_deviation
+from rbd_ros.dynamics import all_terms, friction_torques
 from rbd_ros.kinematics import body_jacobian
 from rbd_ros.model.model import Model
+from rbd_ros.model.uncertainty import HALF_WIDTH
 
 
 def rgb(color: tuple[float, float, float]) -> tuple[int, int, int]:
@@ -71,10 +73,26 @@ class State:
         return np.where(np.isnan(explained), self.gravity + np.nan_to_num(self.coriolis),
                         explained)
 
+    @property
+    def residual(self) -> np.ndarray:
+        """Return the efforts that the model does not explain (nv,)."""
+        return self.effort - self.model
+
+    @property
+    def band(self) -> np.ndarray:
+        """Return the half widths of the intervals that hold 90 % of the residuals (nv,)."""
+        return HALF_WIDTH * (np.full_like(self.effort, nan) if self.deviation is None
+                             else self.deviation)
+
 
 def computed_state(model: Model, q: np.ndarray, v: np.ndarray,
                    wrenches: Mapping[str, np.ndarray], base: np.ndarray | None = None) -> State:
-    """Return the dynamics of a state, with the efforts that would keep its velocity constant."""
+    """
+    Return the dynamics of a state, with the efforts that would keep its velocity constant.
+
+    They include friction; an identified robot has the deviation of measured efforts from them.
+
+    """
     terms = all_terms(model, q, v)
     external = np.zeros(model.nv)
     for link, wrench in wrenches.items():
@@ -83,5 +101,8 @@ def computed_state(model: Model, q: np.ndarray, v: np.ndarray,
     if base is not None:    # gravity in the axes of the root
         weight = model.mass * base[:3, :3].T @ model.gravity
         g = -terms.com_jacobian.T @ weight
-    return State(q, v, terms.M, terms.C, g, terms.coriolis_torques, external,
-                 g + terms.coriolis_torques - external, terms.com, wrenches, base=base)
+    effort = g + terms.coriolis_torques + friction_torques(model, v, q=q) - external
+    deviation = (None if model.uncertainty is None else
+                 torque_deviation(model, q, v, np.zeros(model.nv)))
+    return State(q, v, terms.M, terms.C, g, terms.coriolis_torques, external, effort, terms.com,
+                 wrenches, deviation=deviation, base=base)

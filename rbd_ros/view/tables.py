@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of torques and heat maps of matrices, as HTML."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import takewhile
 from math import isfinite
@@ -17,9 +17,12 @@ MOST_NUMBERS, MOST_NAMES = 8, 40
 LONGEST_NAME = 18   # characters of a name along an edge
 NEAR = 0.9    # efforts beyond this share of their limit are red
 UNKNOWN = '?'
+# Colours of the columns and curves, as in reports.
+MEASURED, MODEL, RESIDUAL = '#999', '#0055aa', '#a51d1d'
 RED, BLUE = (178, 24, 43), (33, 102, 172)
 STYLE = """<style>
-.rbd { font: 11px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; padding: 0 .2em }
+.rbd { font: 11px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums;
+  padding: 0 12px 0 2px }
 .rbd table { border-collapse: collapse; width: 100% }
 .rbd td, .rbd th { padding: 1px 2px; text-align: right; white-space: nowrap }
 .rbd th { white-space: normal; vertical-align: bottom; font-size: 10px }
@@ -52,24 +55,41 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def torque_table(model: Model, state: State, effort: str) -> str:
-    """Return the torques of a state by joint, with their limits; `effort` names its efforts."""
-    head = ['joint', 'q', *(f'<span style="color: {css(LAYERS[name].color)}">■</span> {title}'
-                            for name, title in ((GRAVITY, 'gravity'), (CORIOLIS, 'Coriolis'),
-                                                (EXTERNAL_TORQUES, 'external'))),
-            escape(effort), 'limit']
-    lines = [f'<tr>{"".join(f"<th>{cell}</th>" for cell in head)}</tr>']
-    positions = coordinates(model, state.q)
-    for k, (name, short) in enumerate(zip(model.velocity_names, short_names(
-            model.velocity_names))):
-        limit, tau = model.effort_limit[k], state.effort[k]
-        near = ' class="near"' if abs(tau) > NEAR * limit else ''
-        cells = ''.join(f'<td>{number(x)}</td>' for x in (
-            positions[k], state.gravity[k], state.coriolis[k], state.external[k]))
-        lines.append(
-            f'<tr><td title="{escape(name)}">{escape(short)}</td>{cells}<td{near}>{number(tau)}'
-            f'</td><td>{f"{limit:g}" if isfinite(limit) else "none"}</td></tr>')
-    return (f'{STYLE}<div class="rbd"><table>{"".join(lines)}</table>q in rad or m, torques in '
-            'N m or N</div>')
+    """Return efforts, called `effort`, those of the model, residuals and limits by joint."""
+    limits = model.effort_limit
+    return _table(model, {
+        _colored(effort, MEASURED): (
+            f'<span class="near">{number(tau)}</span>' if abs(tau) > NEAR * limit else number(tau)
+            for tau, limit in zip(state.effort, limits)),
+        _colored('model', MODEL): map(number, state.model),
+        _colored('residual', RESIDUAL): map(number, state.residual),
+        '±&nbsp;90&nbsp;%': map(number, state.band),
+        'limit': (f'{limit:g}' if isfinite(limit) else 'none' for limit in limits)},
+                  'torques in N m, forces of prismatic joints in N')
+
+
+def terms_table(model: Model, state: State) -> str:
+    """Return positions and the terms of the equations of motion by joint."""
+    return _table(model, {'q': map(number, coordinates(model, state.q)), **{
+        _colored(title, css(LAYERS[name].color)): map(number, torques)
+        for name, title, torques in ((GRAVITY, 'gravity', state.gravity),
+                                     (CORIOLIS, 'Coriolis', state.coriolis),
+                                     (EXTERNAL_TORQUES, 'external', state.external))}},
+                  'q in rad or m')
+
+
+def _table(model: Model, columns: Mapping[str, Iterable[str]], note: str) -> str:
+    """Return a row per joint, of columns of HTML by title, above a note."""
+    lines = [f'<tr><th>joint</th>{"".join(f"<th>{title}</th>" for title in columns)}</tr>']
+    names = model.velocity_names
+    for name, short, *cells in zip(names, short_names(names), *columns.values()):
+        lines.append(f'<tr><td title="{escape(name)}">{escape(short)}</td>'
+                     f'{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>')
+    return f'{STYLE}<div class="rbd"><table>{"".join(lines)}</table>{note}</div>'
+
+
+def _colored(title: str, color: str) -> str:
+    return f'<span style="color: {color}">■</span> {escape(title)}'
 
 
 def coordinates(model: Model, q: np.ndarray) -> np.ndarray:

@@ -74,6 +74,29 @@ def test_a_robot_may_be_named_as_in_robot_descriptions(capsys, monkeypatch, tmp_
     assert 'nobody_description' in one_line(capsys)
 
 
+def test_robots_of_robot_descriptions_may_be_xacro_files_or_out_of_reach(
+        capsys, monkeypatch, tmp_path):
+    package = ModuleType('robot_descriptions')
+    package.__path__ = [str(tmp_path)]
+    monkeypatch.setitem(sys.modules, 'robot_descriptions', package)
+    for name, text in {
+            'made': f'print("Cloning")\nXACRO_PATH, OUT = "arm.xacro", {ARM!r}\n',
+            'far': 'print("Cloning")\nraise RuntimeError("could not\\n  resolve host")',
+            'bare': 'XACRO_PATH = "arm.xacro"\nOUT = None',
+            '_xacro': 'def get_urdf_path(module):\n    if module.OUT is None:\n'
+                      '        raise ModuleNotFoundError("pip install xacrodoc")\n'
+                      '    return module.OUT\n'}.items():
+        (tmp_path / f'{name}.py').write_text(text)
+        monkeypatch.delitem(sys.modules, f'robot_descriptions.{name}', raising=False)
+    # What it prints is no part of the output.
+    assert main(['check', '--json', 'made']) == 0
+    assert json.loads(capsys.readouterr().out)['name'] == 'demo_arm'
+    for name, reason in (('far', 'could not resolve host; the first use of a name needs git and '
+                          'a network'), ('bare', 'pip install xacrodoc')):
+        assert code_of('check', name) == 1
+        assert f"refused: '{name}' of robot_descriptions: {reason}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('name, text, message', [
     ('a.urdf', 'Dear reader,\n', "this is not XML: a URDF begins with <robot>, this with 'Dear"),
     ('a.csv', 'time,elbow/position\n', 'this is not XML'), ('a.urdf', '', 'this is not XML'),

@@ -13,8 +13,8 @@ import pytest
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.identification import pipeline, prepare, Recording, report
-from rbd_ros.identification.report import (Comparison, identification_report, replay_report, Row,
-                                           write_residuals)
+from rbd_ros.identification.report import (
+    Comparison, diagnosis_report, identification_report, replay_report, Row, write_residuals)
 from rbd_ros.model import with_friction
 from robots import example_urdf, load_quietly
 
@@ -61,6 +61,23 @@ def cells(text, number=0):
     return [re.findall(r'<td>(.*?)</td>', row) for row in re.findall(r'<tr>(.*?)</tr>', table)][1:]
 
 
+def efforts_of(figure):
+    """Return what the panels of efforts and residuals show: title, unit and lines by label."""
+    return [(axes.get_title(loc='left'), axes.get_ylabel(),
+             {line.get_label(): line.get_xydata().tolist() for line in axes.lines})
+            for axes in figure.axes]
+
+
+def drawn_as(time, curves, computed):
+    """Return the same for efforts (samples, joints) by label, of which some are computed."""
+    return [panel for k, (joint, unit) in enumerate(zip(JOINTS, UNITS)) for panel in (
+        (joint, unit, {label: np.stack((time, x[:, k]), axis=1).tolist()
+                       for label, x in curves.items()}),
+        (f'{joint}, residual', unit, {
+            label: np.stack((time, (curves['measured'] - curves[label])[:, k]), axis=1).tolist()
+            for label in computed}))]
+
+
 def rms(x):
     return f'{np.sqrt(np.mean(x ** 2)):.3g}'
 
@@ -78,11 +95,9 @@ def test_the_identification_report_shows_its_values_and_escapes_names(figures, c
     assert cells(text, 1) == [['a/m', 'kg', '1', '2', '0.1']]
 
     traces, residuals, curves = figures
-    for k, axes in enumerate(traces.axes):
-        drawn = {line.get_label(): line.get_xydata().T for line in axes.lines}
-        assert axes.get_title(loc='left') == JOINTS[k] and axes.get_ylabel() == UNITS[k]
-        for label, x in (('measured', c.measured), ('URDF', c.urdf), ('identified', c.fit)):
-            assert np.array_equal(drawn[label], (c.time, x[:, k]))
+    assert efforts_of(traces) == drawn_as(c.time, {
+        'measured': c.measured, 'URDF': c.urdf, 'identified': c.fit}, ['identified'])
+    assert not any(axes.collections for axes in traces.axes)    # The deviation is unknown.
 
     assert [axes.get_title(loc='left') for axes in residuals.axes] == [
         'turns', 'turns', 'slides', 'slides']
@@ -131,14 +146,14 @@ def test_no_label_is_cut_or_lies_upon_another(figures, comparison, first, step, 
     c = Comparison('run.csv', comparison.time + 1.7e9, wide(comparison.velocity), *efforts,
                    wide(comparison.usable), np.zeros(len(names)), comparison.segment)
     identification_report('arm', names, ['N m'] * len(names), [c], [], 'believable', [])
-    assert [len(one.axes) for one in figures] == [len(names), 2 * len(names), len(names)]
+    assert [len(one.axes) for one in figures] == [2 * len(names), 2 * len(names), len(names)]
     for one in figures:
         canvas = FigureCanvasAgg(one)
         canvas.draw()
         drawn = [text for axes in one.axes for text in texts(axes)]
         boxes = [text.get_window_extent(canvas.get_renderer()) for text in drawn]
         # Every name is there, as it is.
-        shown = [axes.get_title(loc='left') for axes in one.axes]
+        shown = [axes.get_title(loc='left').removesuffix(', residual') for axes in one.axes]
         assert list(dict.fromkeys(shown)) == names
         assert all(axes._left_title.get_fontsize() > 6.0 for axes in one.axes
                    if len(axes.get_title(loc='left')) < 100)
@@ -181,6 +196,17 @@ def band(axes):
     return {x: (np.min(effort[time == x]), np.max(effort[time == x])) for x in np.unique(time)}
 
 
+def check_bands(figure, time, model, deviation):
+    """Check the bands about the efforts of the model, and about zero in panels of residuals."""
+    for number, axes in enumerate(figure.axes):
+        bounds, (k, of_residual) = band(axes), divmod(number, 2)
+        for i in (3, 500, 1500):
+            low, high = bounds[time[i]]
+            middle = 0.0 if of_residual else model[i, k]
+            assert np.isclose(0.5 * (low + high), middle, rtol=1e-6)
+            assert np.isclose(0.5 * (high - low), 1.645 * deviation[i, k], rtol=1e-3)
+
+
 def test_the_report_shows_intervals_as_bands_and_a_column(figures, comparison):
     size = np.abs(comparison.measured - comparison.fit)
     # Half of the samples have too narrow intervals; those that are not used do not count.
@@ -190,12 +216,7 @@ def test_the_report_shows_intervals_as_bands_and_a_column(figures, comparison):
     text = identification_report('arm', JOINTS, UNITS, [c], [], 'believable', [])
     assert np.allclose([float(row[-1].removesuffix(' %')) for row in cells(text)],
                        np.multiply(share, 100.0), atol=0.2)
-    for k, axes in enumerate(figures[0].axes):
-        bounds = band(axes)
-        for i in (3, 500, 1500):
-            low, high = bounds[c.time[i]]
-            assert np.isclose(0.5 * (low + high), c.fit[i, k], rtol=1e-6)
-            assert np.isclose(0.5 * (high - low), 1.645 * deviation[i, k], rtol=1e-3)
+    check_bands(figures[0], c.time, c.fit, deviation)
 
 
 def test_gaps_of_recordings_interrupt_the_lines_of_the_report(figures, comparison, swing):
@@ -215,7 +236,7 @@ def test_gaps_of_recordings_interrupt_the_lines_of_the_report(figures, compariso
     assert list(np.unique(samples.segment)) == [0, 1]
     replay_report('arm', JOINTS, UNITS, samples, samples.tau, samples.tau)
     lines += [line.get_xydata() for axes in figures[-1].axes for line in axes.lines]
-    assert len(lines) == 12
+    assert len(lines) == 16
     for line in lines:
         broken = np.flatnonzero(np.isnan(line[:, 0]))
         assert len(broken) == 1 and np.all(np.isnan(line[broken]))
@@ -349,10 +370,29 @@ def test_the_replay_report_shows_its_values_and_escapes_names(figures, swing):
         [joint, unit, *(rms(x[samples.usable[:, k], k]) for x in (
             samples.tau, samples.tau - efforts, external))]
         for k, (joint, unit) in enumerate(zip(JOINTS, UNITS))]
-    for k, axes in enumerate(figures[0].axes):
-        drawn = {line.get_label(): line.get_xydata().T for line in axes.lines}
-        for label, x in (('measured', samples.tau), ('model', efforts), ('external', external)):
-            assert np.array_equal(drawn[label], (samples.time, x[:, k]))
-        low, high = band(axes)[samples.time[70]]
-        assert np.isclose(0.5 * (low + high), efforts[70, k])
-        assert np.isclose(0.5 * (high - low), 1.645 * (0.2 + abs(external[70, k])), rtol=1e-3)
+    assert efforts_of(figures[0]) == drawn_as(samples.time, {
+        'measured': samples.tau, 'model': efforts, 'external': external}, ['model'])
+    check_bands(figures[0], samples.time, efforts, 0.2 + np.abs(external))
+
+
+def test_a_diagnosis_is_drawn_as_it_is(figures, comparison):
+    c = comparison
+    assert 'Nothing found.' in diagnosis_report('arm', JOINTS, UNITS, (), ())
+    text = diagnosis_report('arm', JOINTS, UNITS, (
+        c.time, c.segment, c.measured, c.urdf, c.fit, c.usable), ['<this>'])
+    assert '<li>&lt;this&gt;</li>' in text
+    titles, units, lines = zip(*efforts_of(figures[0]))
+    expected = drawn_as(c.time, {
+        'measured': c.measured, 'description': c.urdf, 'with the findings': c.fit},
+        ['description', 'with the findings'])
+    assert (titles, units) == tuple(zip(*expected))[:2]
+    for number, (shown, (*_, wanted)) in enumerate(zip(lines, expected)):
+        k = number // 2
+        use = c.usable[:, k]
+        assert list(shown) == list(wanted)
+        for label in wanted:
+            assert np.array_equal(np.array(shown[label])[use], np.array(wanted[label])[use])
+            assert np.all(np.isnan(np.array(shown[label])[~use, 1]))
+        low, high = band(figures[0].axes[2 * k + 1])[c.time[0]]
+        assert -low == high == pytest.approx(1.645 * np.std((c.measured - c.fit)[use, k]),
+                                             rel=1e-3)

@@ -177,12 +177,27 @@ def test_a_joint_may_be_independent_in_part():
         rbd_ros.with_locked_joints(model, {'drive': q[:3]})
 
 
-def test_sliders_move_motors_and_the_rest_follows():
-    model, oracle, *_ = closed_robot('delta')
-    gui = MagicMock()       # without a browser
+def page():
+    """Return what makes sliders, without a browser."""
+    gui = MagicMock()
     gui.add_slider = lambda name, lower, upper, _, value: SimpleNamespace(
         name=name, min=lower, max=upper, value=value)
-    sliders = Sliders(gui, model)
+    return gui
+
+
+def test_passive_quaternions_have_no_sliders():
+    model = closed_robot('to the root').model
+    rotating = {joint.name for joint, _, _ in model.unconstrained.moving_joints
+                if joint.kind in ('spherical', 'free')}
+    assert rotating == {'joint6', 'joint7', 'joint8'}   # of which joint6 is passive
+    sliders = Sliders(page(), model)
+    assert [[one.name for one in angles] for angles in sliders._angles.values()] == [
+        [f'{name} {angle}' for angle in ('roll', 'pitch', 'yaw')] for name in ('joint7', 'joint8')]
+
+
+def test_sliders_move_motors_and_the_rest_follows():
+    model, oracle, *_ = closed_robot('delta')
+    sliders = Sliders(page(), model)
     assert [one.name for one in sliders._q.values()] == MOTORS['delta']
     for angle in (0.1, 0.2, 0.3):
         for one in sliders._q.values():

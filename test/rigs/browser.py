@@ -85,11 +85,15 @@ def click(page, path):
 
 
 def table(page):
-    """Return the cells of the first table by the first cell of each row, without the header."""
-    rows = page.execute_script(
-        "return [...(document.querySelector('.rbd table')?.rows ?? [])]"
-        '.map(row => [...row.cells].map(cell => cell.textContent))')
-    return {row[0]: row[1:] for row in rows[1:]}
+    """Return the cells of the tables of torques by joint and title."""
+    found = {}
+    for head, *rows in page.execute_script(
+            "return [...document.querySelectorAll('.rbd table')].map(table => "
+            '[...table.rows].map(row => [...row.cells].map(cell => cell.textContent)))'):
+        for name, *cells in rows:
+            found.setdefault(name, {}).update(
+                zip((title.removeprefix('■ ').replace('\xa0', ' ') for title in head[1:]), cells))
+    return found
 
 
 def complaints(page):

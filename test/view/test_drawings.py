@@ -3,6 +3,7 @@
 """Arcs, ellipsoids, tables and heat maps."""
 
 from dataclasses import replace
+import re
 
 from covering import seeds
 import numpy as np
@@ -10,13 +11,14 @@ from optional import Optional
 import pytest
 import rbd_ros
 from rbd_ros.model.description import Link
+from rbd_ros.model.uncertainty import Uncertainty
 from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.recording import recording_page
 from rbd_ros.view.shapes import (
     BOX, effective_masses, ELLIPSOID, force_ellipsoid, inertia_solid, JointArcs, LARGEST_TURN,
     manipulability)
 from rbd_ros.view.state import computed_state
-from rbd_ros.view.tables import heat_map, number, torque_table
+from rbd_ros.view.tables import heat_map, number, terms_table, torque_table
 from rbd_ros.view.viewer import Viewer
 from robots import (
     example_urdf, load_quietly, Oracle, random_pose, random_state, relative_error)
@@ -144,19 +146,53 @@ def test_state_of_sliders_matches_pinocchio():
     assert relative_error(state.M, oracle.M(q)) < ROUNDING
 
 
-def test_the_table_has_the_torques_of_each_joint_and_its_limit():
+def cells_of(text):
+    """Return the cells of a table as texts, by the name of the joint."""
+    rows = re.findall(r'<tr><td title="(.*?)">(.*?)</tr>', text)
+    return {name: [re.sub('<.*?>', '', cell) for cell in row.split('<td>')[1:]]
+            for name, row in rows}
+
+
+def test_tables_have_the_torques_of_each_joint_and_its_limit():
     model = load_quietly(example_urdf('ur10_robot.urdf'))
     q, v, _ = random_state(model, 5)
-    state = computed_state(model, q, v, {})
-    near = 0.95 * model.effort_limit
-    text = torque_table(model, replace(state, effort=near), 'measured')
+    measured, external, band = np.arange(6.0), 0.1 * np.arange(6.0), np.linspace(1.0, 2.0, 6)
+    # 90 % of normally distributed residuals are within 1.645 deviations.
+    state = replace(computed_state(model, q, v, {}), effort=measured, external=external,
+                    deviation=band / 1.645)
+    rows = cells_of(torque_table(model, state, 'measured'))
+    terms = cells_of(terms_table(model, state))
+    assert [*rows] == [*terms] == [*model.velocity_names]
     for k, name in enumerate(model.velocity_names):
-        row = text[text.index(f'>{name}</td>'):]
-        cells = row[:row.index('</tr>')].split('<td')[1:]
-        cells = [float(cell.split('>')[1].split('<')[0]) for cell in cells]
-        np.testing.assert_allclose(cells, [
-            q[k], state.gravity[k], state.coriolis[k], 0.0, near[k], model.effort_limit[k]],
-            atol=PRINTED)
+        np.testing.assert_allclose([float(cell) for cell in rows[name]], [
+            measured[k], measured[k] + external[k], -external[k], band[k],
+            model.effort_limit[k]], atol=PRINTED)
+        np.testing.assert_allclose([float(cell) for cell in terms[name]], [
+            q[k], state.gravity[k], state.coriolis[k], external[k]], atol=PRINTED)
+    # Without an observer the model is that of the description; unknown values stay unknown.
+    state = replace(state, external=np.full(6, np.nan), deviation=None,
+                    effort=np.where(np.arange(6) == 2, np.nan, measured))
+    for k, row in enumerate(cells_of(torque_table(model, state, 'measured')).values()):
+        explained = state.gravity[k] + state.coriolis[k]
+        assert float(row[1]) == pytest.approx(explained, abs=PRINTED) and row[3] == '?'
+        assert row[2] == '?' if k == 2 else float(row[2]) == pytest.approx(
+            k - explained, abs=PRINTED)
+
+
+def test_an_identified_robot_has_friction_and_the_band_of_its_torques():
+    model = rbd_ros.model.with_friction(load_quietly(example_urdf('double_pendulum.urdf')),
+                                        damping=[0.1, 0.2], friction=[0.3, 0.2])
+    q, v = np.array([0.3, -0.8]), np.array([0.5, -1.5])
+    state = computed_state(model, q, v, {})
+    assert np.all(np.isnan(state.band))
+    friction = np.array([0.1 * 0.5 + 0.3, -0.2 * 1.5 - 0.2])
+    np.testing.assert_allclose(state.model - state.gravity - state.coriolis, friction)
+    np.testing.assert_allclose(state.residual, 0.0)
+    noise = np.array([0.4, 0.7])
+    known = replace(model, uncertainty=Uncertainty(
+        model.velocity_names, (), np.zeros((0, 0)), np.zeros((2, 1)), noise[:, None],
+        np.zeros(2)))
+    np.testing.assert_allclose(computed_state(known, q, v, {}).band, 1.645 * noise, rtol=1e-3)
 
 
 def test_numbers_have_no_minus_zero():

@@ -361,16 +361,20 @@ def test_the_command_survives_a_hostile_client_and_ends_cleanly_at_ctrl_c(arm):
             link, still = arm.link_names[-1], oracle.tau(q, zero, zero)
             moving = oracle.tau(q, np.eye(arm.nv)[1], zero)
             pushed = oracle.jacobian(q, link)[3:].T @ oracle.pose(q, link)[:3, :3].T @ [0, 0, 50.0]
-            expected = np.array([q, still, moving - still, pushed, moving - pushed])
-            found, end = np.zeros_like(expected), monotonic() + PATIENCE
+            needed = moving + arm.damping * np.eye(arm.nv)[1] - pushed
+            expected = np.array([needed, needed + pushed, -pushed,      # model and residual
+                                 q, still, moving - still, pushed])
+            found, end, torques, terms = np.zeros_like(expected), monotonic() + PATIENCE, {}, {}
             while not np.allclose(found, expected, rtol=0.0, atol=PRINTED):
                 assert monotonic() < end, found
                 text = ''.join(str(message['updates'].get('content', ''))
                                for message in page.receive() if message['type'] == CHANGE)
-                cells = re.findall(r'<td[^>]*>([^<]*)</td>', text)
-                if 'shoulder_pan' in cells:
-                    at = [cells.index(name) + 1 for name in arm.velocity_names]
-                    found = np.array([[float(cells[i + k]) for i in at] for k in range(5)])
+                for row in re.findall('<tr><td.*?</tr>', text):
+                    name, *cells = re.findall('>([^<]+)<', row)
+                    (terms if len(cells) == 4 else torques)[name] = cells
+                if torques and terms:
+                    found = np.array([[*torques[name][:3], *terms[name]]
+                                      for name in arm.velocity_names], float).T
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
         # On a busy machine it starts slowly.

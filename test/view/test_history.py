@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import rbd_ros
 from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.panels import age_line
 from rbd_ros.view.sliders import Sliders
@@ -14,6 +15,7 @@ from rbd_ros.view.tables import short_names
 from rbd_ros.view.viewer import Viewer
 from robots import example_urdf, load_quietly, Oracle, random_state
 from scipy.spatial.transform import Rotation
+from scipy.stats import norm
 
 # The scene holds single precision.
 SINGLE = 1e-6
@@ -55,8 +57,9 @@ def test_the_plot_shows_measured_and_explained_efforts_and_their_difference(ur10
                           ('residual', np.subtract(effort, explained))):
         np.testing.assert_allclose(curve(viewer, label), np.array(values)[:, 2], atol=1e-9)
     # 90 % of normally distributed residuals.
-    np.testing.assert_allclose(curve(viewer, 'its 90 %'), 1.645 * 0.2)
-    np.testing.assert_allclose(curve(viewer, '-90 %'), -1.645 * 0.2)
+    half = norm.ppf(0.95) * 0.2
+    np.testing.assert_allclose(curve(viewer, 'its 90 %'), half)
+    np.testing.assert_allclose(curve(viewer, '-90 %'), -half)
 
 
 def test_torques_of_the_observer_are_the_residual(ur10):
@@ -182,6 +185,31 @@ def test_sliders_begin_with_a_bent_arm_within_its_limits(ur10):
     q = Sliders(viewer.server.gui, panda).read().q
     assert np.all(q[:7] >= panda.lower[:7]) and np.all(q[:7] <= panda.upper[:7])
     assert np.count_nonzero(q[:7]) == 7
+
+
+def test_sliders_move_a_floating_base():
+    path = example_urdf('ur10_robot.urdf')
+    model = rbd_ros.with_floating_base(load_quietly(path))
+    turn = Rotation.from_euler('xyz', [0.5, -0.8, 0.3]).as_matrix()     # roll, pitch and yaw
+    with Viewer(model, Geometry({}, ()), port=0) as viewer:
+        sliders = Sliders(viewer.server.gui, model)
+        shown = {one.label: one for one in viewer.server.gui._gui_input_handle_from_uuid.values()}
+        joints = sliders.read().q[7:]
+        np.testing.assert_allclose(np.abs(joints), 0.4)
+        for name, value in {'base_x': 0.1, 'base_y': 0.2, 'base_z': 0.3, 'base roll': 0.5,
+                            'base pitch': -0.8, 'base yaw': 0.3}.items():
+            shown[name].value = value
+        q = sliders.read().q
+        np.testing.assert_array_equal(q[7:], joints)
+        state = computed_state(model, q, np.zeros(model.nv), {})
+        viewer.scene.update(state)
+        root = rbd_ros.forward_kinematics(model, q)[model.link_index('base_link')]
+        np.testing.assert_allclose(root[:3, :3], turn, atol=1e-12)
+        np.testing.assert_allclose(root[:3, 3], [0.1, 0.2, 0.3], atol=1e-12)
+        # The force that holds the robot, in the axes of its base.
+        np.testing.assert_allclose(state.gravity[3:6], turn.T @ [0.0, 0.0, 9.81 * model.mass])
+        sliders._zero(None)
+        np.testing.assert_allclose(sliders.read().q[:7], [0, 0, 0, 1, 0, 0, 0])
 
 
 @pytest.mark.parametrize('arguments, text', [

@@ -3,6 +3,7 @@
 """Pages in a browser: ``rbd_ros view``."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 import re
@@ -14,9 +15,13 @@ from command_line import ARM, code_of, one_line, running
 import numpy as np
 from optional import Optional
 import pytest
+from rbd_ros import neutral
+from rbd_ros.model import save_drives
+from rbd_ros.model.uncertainty import Uncertainty
 from rbd_ros.view.geometry import Geometry
+from rbd_ros.view.state import computed_state
 from rbd_ros.view.viewer import Viewer
-from robots import load_quietly, Oracle
+from robots import example_urdf, load_quietly, Oracle
 
 image_files = Optional('PIL.Image')
 
@@ -65,32 +70,58 @@ def rows(page, color):
         return found;""", color)
 
 
-def column(model, cells, k):
-    return np.array([float(cells[name][k]) for name in model.velocity_names])
+def shows(page, joints, **columns):
+    """Return whether the tables of the page have these values in columns, joint by joint."""
+    cells = table(page)
+    return [*cells] == [*joints] and all(
+        np.allclose([float(one.get(title, 'nan')) for one in cells.values()], values, rtol=0.0,
+                    atol=PRINTED) for title, values in columns.items())
 
 
-def test_a_slider_changes_the_torques_that_are_shown(arm):
+def test_a_slider_changes_the_torques_that_are_shown(arm, tmp_path):
     model, oracle = arm
     q, zero = BENT.copy(), np.zeros(model.nv)
-    with viewing() as url, chromium() as page:
+    noise, params = np.linspace(0.1, 0.7, model.nv), str(tmp_path / 'dynamics.param.yaml')
+    save_drives(replace(model, uncertainty=Uncertainty(
+        model.velocity_names, (), np.zeros((0, 0)), np.zeros((model.nv, 1)), noise[:, None],
+        np.zeros(model.nv))), params)
+    with viewing('--params', params) as url, chromium() as page:
         page.get(url)
-        before = wait_for(lambda: table(page), 'torques')
-        assert list(before) == list(model.velocity_names)
-        np.testing.assert_allclose(column(model, before, 1), oracle.tau(q, zero, zero),
-                                   atol=PRINTED)
+        tau = oracle.tau(q, zero, zero)
+        wait_for(lambda: shows(page, model.velocity_names, needed=tau, model=tau, residual=zero,
+                               gravity=tau, **{'± 90 %': 1.645 * noise}), 'torques')
         q[COLUMN] = drag_slider(page, JOINT, 25)
         assert abs(q[COLUMN]) > 0.3
-        expected = oracle.tau(q, zero, zero)
-        assert np.max(np.abs(expected)) > 10.0
-        after = wait_for(lambda: abs(float(table(page)[JOINT][1]) - expected[COLUMN]) < PRINTED
-                         and table(page), 'the torque of the new pose')
-        np.testing.assert_allclose(column(model, after, 0), q, atol=PRINTED)
-        for k in (1, 4):
-            np.testing.assert_allclose(column(model, after, k), expected, atol=PRINTED)
+        tau = oracle.tau(q, zero, zero)
+        assert np.max(np.abs(tau)) > 10.0
+        wait_for(lambda: shows(page, model.velocity_names, needed=tau, model=tau, gravity=tau,
+                               q=q), 'the torques of the new pose')
         labelled(page, 'Plot').click()
         click(page, f"//*[@role='option'][.='{JOINT}']")
         wait_for(lambda: rows(page, BLUE), 'the curve of the joint')
         assert not complaints(page)
+
+
+def test_the_panel_takes_a_quarter_of_the_window_and_shows_its_tables_whole():
+    model = load_quietly(example_urdf('panda.urdf'))
+    state = computed_state(model, neutral(model), np.zeros(model.nv), {})
+    state = replace(state, effort=np.full(model.nv, -123.456), deviation=np.full(model.nv, 12.3))
+    with Viewer(model, Geometry({}, ()), port=0, effort='measured') as viewer, chromium(
+            size=(1366, 768)) as page:
+        page.get(viewer.url)
+
+        def widths():
+            """Return the width of the window, of the panel, and where its tables end."""
+            viewer.show(0.0, state)
+            return page.execute_script("""
+                const tables = [...document.querySelectorAll('.rbd table')];
+                let panel = tables[1];
+                while (panel && getComputedStyle(panel).position !== 'absolute')
+                  panel = panel.parentElement;
+                return panel && [innerWidth, panel.getBoundingClientRect().width,
+                    ...tables.map(one => one.getBoundingClientRect().right)];""")
+        window, panel, *ends = wait_for(widths, 'both tables')
+        assert window == 1366 and max(ends) <= panel <= window / 4.0
 
 
 @pytest.mark.long
@@ -126,8 +157,7 @@ def test_plots_and_matrices_follow_the_sliders(arm, tmp_path):
         v[COLUMN + 1] = drag_slider(page, model.velocity_names[COLUMN + 1], 30, number=1)
         expected = oracle.tau(q, v, zero) - expected
         assert np.max(np.abs(expected)) > 10.0 * PRINTED
-        wait_for(lambda: np.allclose(column(model, table(page), 2), expected, rtol=0.0,
-                                     atol=PRINTED), 'Coriolis torques')
+        wait_for(lambda: shows(page, model.velocity_names, Coriolis=expected), 'Coriolis torques')
 
         click(page, "//*[@role='tab'][.='Matrices']")
         titles = wait_for(lambda: page.execute_script(
@@ -153,13 +183,31 @@ def test_a_force_on_the_chosen_link_makes_external_torques(arm):
         turn = oracle.pose(q, link)[:3, :3]
         pushed = (turn @ oracle.jacobian(q, link)[3:]).T @ force
         assert np.max(np.abs(pushed)) > 5.0
-        cells = wait_for(lambda: np.allclose(column(model, table(page), 3), pushed, rtol=0.0,
-                                             atol=PRINTED) and table(page), 'external torques')
-        np.testing.assert_allclose(column(model, cells, 4),
-                                   oracle.tau(q, zero, zero) - pushed, atol=PRINTED)
+        tau = oracle.tau(q, zero, zero)
+        wait_for(lambda: shows(page, model.velocity_names, external=pushed, needed=tau - pushed,
+                               model=tau, residual=-pushed), 'external torques')
         click(page, "//button[.='All to zero']")
-        wait_for(lambda: not np.any(column(model, table(page), 3)), 'no force')
-        assert float(table(page)[JOINT][0]) == 0.0
+        wait_for(lambda: shows(page, model.velocity_names, external=zero, q=zero), 'no force')
+
+
+@pytest.mark.long
+def test_a_floating_base_moves(arm):
+    model = arm[0]
+    base = [f'base_{axis}' for axis in ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')]
+    with viewing('--floating-base') as url, chromium() as page:
+        page.get(url)
+        names = [*base, *model.velocity_names]
+        wait_for(lambda: [*table(page)] == names, 'the coordinates of the base')
+        # Rolled by its angle, the base is held by forces along its y and z.
+        roll = drag_slider(page, 'base roll', 20)
+        assert abs(roll) > 0.1
+        weight = 9.81 * model.mass
+        expected = 0.0, weight * np.sin(roll), weight * np.cos(roll)
+        wait_for(lambda: np.allclose(
+            [float(table(page)[name]['gravity']) for name in base[3:]], expected, rtol=0.0,
+            atol=PRINTED), 'the weight in the axes of the base')
+        drag_slider(page, 'base_z', 20)
+        assert not complaints(page)
 
 
 @pytest.mark.long

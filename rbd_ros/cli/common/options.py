@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout
 from importlib import import_module
 import json
 from math import isfinite
 from pathlib import Path
+import sys
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import did_you_mean, listed, printable
 from rbd_ros.cli.common.terminal import print_error, UsageError
+from rbd_ros.errors import RbdError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.changes.modifications import with_locked_joints
 from rbd_ros.model.files.any_format import is_mjcf_file, load_file
@@ -66,12 +68,23 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
 
 def robot_file(text: str) -> str:
     """Return a path as it is, and the path of a description that robot_descriptions knows."""
-    if text.isidentifier() and not Path(text).exists():
-        with suppress(ModuleNotFoundError):
-            found = vars(import_module(f'robot_descriptions.{text}'))
-            return next((str(found[kind]) for kind in ('URDF_PATH', 'XACRO_PATH', 'MJCF_PATH')
-                         if kind in found), text)
-    return text
+    package = 'robot_descriptions'
+    if not text.isidentifier() or Path(text).exists():
+        return text
+    try:
+        # The import clones a repository and prints that, but the output is that of the command.
+        with redirect_stdout(sys.stderr):
+            module = import_module(f'{package}.{text}')
+            if 'XACRO_PATH' in vars(module):
+                # Only this function knows the arguments and packages of the xacro file.
+                return str(import_module(f'{package}._xacro').get_urdf_path(module))
+    except Exception as error:
+        if getattr(error, 'name', None) in (package, f'{package}.{text}'):
+            return text
+        raise RbdError(f"'{text}' of {package}: {printable(' '.join(str(error).split()), 500)}; "
+                       'the first use of a name needs git and a network') from error
+    return next((str(vars(module)[kind]) for kind in ('URDF_PATH', 'MJCF_PATH')
+                 if kind in vars(module)), text)
 
 
 def add_description(parser: argparse.ArgumentParser) -> None:
