@@ -4,8 +4,8 @@
 Measure the limit of batched inverse dynamics on this machine: vectorized C.
 
 `limit.c` is compiled for this processor and a robot's number of joints, and its results are
-compared with ours. A second figure is the time of its arithmetic alone, without any stalls. The states are
-already in the layout that it needs, which `rbd_ros.batch` has to produce first.
+compared with ours. A second figure is the time of its arithmetic alone, without any stalls. The
+states are already in the layout that it needs, which `rbd_ros.batch` has to produce first.
 
 """
 
@@ -31,8 +31,8 @@ PRODUCTS = 1_600_000
 PARENT = 23     # column of the table of bodies
 # The same sums in another order.
 AGREEMENT = 1e-10
-# `recursion` of limit.c for a joint of a chain: sine and cosine, root to leaves, leaves to root. A fused
-# multiply-add is one instruction and two floating-point operations (flops).
+# `recursion` of limit.c for a joint of a chain: sine and cosine, root to leaves, leaves to root. A
+# fused multiply-add is one instruction and two floating-point operations (flops).
 INSTRUCTIONS, FLOPS = 31 + 103 + 31, 38 + 165 + 50
 
 
