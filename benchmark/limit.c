@@ -1,7 +1,7 @@
 // Copyright 2026 The rbd_ros authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inverse dynamics of a chain of revolute joints, WIDTH states side by side, by the recursion of
+// Inverse dynamics of a tree of revolute joints, WIDTH states side by side, by the recursion of
 // rbd_ros/kernels/newton_euler.py: what a person reaches who writes it in C for one kind of robot.
 
 #include <math.h>
@@ -12,14 +12,20 @@
 #ifndef MOST
 #define MOST 16  // joints
 #endif
+#ifndef CHAIN
+#define CHAIN 0  // 1: each body is attached to the one before
+#endif
 
 typedef double lanes __attribute__((vector_size(8 * WIDTH)));
 typedef long long whole __attribute__((vector_size(8 * WIDTH)));
 typedef struct { lanes x, y, z; } vector;
 
 // The columns of the rotation in the parent at rest, the position there, Sigma (xx, yy, zz, xy, xz,
-// yz), h, m and the rotor's inertia, all about the origin of the body, whose z axis is the joint's.
-typedef struct { double R[9], r[3], sigma[6], h[3], m, armature; } body;
+// yz), h, m and the rotor's inertia, all about the origin of the body, whose z axis is the joint's;
+// the number of the parent, 0 for the ground; and 1 if a body other than the next one is attached.
+// Bodies come depth first, the ground before them.
+typedef struct { double R[9], r[3], sigma[6], h[3], m, armature, parent, branches; } body;
+typedef struct { vector omega, alpha, origin, x, y, z; } motion;
 
 // Angles up to 1e6 rad, as rbd_ros/kernels/compiled_sines.py does it.
 static inline void turn(lanes angle, lanes *c, lanes *s)
@@ -53,20 +59,32 @@ static inline vector rotate(vector x, vector y, const double *z, vector a)
     x.z * a.x + y.z * a.y + z[2] * a.z};
 }
 
+static inline vector sum(vector a, vector b)
+{
+  return (vector){a.x + b.x, a.y + b.y, a.z + b.z};
+}
+
 static inline void recursion(
   int n, const body *bodies, const double *gravity, const lanes *q, const lanes *v,
   const lanes *a, lanes *tau)
 {
-  vector X[MOST], Y[MOST], force[MOST], moment[MOST];
-  lanes c[MOST], s[MOST], no = {0};
+  vector X[MOST + 1], Y[MOST + 1], force[MOST + 1], moment[MOST + 1];
+  motion kept[MOST + 1];
+  lanes c[MOST + 1], s[MOST + 1], no = {0};
   vector omega = {no, no, no}, alpha = omega, x = omega, y = omega, z = omega;
   vector origin = {no - gravity[0], no - gravity[1], no - gravity[2]};
-  for (int i = 0; i < n; i++) {
-    turn(q[i], c + i, s + i);
+  kept[0] = (motion){omega, alpha, origin, x, y, z};
+  for (int i = 1; i <= n; i++) {
+    turn(q[i - 1], c + i, s + i);
   }
-  for (int i = 0; i < n; i++) {
+  for (int i = 1; i <= n; i++) {
     const double *R = bodies[i].R, *r = bodies[i].r, *S = bodies[i].sigma, *h = bodies[i].h;
     const double m = bodies[i].m;
+    const int p = CHAIN ? i - 1 : (int)bodies[i].parent;
+    if (p != i - 1) {
+      omega = kept[p].omega, alpha = kept[p].alpha, origin = kept[p].origin;
+      x = kept[p].x, y = kept[p].y, z = kept[p].z;
+    }
     X[i] = (vector){
       c[i] * R[0] + s[i] * R[3], c[i] * R[1] + s[i] * R[4], c[i] * R[2] + s[i] * R[5]};
     Y[i] = (vector){
@@ -77,16 +95,19 @@ static inline void recursion(
     origin = unrotate(X[i], Y[i], R + 6, origin);
     omega = unrotate(X[i], Y[i], R + 6, omega);
     alpha = unrotate(X[i], Y[i], R + 6, alpha);
-    alpha.x += omega.y * v[i];
-    alpha.y -= omega.x * v[i];
-    alpha.z += a[i];
-    omega.z += v[i];
+    alpha.x += omega.y * v[i - 1];
+    alpha.y -= omega.x * v[i - 1];
+    alpha.z += a[i - 1];
+    omega.z += v[i - 1];
     // The columns of A = [alpha] + [omega]^2: the point at r accelerates by A r + origin.
     lanes xx = omega.x * omega.x, yy = omega.y * omega.y, zz = omega.z * omega.z;
     lanes xy = omega.x * omega.y, xz = omega.x * omega.z, yz = omega.y * omega.z;
     x = (vector){-yy - zz, xy + alpha.z, xz - alpha.y};
     y = (vector){xy - alpha.z, -xx - zz, yz + alpha.x};
     z = (vector){xz + alpha.y, yz - alpha.x, -xx - yy};
+    if (!CHAIN && bodies[i].branches != 0.0) {
+      kept[i] = (motion){omega, alpha, origin, x, y, z};
+    }
     force[i].x = x.x * h[0] + y.x * h[1] + z.x * h[2] + m * origin.x;
     force[i].y = x.y * h[0] + y.y * h[1] + z.y * h[2] + m * origin.y;
     force[i].z = x.z * h[0] + y.z * h[1] + z.z * h[2] + m * origin.z;
@@ -97,18 +118,24 @@ static inline void recursion(
     moment[i].z = z.y * S[4] - z.x * S[5] + x.y * S[0] - y.x * S[1] + (yy - xx) * S[3]
       + h[0] * origin.y - h[1] * origin.x;
   }
-  vector f = force[n - 1], t = moment[n - 1];
-  for (int i = n - 1; i > 0; i--) {
+  vector f = force[n], t = moment[n];
+  for (int i = n; i > 0; i--) {
     const double *R = bodies[i].R, *r = bodies[i].r;
-    tau[i] = t.z + bodies[i].armature * a[i];
-    f = rotate(X[i], Y[i], R + 6, f);
-    t = rotate(X[i], Y[i], R + 6, t);
-    t.x += moment[i - 1].x + r[1] * f.z - r[2] * f.y;
-    t.y += moment[i - 1].y + r[2] * f.x - r[0] * f.z;
-    t.z += moment[i - 1].z + r[0] * f.y - r[1] * f.x;
-    f = (vector){f.x + force[i - 1].x, f.y + force[i - 1].y, f.z + force[i - 1].z};
+    const int p = CHAIN ? i - 1 : (int)bodies[i].parent;
+    tau[i - 1] = t.z + bodies[i].armature * a[i - 1];
+    if (p > 0) {
+      f = rotate(X[i], Y[i], R + 6, f);
+      t = rotate(X[i], Y[i], R + 6, t);
+      t.x += moment[p].x + r[1] * f.z - r[2] * f.y;
+      t.y += moment[p].y + r[2] * f.x - r[0] * f.z;
+      t.z += moment[p].z + r[0] * f.y - r[1] * f.x;
+      f = sum(f, force[p]);
+    }
+    if (p != i - 1) {
+      force[p] = f, moment[p] = t;
+      f = force[i - 1], t = moment[i - 1];
+    }
   }
-  tau[0] = t.z + bodies[0].armature * a[0];
 }
 
 // The states are side by side already: entry i of state k is in Q[k / WIDTH][i][k % WIDTH].

@@ -3,9 +3,9 @@
 """
 Measure the limit of batched inverse dynamics on this machine: vectorized C.
 
-`limit.c` is compiled for this processor and this number of joints, and its results are compared
-with ours. A second figure is the time of its arithmetic alone, without any stalls. The states are
-already in the layout that it needs, which `rbd_ros.batch` has to produce first.
+`limit.c` is compiled for this processor and a robot's number of joints, and its results are
+compared with ours. A second figure is the time of its arithmetic alone, without any stalls. The
+states are already in the layout that it needs, which `rbd_ros.batch` has to produce first.
 
 """
 
@@ -25,40 +25,39 @@ from timing import one_core, options, save, take_turns
 SOURCE = Path(__file__).with_name('limit.c')
 FLAGS = ('-O3', '-march=native', '-ffp-contract=fast', '-fno-math-errno', '-fno-signed-zeros',
          '-fno-trapping-math', '-shared', '-fPIC')
-LABEL = 'Panda'
+LABELS = 'Panda', 'Talos'
 STATES = 1024
 PRODUCTS = 1_600_000
+PARENT = 23     # column of the table of bodies
 # The same sums in another order.
 AGREEMENT = 1e-10
-# `recursion` of limit.c for one joint: sine and cosine, root to leaves, leaves to root. A fused
-# multiply-add is one instruction and two floating-point operations (flops).
+# `recursion` of limit.c for a joint of a chain: sine and cosine, root to leaves, leaves to root. A
+# fused multiply-add is one instruction and two floating-point operations (flops).
 INSTRUCTIONS, FLOPS = 31 + 103 + 31, 38 + 165 + 50
 
 
-def library(joints):
-    """Return `limit.c`, compiled."""
+def library(robot):
+    """Return `limit.c`, compiled for a table of bodies."""
+    chain = np.all(robot[1:, PARENT] == np.arange(len(robot) - 1))
     with TemporaryDirectory() as folder:
         path = Path(folder, 'limit.so')
-        subprocess.run(['cc', *FLAGS, f'-DWIDTH={WIDTH}', f'-DMOST={joints}', str(SOURCE), '-o',
-                        str(path)], check=True)
+        subprocess.run(['cc', *FLAGS, f'-DWIDTH={WIDTH}', f'-DMOST={len(robot) - 1}',
+                        f'-DCHAIN={chain:d}', str(SOURCE), '-o', str(path)], check=True)
         found = ctypes.CDLL(str(path))
     found.products.restype = ctypes.c_double
     return found
 
 
 def table(model):
-    """Return the bodies as `limit.c` reads them; they must be a chain of revolute joints."""
+    """Return the bodies as `limit.c` reads them; all joints must be revolute, without mimics."""
     robot = model.tree.robot
-    n = len(robot) - 1
-    chain = (model.tree.traits is not columns.ANY_JOINTS
-             and np.all(robot[1:, columns.PARENT] == np.arange(n))
-             and np.all(robot[1:, columns.TURN] == 1.0)
-             and np.all(robot[1:, columns.SLIDE] == 0.0))
-    if not chain:
-        raise ValueError(f"robot '{model.name}' is not a chain of revolute joints")
+    if not (type(model.tree.traits) is type(columns.ONLY_SCREWS)
+            and np.all(robot[1:, columns.TURN] == 1.0)
+            and np.all(robot[1:, columns.SLIDE] == 0.0)):
+        raise ValueError(f"robot '{model.name}' is not a tree of revolute joints")
     return np.ascontiguousarray(np.hstack((
-        robot[1:, :12], robot[1:, columns.INERTIA:columns.INERTIA + 10],
-        robot[1:, columns.ARMATURE, None])))
+        robot[:, :12], robot[:, columns.INERTIA:columns.INERTIA + 10],
+        robot[:, [columns.ARMATURE, columns.PARENT, columns.BRANCHES]])))
 
 
 def side_by_side(X):
@@ -68,9 +67,27 @@ def side_by_side(X):
     return lanes
 
 
+def in_c(model, Q, V, A):
+    """Return the call of `limit.c` for states, whose results are checked, and its library."""
+    robot, gravity = table(model), np.array(model.gravity, float)
+    lib, lanes = library(robot), [side_by_side(x) for x in (Q, V, A, np.zeros_like(V))]
+    arrays = robot, gravity, *lanes
+
+    def run():
+        lib.inverse_dynamics(ctypes.c_int(model.nv), *(ctypes.c_void_p(x.ctypes.data)
+                             for x in arrays), ctypes.c_long(len(Q)))
+
+    run()
+    expected = batch.inverse_dynamics(model, Q, V, A)
+    error = np.max(np.abs(lanes[3].swapaxes(1, 2).reshape(expected.shape) - expected))
+    if not error < AGREEMENT * np.max(np.abs(expected)):
+        raise AssertionError(f'results of C differ by {error:.1e}')
+    return run, lib
+
+
 def measure(model, quick=False):
     """
-    Return the limits of inverse dynamics of a chain of revolute joints.
+    Return the limits of inverse dynamics of a tree of revolute joints.
 
     Returns
     -------
@@ -81,19 +98,7 @@ def measure(model, quick=False):
     """
     rng = np.random.default_rng(0)
     Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(STATES)])
-    V, A = rng.normal(size=(2, STATES, model.nv))
-    lib, robot, gravity = library(model.nv), table(model), np.array(model.gravity, float)
-    lanes = [side_by_side(x) for x in (Q, V, A, np.zeros_like(V))]
-    pointers = [ctypes.c_void_p(x.ctypes.data) for x in (robot, gravity, *lanes)]
-
-    def run():
-        lib.inverse_dynamics(ctypes.c_int(model.nv), *pointers, ctypes.c_long(STATES))
-
-    run()
-    expected = batch.inverse_dynamics(model, Q, V, A)
-    error = np.max(np.abs(lanes[3].swapaxes(1, 2).reshape(expected.shape) - expected))
-    if not error < AGREEMENT * np.max(np.abs(expected)):
-        raise AssertionError(f'results of C differ by {error:.1e}')
+    run, lib = in_c(model, Q, *rng.normal(size=(2, STATES, model.nv)))
     times = take_turns({'C': run, 'products': lambda: lib.products(ctypes.c_long(PRODUCTS))},
                        quick=quick)
     instructions = model.nv * INSTRUCTIONS
@@ -106,12 +111,13 @@ def measure(model, quick=False):
 def main():
     """Measure, print and save."""
     quick = options(__doc__).parse_args().quick
-    robot = next(robot for robot in robots() if robot.label == LABEL)
     with one_core():
-        found = measure(robot.model, quick)
-    print(f'{LABEL}: {found["ns"]:.1f} ns a state in C; the arithmetic alone {found["floor"]:.1f} '
-          f'ns; {found["flops"]:.0f} flops')
-    save('limit', quick, {'robot': LABEL, **found})
+        found = {robot.label: measure(robot.model, quick) for robot in robots()
+                 if robot.label in LABELS}
+    for label, one in found.items():
+        print(f'{label}: {one["ns"]:.1f} ns a state in C; the arithmetic alone '
+              f'{one["floor"]:.1f} ns; {one["flops"]:.0f} flops')
+    save('limit', quick, {'robots': found})
 
 
 if __name__ == '__main__':

@@ -4,8 +4,8 @@
 Time the functions of given robots as machine code, called from Python, by turns with others.
 
 That is `rbd_ros.codegen.load`, next to the methods of `Workspace` and to Pinocchio, for one state,
-and next to `rbd_ros.batch` for many states on one thread. All functions are timed as code, also
-those that are left to kernels by default.
+and next to `rbd_ros.batch` and the limit of `limit.py` for many states on one thread. All
+functions are timed as code, also those that are left to kernels by default.
 
 """
 
@@ -14,6 +14,7 @@ from inspect import signature
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+from limit import in_c, LABELS as LIMITED
 import numpy as np
 import rbd_ros
 from rbd_ros import analysis, batch
@@ -35,6 +36,14 @@ FUNCTIONS = {
 OF_MANY, STATES = ('inverse_dynamics', 'forward_dynamics'), 4096
 
 
+def in_turns(turns, quick, states=1):
+    """Return median times of calls, ns a state, and ratios of the first one's to the others'."""
+    times = take_turns(turns, quick=quick)
+    first, *others = times
+    return {'ns': {name: 1e9 * float(np.median(t)) / states for name, t in times.items()},
+            'ratio': {name: float(np.median(times[first] / times[name])) for name in others}}
+
+
 def measure(robot, folder, quick):
     """Return times, ns, ratios in each round, and how each function was compiled."""
     model, rows = robot.model, []
@@ -54,34 +63,35 @@ def measure(robot, folder, quick):
                  'Workspace': partial(getattr(workspace, name), *arguments)}
         if label is not None:
             turns['Pinocchio'] = theirs[label][0]
-        times = take_turns(turns, quick=quick)
         report = code.report()[name]
         rows.append({
             'function': name, 'operations': report.operations, 'way': chosen[name].way,
             'compile': max(report.seconds, chosen[name].seconds),
-            'ns': {key: 1e9 * float(np.median(t)) for key, t in times.items()},
-            'ratio': {key: float(np.median(times['loaded'] / t)) for key, t in times.items()
-                      if key != 'loaded'}})
+            **in_turns(turns, quick)})
         print(robot.label, rows[-1], flush=True)
-    return {'joints': model.nv, 'seconds': seconds, 'rows': rows,
-            'many': [of_many(model, code, name, quick) for name in OF_MANY]}
+    given = robot.q, robot.v, robot.a
+    fresh = in_turns({
+        'loaded': lambda: code.inverse_dynamics(*given, out=np.empty(model.nv)),
+        'plain': partial(rbd_ros.inverse_dynamics, model, *given),
+        'Pinocchio': theirs['inverse dynamics'][0]}, quick)
+    return {'joints': model.nv, 'seconds': seconds, 'rows': rows, 'fresh': fresh,
+            'many': [of_many(robot, code, name, quick) for name in OF_MANY]}
 
 
-def of_many(model, code, name, quick):
+def of_many(robot, code, name, quick):
     """Return times of many states, ns a state, and of the first call, which compiles, s."""
-    rng = np.random.default_rng(0)
+    model, rng = robot.model, np.random.default_rng(0)
     Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(STATES)])
     V, last = rng.normal(size=(2, STATES, model.nv))
     results = [np.empty_like(V) for _ in range(2)]
     begin = perf_counter()
     getattr(code, name)(Q, V, last, threads=1)
     seconds = perf_counter() - begin
-    times = take_turns({label: partial(getattr(batch, name), one, Q, V, last, out=out, threads=1)
-                        for label, one, out in zip(('loaded', 'batch'), (code, model), results)},
-                       quick=quick)
-    row = {'function': name, 'first': seconds,
-           'ns': {key: 1e9 * float(np.median(t)) / STATES for key, t in times.items()},
-           'ratio': float(np.median(times['loaded'] / times['batch']))}
+    turns = {label: partial(getattr(batch, name), one, Q, V, last, out=out, threads=1)
+             for label, one, out in zip(('loaded', 'batch'), (code, model), results)}
+    if name == 'inverse_dynamics' and robot.label in LIMITED:
+        turns['limit'], _ = in_c(model, Q, V, last)
+    row = {'function': name, 'first': seconds, **in_turns(turns, quick, STATES)}
     print(row, flush=True)
     return row
 

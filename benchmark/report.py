@@ -205,13 +205,12 @@ def closed_loops(results):
 def limit(results):
     """Return the limit of batched inverse dynamics."""
     return ['## The limit of this machine', '',
-            f'Inverse dynamics of the {results["robot"]} on one thread, ns per state: in C '
-            '(`limit.c`), with states already in the interleaved layout that a batch has to '
-            'produce first; and its arithmetic alone, at the rate of fused multiply-adds without '
-            'memory access.', '',
-            *table(('flops', 'C', 'arithmetic alone'),
-                   [(f'{results["flops"]:,.0f}', f'{results["ns"]:.1f}',
-                     f'{results["floor"]:.1f}')])]
+            'Inverse dynamics on one thread, ns per state: in C (`limit.c`), with states already '
+            'in the interleaved layout that a batch has to produce first; and its arithmetic '
+            'alone, at the rate of fused multiply-adds without memory access.', '',
+            *table(('robot', 'flops', 'C', 'arithmetic alone'),
+                   [(robot, f'{one["flops"]:,.0f}', f'{one["ns"]:.1f}', f'{one["floor"]:.1f}')
+                    for robot, one in results['robots'].items()])]
 
 
 def node(results):

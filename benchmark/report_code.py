@@ -14,7 +14,8 @@ SMALL, LARGE = ('UR5', 'Panda'), ('inverse_dynamics', 'gravity_torques', 'forwar
 LOADED_PINOCCHIO = {'inverse_dynamics': 0.14, 'gravity_torques': 0.18, 'forward_dynamics': 0.2,
                     'all_terms': 0.09, 'inverse_dynamics_derivatives': 0.28,
                     'forward_dynamics_derivatives': 0.28}
-MANY = 0.6      # largest ratio of forward dynamics of many states to `rbd_ros.batch`
+# Largest ratios of many states, by function, to others.
+MANY = {'forward_dynamics': {'batch': 0.6}, 'inverse_dynamics': {'limit': 1.35}}
 # In JAX: largest ratios, by name in `in_jax.py`, and how often automatic differentiation of a
 # recursion takes a gradient's time; from so many states on.
 JAX_RATIOS = {'jax to batch': 1.3, 'gradient to derivatives': 3.0}
@@ -40,9 +41,10 @@ def targets(found):
             rows += [(f'loaded {name}, {robot}, to {other}', f'{limit:.2f}',
                       f'{row["ratio"][other]:.2f}', verdict(row['ratio'][other] <= limit))
                      for other, limit in limits.items()]
-        rows += [(f'loaded {row["function"]}, many states, {robot}, to batch', f'{MANY:.2f}',
-                  f'{row["ratio"]:.2f}', verdict(row['ratio'] <= MANY))
-                 for row in one.get('many', ()) if row['function'] == 'forward_dynamics']
+        rows += [(f'loaded {row["function"]}, many states, {robot}, to {other}', f'{limit:.2f}',
+                  f'{row["ratio"][other]:.2f}', verdict(row['ratio'][other] <= limit))
+                 for row in one['many'] for other, limit in MANY[row['function']].items()
+                 if other in row['ratio']]
     mine = [row for row in found['in_jax']['rows']
             if row['states'] >= JAX_STATES] if 'in_jax' in found else ()
     for name, limit, best in (*((name, limit, max) for name, limit in JAX_RATIOS.items()),
@@ -92,13 +94,23 @@ def loaded(results):
                      *(f'{row["ratio"][name]:.2f}' if name in row['ratio'] else '-'
                        for name in ('Workspace', 'Pinocchio')))
                     for robot, found in results['robots'].items() for row in found['rows']]), '',
+            'Inverse dynamics with a fresh result, `out=np.empty(n)`, next to the plain function, '
+            'ns.', '',
+            *table(('robot', 'loaded', 'plain', 'Pinocchio', 'to plain', 'to Pinocchio'),
+                   [(robot, *(f'{ns:,.0f}' for ns in found['fresh']['ns'].values()),
+                     *(f'{ratio:.2f}' for ratio in found['fresh']['ratio'].values()))
+                    for robot, found in results['robots'].items()]), '',
             'Many states on one thread, ns a state, into existing arrays. The first call compiles '
-            'the code of many states.', '',
-            *table(('robot', 'function', 'loaded', '`batch`', 'ratio', 'first call, s'),
+            'the code of many states. *Limit*: `limit.c`, whose states are interleaved already.',
+            '',
+            *table(('robot', 'function', 'loaded', '`batch`', 'limit', 'to `batch`', 'to limit',
+                    'first call, s'),
                    [(robot, f'`{row["function"]}`', f'{row["ns"]["loaded"]:.0f}',
-                     f'{row["ns"]["batch"]:.0f}', f'{row["ratio"]:.2f}', f'{row["first"]:.1f}')
-                    for robot, found in results['robots'].items()
-                    for row in found.get('many', ())])]
+                     *(f'{row["ns"][name]:.0f}' if name in row['ns'] else '-'
+                       for name in ('batch', 'limit')),
+                     *(f'{row["ratio"][name]:.2f}' if name in row['ratio'] else '-'
+                       for name in ('batch', 'limit')), f'{row["first"]:.1f}')
+                    for robot, found in results['robots'].items() for row in found['many']])]
 
 
 def in_jax(results):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, batch
+from rbd_ros.batch.threads import CHUNK
 from rbd_ros.codegen import FUNCTIONS, load, package_files
 from rbd_ros.codegen.c import Style, Writer
 from rbd_ros.codegen.graph import Array, Symbol, Tape
@@ -394,6 +395,48 @@ def test_results_are_kept_or_written_where_the_caller_wants_them(quick_load):
                         (np.broadcast_to(0.0, 7), 'out cannot be written to')):
         with pytest.raises(rbd_ros.StateError, match=text):
             code.inverse_dynamics(*one, out=wrong)
+
+
+def test_arrays_for_results_need_no_checks_in_python(quick_load, monkeypatch):
+    model, states = states_of('arm', calls.MANY)
+    code = quick_load(model, ['inverse_dynamics'], parameters=('gravity',))
+    other, gravity = rbd_ros.with_gravity(model, (1.0, 2.0, 3.0)), np.array([1.0, 2.0, 3.0])
+    many, out = [states[x] for x in ('q', 'v', 'a')], np.empty_like(states['v'])
+    code.inverse_dynamics(*many, gravity)       # compiles the code of many states
+    one, kept = [x[0] for x in many], code.inverse_dynamics(*(x[1] for x in many), gravity)
+    before, expected = kept.copy(), batch.inverse_dynamics(other, *many)
+    monkeypatch.setattr(calls.LoadedFunction, '__call__', lambda *_, **named: 'checked')
+    assert code.inverse_dynamics(*one, gravity, out=out[0]).base is out
+    assert relative_error(out[0], expected[0]) < ROUNDING
+    assert np.array_equal(kept, before)
+    for options in ({}, {'threads': 1}):
+        out[:] = np.nan
+        assert code.inverse_dynamics(*many, gravity, **options, out=out) is out
+        assert relative_error(out, expected) < ROUNDING
+    # All others are checked.
+    memory = np.zeros(3 * out.size)
+    q = memory[out.size:2 * out.size].reshape(out.shape)
+    overlaps = [memory[k:k + out.size].reshape(out.shape) for k in (1, out.size, 2 * out.size - 1)]
+    read_only = np.broadcast_to(out, out.shape)
+    for given, options in (
+            *(((q, *many[1:], gravity), {'out': x}) for x in overlaps),
+            *(((*many, gravity), {'out': x}) for x in (
+                None, out[1:], out.T, out.astype(np.float32), out[0], read_only, (out,), memory,
+                np.empty((calls.MANY, model.nv + 1)))),
+            *(((*many, gravity), {'out': out, name: x}) for name, x in (
+                ('threads', 2), ('threads', True), ('threads', None), ('progress', None))),
+            ((many[0], many[1][1:], many[2], gravity), {'out': out}),
+            ((*many, gravity), {'out': out, 'threads': 1, 'progress': None}),
+            ((*many, gravity), {'threads': 1}), ((*many, gravity[None]), {'out': out}),
+            ((many[0] * np.nan, *many[1:], gravity), {'out': out}),
+            ((*one, gravity), {'out': out}), ((*one, gravity), {'out': one[0]})):
+        assert code.inverse_dynamics(*given, **options) == 'checked'
+    # Threads share states, and Ctrl-C does not wait for long.
+    for count, options, alone in ((CHUNK + 1, {}, False), (CHUNK + 1, {'threads': 1}, True),
+                                  (64 * CHUNK + 1, {'threads': 1}, False)):
+        long = [np.resize(x, (count, model.nv)) for x in many]
+        assert isinstance(code.inverse_dynamics(
+            *long, gravity, **options, out=np.empty_like(long[0])), np.ndarray) is alone
 
 
 def test_results_may_be_arguments(quick_load, monkeypatch):

@@ -64,6 +64,7 @@ class LoadedFunction:
         self.balance: Runner | None = None
         self.lanes: Runner | None = None        # for many states, from their first call
         self.compile_lanes: Callable[[], tuple[Runner, float]]
+        self.several = np.zeros(1, np.intp)     # their address
         self.caller: Any = None
         self.operations, self.seconds = 0, 0.0
         is_damped = model.loops is not None and model.loops.condition_limit < np.inf
@@ -108,7 +109,8 @@ class LoadedFunction:
         if not self.is_positional or (self.caller is None and self.fixed):
             return self
         return self.runner.bound(self.caller, self, self.memory, self.kept, kept,
-                                 list(self.fixed.values()), len(self.parameters))
+                                 list(self.fixed.values()), len(self.parameters),
+                                 several=self.several)
 
     def report(self) -> Report:
         """Return how the function computes."""
@@ -186,6 +188,7 @@ class LoadedFunction:
         assert one is not None
         if self.lanes is None and count >= MANY:
             self.lanes, _ = self.compile_lanes()
+            self.several[0] = self.lanes.address
         several, arguments = self.lanes, one.arguments(count, inputs, outputs) if count else []
 
         def work(start: int, stop: int) -> None:

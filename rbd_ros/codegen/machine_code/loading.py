@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros import batch
+from rbd_ros.batch.threads import CHUNK
 from rbd_ros.codegen.c import Style
 from rbd_ros.codegen.functions import FUNCTIONS
 from rbd_ros.codegen.graph import Array, Graph
@@ -243,7 +244,7 @@ def extension(compiler: Compiler, directory: Directory) -> bytes:
     include = headers()
     if include is None:
         return b''
-    text = filled('extension.c', module=MODULE)
+    text = filled('extension.c', module=MODULE, chunk=CHUNK)
     file = code_name(text, *tools(), *include)
     data = directory.read(file)
     if data is None:

@@ -64,6 +64,7 @@ class Runner:
         # Not `code.run`, which runners of other threads may share, with types of their own.
         self._run = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long, ctypes.c_long, *self._types)(
             ('run', code))
+        self.address = ctypes.cast(self._run, ctypes.c_void_p).value
 
     def arguments(self, count: int, inputs: Sequence[np.ndarray],
                   outputs: Sequence[np.ndarray]) -> list[Any]:
@@ -95,21 +96,23 @@ class Runner:
 
     def bound(self, caller: Any, others: Callable[..., Any], memory: np.ndarray,
               parts: Sequence[np.ndarray], result: Any, options: Sequence[Any] = (),
-              further: int = 0, fixed: Sequence[np.ndarray] = ()) -> Callable[..., Any]:
+              further: int = 0, fixed: Sequence[np.ndarray] = (),
+              several: np.ndarray | None = None) -> Callable[..., Any]:
         """
         Return the function of one state that returns ``result``, made up of kept arrays.
 
         Arguments are those of a state, options, for whose values the code is, and ``further``
-        ones; ``fixed`` are the last inputs of the code, which are no arguments. What is not as
-        the code needs it is left to ``others``, as are failures.
+        ones; ``fixed`` are the last inputs of the code, which are no arguments. With ``several``,
+        which holds the address of the code of many states or 0, ``out`` and ``threads`` may be
+        given. What is not as the code needs it is left to ``others``, as are failures.
 
         """
         if caller is None:
             return self._by_pointers(others, parts, result, fixed)
         count = len(self.sizes) - len(fixed)
         layout = np.array([
-            ctypes.cast(self._run, ctypes.c_void_p).value, self.real.num, self.real.itemsize,
-            count - further, len(options), count, len(self.shapes), len(fixed),
+            self.address, 0 if several is None else several.ctypes.data, self.real.num,
+            self.real.itemsize, count - further, len(options), count, len(self.shapes), len(fixed),
             *self.sizes[:count], *map(prod, self.shapes), *(x.ctypes.data for x in fixed)],
             np.int64)
         return caller.bind(others, result, memory, layout, *options)
