@@ -116,7 +116,7 @@ def test_parameters_describe_the_robot(seed):
     assert relative_error(change, rbd_ros.torque_regressor(model, q, v, a) @ (other - pi)) < EXACT
 
 
-def test_parameters_are_those_of_the_link_and_its_load():
+def test_inertial_parameters_are_those_of_the_link_and_its_payload():
     model = (rbd_ros.ModelBuilder('r').link('a', 9.0)
              .link('b', 2.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25, 0.01, 0.02, 0.03))
              .joint('j', 'revolute', 'a', 'b').build())
@@ -162,7 +162,7 @@ def test_pseudo_inertia_is_the_second_moment_of_the_masses(seed):
     assert np.allclose(parameters_of_pseudo_inertia(P), pi, rtol=1e-13)
 
 
-def test_bodies_that_cannot_be_are_named():
+def test_impossible_bodies_are_named():
     model = random_tree(2, 4, kinds=('revolute',))
     pi = rbd_ros.model.inertial_parameters(model)
     assert rbd_ros.model.inconsistent_bodies(model, pi) == ()

@@ -316,7 +316,7 @@ def test_every_function_of_one_state_has_a_form_for_many_or_a_reason_why_not():
     product(PUSHED, ('all kinds', 'many joints', 'mimic', 'loops')),
     *product(PUSHED, ('all kinds',)), ('inverse_dynamics', 'many joints'),
     ('forward_dynamics', 'mimic'), ('inverse_dynamics', 'loops'), ('forward_dynamics', 'loops')))
-def test_wrenches_push_as_in_single_calls_and_only_there(name, kind):
+def test_wrenches_of_many_states_act_as_in_single_calls(name, kind):
     model = ROBOTS[kind]
     function, states = getattr(batch, name), some_states(model, name, 19)
     rng = np.random.default_rng(2)

@@ -75,7 +75,7 @@ def test_doctor_names_an_rmw_that_cannot_be_loaded(capsys, monkeypatch):
     assert code == 2 and lines['rclpy'].startswith('?') and 'rmw_of_nobody' in lines['rclpy']
 
 
-def test_doctor_sees_that_kernels_cannot_be_kept(capsys, monkeypatch, tmp_path):
+def test_doctor_reports_a_cache_that_others_can_write(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))
     monkeypatch.setattr('numba.config.CACHE_DIR', '')
     code, lines = doctor(capsys)
@@ -87,8 +87,8 @@ def test_doctor_sees_that_kernels_cannot_be_kept(capsys, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize('kept, code, mark', [(3, 0, ' '), (0, 2, '?')])
-def test_kernels_that_are_there_and_cannot_be_written_are_fine(capsys, monkeypatch, tmp_path, kept,
-                                                               code, mark):
+def test_doctor_accepts_kernels_in_a_read_only_cache(capsys, monkeypatch, tmp_path, kept, code,
+                                                     mark):
     # The image is for users who can write nothing.
     monkeypatch.setattr('numba.config.CACHE_DIR', str(tmp_path))
     cache_directory().mkdir(parents=True, mode=0o755)
@@ -101,7 +101,7 @@ def test_kernels_that_are_there_and_cannot_be_written_are_fine(capsys, monkeypat
     assert 'it cannot be written' in lines['kernels']
 
 
-def test_doctor_sees_a_clock_that_lags(capsys, monkeypatch):
+def test_doctor_reports_a_clock_that_lags(capsys, monkeypatch):
     monkeypatch.setattr('time.time', lambda: 1e9)
     code, lines = doctor(capsys)
     assert code == 2 and lines['clock'].startswith('? clock') and '2001-09-09' in lines['clock']

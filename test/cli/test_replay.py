@@ -90,7 +90,7 @@ def test_model_efforts_are_those_of_the_robot_and_nothing_comes_from_outside(arm
     assert not any('/M' in name or '/g' in name for name in table)
 
 
-def test_external_efforts_follow_the_push_with_the_gain(arm, folder):
+def test_external_efforts_follow_a_wrench_at_the_observer_gain(arm, folder):
     for gain in (10.0, 50.0):
         table = replay(folder, 'pushed.csv', '--gain', '3', *(
             f'{joint}={gain}' for joint in arm.velocity_names))

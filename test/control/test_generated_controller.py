@@ -504,7 +504,7 @@ def test_a_bad_reference_is_bridged_for_one_cycle_then_ends(rig, fault):
     assert rig.deactivate() and 'references are missing or not finite' in rig.logged
 
 
-def test_a_command_that_cannot_be_written_twice_ends(rig):
+def test_the_generated_controller_ends_if_a_command_cannot_be_written_twice(rig):
     assert rig.start(Q, STILL, chained=True)
     rig.lock('c')
     rig.state(Q, STILL)

@@ -158,7 +158,7 @@ def test_friction_compensation_never_drives_a_joint(robot, dead_band):
             friction_compensation(model, v)
 
 
-def test_gravity_compensates_friction_that_is_surely_there():
+def test_the_mode_gravity_compensates_friction_only_beyond_the_dead_band():
     arm = with_drives(bare_arm(), **FRICTION)
     v = np.array([0.0, 0.01, -0.01, 0.03, -1.0, 2.0, 0.5])
     without = Gravity(arm).update(0.0, POSE, v)

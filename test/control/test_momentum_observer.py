@@ -56,7 +56,7 @@ def observe(model, times, motion, torques, **options):
     return np.array([observer.update(t, *motion(t)[:2], torques(t)) for t in times])
 
 
-def test_a_constant_push_on_a_robot_at_rest_is_found_with_the_time_constants(arm):
+def test_a_constant_wrench_on_a_robot_at_rest_is_estimated_with_the_time_constants(arm):
     q, still = np.array([0.3, -1.0, 1.2, 0.4, -0.6, 0.2]), np.zeros(6)
     expected = external_torques(arm, q, push(1.0))
     tau = rbd_ros.gravity_torques(arm, q) - expected
@@ -67,7 +67,7 @@ def test_a_constant_push_on_a_robot_at_rest_is_found_with_the_time_constants(arm
 
 
 @pytest.mark.parametrize('smooth', [0.0, 0.05])
-def test_nothing_is_found_in_a_motion_of_a_perfect_model(arm, smooth):
+def test_a_motion_of_a_perfect_model_gives_no_findings(arm, smooth):
     def torques(t):
         q, v, a = swing(t)
         return rbd_ros.inverse_dynamics(arm, q, v, a) + rbd_ros.friction_torques(
@@ -109,7 +109,7 @@ def test_torques_may_come_without_friction(arm):
     assert np.max(np.abs(observe(arm, times, swing, torques))) > 1.0
 
 
-def test_a_push_on_a_moving_robot_is_filtered_by_the_first_order(arm):
+def test_the_observer_filters_a_wrench_on_a_moving_robot_by_a_first_order_lag(arm):
     def torques(t):
         q, v, a = swing(t)
         return (rbd_ros.inverse_dynamics(arm, q, v, a, external_wrenches=push(t))
@@ -133,7 +133,7 @@ def test_a_push_on_a_moving_robot_is_filtered_by_the_first_order(arm):
 
 
 @pytest.mark.parametrize('seed', seeds(6, few=3))
-def test_nothing_is_found_in_motions_of_trees_of_all_kinds_of_joints(seed):
+def test_motions_of_trees_of_all_kinds_of_joints_give_no_findings(seed):
     model = random_tree(seed, 5, kinds=list(KINDS))
     rng = np.random.default_rng(seed)
     q, v = rbd_ros.random_configuration(model, rng), rng.normal(size=model.nv)

@@ -68,7 +68,7 @@ def test_two_mistakes_are_both_among_the_first_three(number, kinds):
 
 
 @pytest.mark.parametrize('number', seeds(8, few=2))
-def test_nothing_is_found_in_clean_recordings(number):
+def test_clean_recordings_give_no_findings(number):
     one = case((), number, 5)
     found = diagnose(one.described, [one.recording(), case((), number, 5).recording()])
     assert found.findings == ()
@@ -202,7 +202,7 @@ def test_efforts_beyond_the_limits_are_doubted_unless_a_factor_is_found():
     assert [x.kind for x in diagnose(limited, doubled).findings] == ['common_gain']
 
 
-def test_a_joint_that_stands_is_not_stuck():
+def test_a_joint_at_rest_is_not_reported_as_stuck():
     one = case((), 0)
     recording = one.recording()
     stands = np.arange(len(one.names)) == 2

@@ -343,7 +343,7 @@ def test_uncertainty_is_saved_with_the_drives(arm, tmp_path):
     assert 'uncertainty' not in (tmp_path / 'other.yaml').read_text()
 
 
-def test_nothing_is_left_out_of_too_few_samples(arm):
+def test_too_few_samples_give_no_uncertainty(arm):
     q, v, a = np.random.default_rng(2).normal(size=(3, 1, arm.nv))
     samples = samples_of(arm, q, v, a, v)
     part = identification.partial(arm, samples, threads=1)

@@ -157,7 +157,7 @@ def test_long_steps_of_loops_end_at_the_same_configuration_as_short_ones(name, r
 
 
 @pytest.mark.parametrize('name', ['delta', 'weld of balls', 'to the root', 'coupled'])
-def test_closing_converges_quadratically(name, monkeypatch):
+def test_closing_loops_converges_quadratically(name, monkeypatch):
     model, oracle, q, *_ = closed_robot(name)
     rng = np.random.default_rng(0)
     dependent = np.setdiff1d(range(oracle.tree.nv), oracle.independent)

@@ -180,7 +180,7 @@ def test_fixed_and_locked_joints_have_no_friction():
 
 @pytest.mark.parametrize('columns', [('viscous', 'coulomb', 'offset'), (*COLUMNS, 'rotor'),
                                      ('rotor',), ()])
-def test_parameters_of_drives_come_back(columns):
+def test_drive_parameters_are_read_and_written_by_name(columns):
     rng = np.random.default_rng(4)
     model = random_tree(4, 4, kinds=('revolute', 'prismatic'))
     rubbed = rbd_ros.with_armature(with_friction(model, **random_drives(4, rng)),

@@ -228,7 +228,7 @@ FULL = [[0.01, 0.001, 0.002], [0.001, 0.02, 0.003], [0.002, 0.003, 0.025]]
 @pytest.mark.parametrize('inertia, expected', [
     ((0.01, 0.02, 0.025), np.diag((0.01, 0.02, 0.025))),
     ((0.01, 0.02, 0.025, 0.001, 0.002, 0.003), FULL), (FULL, FULL)])
-def test_inertias_of_loads_are_moments_and_then_products_or_a_matrix(arm, inertia, expected):
+def test_inertias_of_payloads_are_moments_and_then_products_or_a_matrix(arm, inertia, expected):
     loaded = rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, (0.1, 0.0, 0.0), inertia)
     assert np.array_equal(loaded.links[-1].inertia, expected)
 

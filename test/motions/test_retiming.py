@@ -299,7 +299,7 @@ def test_springs_are_held():
     assert np.mean(np.abs(tau) > 0.99 * 3.0) > 0.9
 
 
-def test_a_joint_that_reverses_or_stands_keeps_to_its_limits(worn):
+def test_a_joint_that_reverses_or_rests_stays_within_its_limits(worn):
     middle = 0.5 * (worn.lower + worn.upper)
     zigzag = middle + 0.4 * np.array([[0] * 7, [1] * 7, [0] * 7, [1, 0] * 3 + [1], [0] * 7])
     one_by_one = middle + 0.4 * np.tril(np.ones((7, 7)))

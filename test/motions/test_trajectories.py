@@ -113,7 +113,7 @@ def test_a_pose_motion_leads_from_start_to_goal_with_its_derivatives(seed):
 @pytest.mark.parametrize('arguments, message', [
     ((np.eye(4), 2.0 * np.eye(4), 1.0), 'goal must be a pose'),
     ((np.eye(4), np.eye(4), 0.0), 'duration'), ((np.eye(4), np.eye(4), -1.0), 'duration')])
-def test_motions_that_cannot_be_are_refused(arguments, message):
+def test_invalid_motions_are_refused(arguments, message):
     with pytest.raises(rbd_ros.StateError, match=message):
         PoseMotion(*arguments)
 

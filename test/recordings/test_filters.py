@@ -203,7 +203,7 @@ def test_noise_of_velocities_is_that_after_the_filter():
         assert np.all((0.6 < found.noise / left) & (found.noise / left < 1.4))
 
 
-def test_cutoff_of_robots_that_stand_still_is_within_its_limits():
+def test_cutoff_of_robots_at_rest_is_within_its_limits():
     rng = np.random.default_rng(8)
     for x in (np.zeros((2000, 2)), np.full((2000, 2), 0.3), rng.normal(size=(2000, 2))):
         found = motion_cutoff(x, None, RATE)

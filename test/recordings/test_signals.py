@@ -64,7 +64,7 @@ def largest(x, mask=None):
 # -- What comes back. ----------------------------------------------------------------------------
 
 @pytest.mark.parametrize('velocity, rate', [(True, 1000.0), (False, 100.0)])
-def test_motions_come_back_with_their_derivatives(arm, velocity, rate):
+def test_prepared_samples_reproduce_motions_and_their_derivatives(arm, velocity, rate):
     follow, time = motion(), times(rate=rate)
     recording = recorded(arm, follow, time, velocity=velocity)
     samples = prepare(arm, recording)
@@ -260,7 +260,7 @@ def test_segments_shorter_than_the_filter_edges_are_left_out(arm):
 
 # -- Masks. --------------------------------------------------------------------------------------
 
-def test_a_joint_that_stands_is_masked_alone(arm, usual):
+def test_a_joint_at_rest_is_masked_without_the_other_joints(arm, usual):
     position, velocity = usual.position.copy(), usual.velocity.copy()
     position[:, 2], velocity[:, 2] = 0.7, 0.0
     samples = prepare(arm, replace(usual, position=position, velocity=velocity))
@@ -274,7 +274,7 @@ def test_a_joint_that_stands_is_masked_alone(arm, usual):
 
 @pytest.mark.parametrize('noise', [0.0, 1e-4, 1e-3])
 @pytest.mark.parametrize('velocity', [True, False])
-def test_a_robot_that_stands_has_no_usable_samples(arm, noise, velocity):
+def test_a_robot_at_rest_gives_no_usable_samples(arm, noise, velocity):
     rng = np.random.default_rng(6)
     shape = (3000, 6)
     one = Recording('still', arm.velocity_names, np.arange(3000) / RATE,

@@ -73,7 +73,7 @@ def test_energy_of_a_free_robot_stays_within_the_order_of_the_method():
 
 @pytest.mark.parametrize('lower, upper, stop', [(0.2, 0.4, 0.2), (0.2, np.inf, 0.2),
                                                 (-0.4, -0.2, -0.2), (-np.inf, -0.2, -0.2)])
-def test_limits_are_stops_that_carry_the_load_and_let_go(lower, upper, stop):
+def test_joint_limits_are_stops_that_support_a_joint_and_release_it(lower, upper, stop):
     # Gravity pulls towards zero, against the one or the other.
     model = pendulum(lower=(lower,), upper=(upper,))
     simulator = Simulator(model, [1.5 * stop])

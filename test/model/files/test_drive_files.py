@@ -47,7 +47,7 @@ ROBOTS = [*(partial(load_quietly, example_urdf(name)) for name in (
 
 
 @pytest.mark.parametrize('make', ROBOTS)
-def test_drives_of_all_kinds_of_joints_come_back_to_the_last_bit(make, tmp_path):
+def test_drives_of_all_kinds_of_joints_are_written_and_read_again_exactly(make, tmp_path):
     model = make()
     driven = with_random_drives(model, 0)
     save_drives(driven, tmp_path / 'drives.yaml')

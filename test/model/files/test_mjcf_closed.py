@@ -333,7 +333,7 @@ def test_other_equalities_are_no_loops():
     ('<connect name="pin" body1="hand" body2="hand2" anchor="0 0 0"/>',
      "constraint 'pin' joins links that are fixed to each other, 'hand' and 'hand2'"),
 ])
-def test_loops_that_cannot_be_are_refused_by_name(equality, message, monkeypatch):
+def test_impossible_loops_are_refused_by_name(equality, message, monkeypatch):
     monkeypatch.setattr('rbd_ros.model.constraints.TRIES', 10)
     text = FOUR_BAR.format(equality).replace(
         '</worldbody>', '<body name="hand" mocap="true"><body name="finger" pos="0 0 .1"/></body>'

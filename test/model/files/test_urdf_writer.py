@@ -259,7 +259,7 @@ def test_joints_that_urdf_cannot_express_are_rejected_and_the_file_stays(joint, 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_unlimited_joints_and_those_with_limits_of_effort_alone_come_back(tmp_path):
+def test_unlimited_joints_and_those_with_only_effort_limits_are_written_and_read_again(tmp_path):
     builder = rbd_ros.ModelBuilder('r').link('base')
     for k, (kind, options) in enumerate((
             ('revolute', {}), ('prismatic', {}), ('continuous', {'effort': 5.0}),

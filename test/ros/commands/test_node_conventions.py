@@ -221,6 +221,6 @@ def test_gravity_is_set_in_the_root_and_kept_in_the_world(harness):
     ({'mounting_rpy': [np.nan, 0.0, 0.0]}, 'mounting_rpy must be 3 finite numbers'),
     ({'mounting_rpy': [0.1, 0.0, 0.0], 'floating_base': True},
      'mounting_rpy is for robots that are fixed')])
-def test_loads_and_mountings_that_cannot_be_are_refused_by_name(silent_node, parameters, message):
+def test_invalid_payloads_and_mountings_are_refused_by_name(silent_node, parameters, message):
     node = silent_node(**parameters)
     assert node.robot is None and message in node.report.last_error

@@ -130,7 +130,7 @@ def test_limits_without_room_for_a_motion_are_an_error():
         motions.Motion(model, np.array([1.0]), 6.0)
 
 
-def test_the_link_to_push_is_the_last_one():
+def test_tip_is_the_last_link_moved_by_the_most_joints():
     assert tip(load_quietly(example_urdf('ur10_robot.urdf'))) == 'tool0'
 
 

@@ -155,7 +155,7 @@ def test_diagnostics_have_the_values_that_are_plotted():
     assert {KNOWN[topic] for topic in heard} == {DiagnosticArray}
 
 
-def test_the_robot_and_its_markers_are_seen_from_wherever_it_stands():
+def test_the_layout_of_foxglove_shows_robot_and_markers_in_the_frame_of_their_root():
     panel, = (panel for name, panel in PANELS.items() if name.startswith('3D!'))
     assert set(panel['topics']) <= set(KNOWN)
     assert panel['topics']['/robot_description']['visible']

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize('count', [0, 1, 20])
-def test_markers_stand_where_the_links_are(count, deserialize):
+def test_markers_are_placed_at_the_links(count, deserialize):
     model = random_tree(count, count)
     markers, workspace = Markers(model, 'r1/'), Workspace(model)
     for seed, frame in enumerate(('root', 'root', 'odom')):

@@ -78,7 +78,7 @@ def test_invalid_parameters_of_the_mujoco_robot_are_refused(robot, parameters, m
         robot(**parameters)
 
 
-def test_a_push_acts_at_the_link_in_the_axes_of_the_root_until_the_next_one(robot):
+def test_a_wrench_on_the_mujoco_robot_acts_at_its_link_in_root_axes_until_the_next_one(robot):
     tip = ('<link name="tip"/><joint name="end" type="fixed"><parent link="rod"/>'
            '<child link="tip"/><origin xyz="0 0 1"/></joint></robot>')
     node, states = robot(robot_description=ARM.replace('</robot>', tip), push_link='tip')

@@ -69,7 +69,7 @@ def tilt_after(model, delay, seconds=10.0):
     return abs(simulator.q[0])
 
 
-def test_damping_is_enough_for_the_delay_that_it_is_meant_for():
+def test_damping_of_the_simulated_robot_is_sufficient_for_its_delay():
     model = arm()
     assert tilt_after(with_damping(model, 0.05), 0.04) < 1e-5
     # Without it, torques that are late by T push the arm on, exp(9.81 T t / s^2) times as fast.

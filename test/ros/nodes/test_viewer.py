@@ -249,7 +249,7 @@ def test_joints_of_closed_loops_that_are_not_measured_are_shown_where_they_must_
     np.testing.assert_allclose(np.exp(1j * state.q), np.exp(1j * q), atol=1e-9)
 
 
-def test_states_that_cannot_be_shown_do_not_end_the_node(peer, viewer):
+def test_states_that_cannot_be_shown_do_not_stop_the_viewer(peer, viewer):
     node = viewer()
     node.viewer.server.get_clients = lambda: {0: None}
     shown = []

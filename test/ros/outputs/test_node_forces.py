@@ -90,7 +90,7 @@ def wrench_of(message):
     return np.array([getattr(part, axis) for part in parts for axis in 'xyz'])
 
 
-def test_a_push_on_the_moving_tool_is_found_with_its_wrench(harness):
+def test_the_wrench_on_a_moving_tool_is_estimated(harness):
     node, motion = harness(), Motion(push_after=1.0)
     motion.play(node, 0.0, 1.0)
     assert np.max(np.abs(node.heard['~/external_torques'][-1].effort)) < SILENT
@@ -107,7 +107,7 @@ def test_a_push_on_the_moving_tool_is_found_with_its_wrench(harness):
 
 
 @pytest.mark.parametrize('velocity', [True, False], ids=['measured', 'differentiated'])
-def test_a_push_on_a_robot_at_rest_is_found_within_two_hundredths(harness, velocity):
+def test_external_torques_of_a_robot_at_rest_are_right_within_two_percent(harness, velocity):
     node, motion = harness(missing_velocity='differentiate'), Motion(push_after=0.5, speed=0.0)
     pushed = motion.play(node, 0.0, 0.71, velocity=velocity)
     got = np.array(node.heard['~/external_torques'][-1].effort)

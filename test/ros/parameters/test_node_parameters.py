@@ -28,7 +28,7 @@ def test_fault_48_an_invalid_rate_is_refused_and_timers_continue(harness, state)
     node.spin_until(lambda: len(heard) > 5)
 
 
-def test_fault_48_a_joint_that_stands_twice_in_a_parameter_is_refused(harness, capfd):
+def test_fault_48_a_joint_listed_twice_in_a_parameter_is_refused(harness, capfd):
     node = harness(None, command_joints=['elbow_joint', 'elbow_joint'])
     assert not node.node.configured
     assert "command_joints has 'elbow_joint' twice" in capfd.readouterr().err

@@ -89,8 +89,7 @@ def test_fault_84_limits_of_0_stop_a_node_that_clamps_until_limits_are_given(har
 @pytest.mark.parametrize('given, limit', [
     ({'limit_efforts': False}, np.inf), ({'command_limits': [0.5]}, 0.5),
     ({'command_limits': [20.0]}, 20.0)])
-def test_efforts_of_a_robot_with_limits_of_0_are_those_asked_for_and_not_zeros(
-        harness, given, limit):
+def test_efforts_of_a_robot_with_limits_of_0_are_not_clipped_to_zero(harness, given, limit):
     node = harness(NOT_STATED, kind=TorqueController, mode='gravity', state_timeout=60.0,
                    ramp_time=0.0, **given)
     got = node.answer(['shoulder', 'elbow'], [0.3, 0.4], [0.0, 0.0], topic='~/effort_commands')

@@ -88,7 +88,7 @@ def start(harness, later, monkeypatch):
     return start
 
 
-def test_a_topic_waits_for_its_kernel_and_the_others_do_not(start, state, later):
+def test_only_a_topic_whose_kernel_is_missing_waits(start, state, later):
     node = start(jacobian_columns, task_link='tool0',
                  topics=('~/dynamics', '~/task_jacobian'))
     for count in range(1, 6):

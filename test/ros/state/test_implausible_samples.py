@@ -77,7 +77,7 @@ def test_a_joint_that_jumped_is_missing_until_its_next_plausible_sample():
 
 
 @pytest.mark.parametrize('speed', [(), (0.0, 0.0)])
-def test_a_joint_that_stays_where_it_jumped_is_believed_after_four_samples_and_10_ms(speed):
+def test_a_joint_that_stays_at_its_new_position_is_accepted_after_four_samples_and_10_ms(speed):
     for step, count in ((0.0013, 9), (0.005, 4)):
         one = states(pair())
         for k in range(1, count):
@@ -100,7 +100,7 @@ def test_a_joint_that_comes_back_from_a_glitch_has_not_moved():
     assert one.q[1] == 0.001 and not one.judge.moved and not one.judge.implausible
 
 
-def test_a_joint_that_really_is_that_fast_is_believed():
+def test_a_truly_fast_joint_is_accepted():
     # From 5 rad/s on, 2 rad/s more with each sample: beyond 6 rad/s, and never a glitch.
     one, step, q = states(pair()), 0.002, 0.0
     for k in range(30):
@@ -113,7 +113,7 @@ def test_a_joint_that_really_is_that_fast_is_believed():
     assert np.isnan(one.v[1])
 
 
-def test_a_motion_that_begins_beyond_the_fastest_speed_is_believed_after_four_samples():
+def test_a_motion_that_begins_beyond_the_fastest_speed_is_accepted_after_four_samples():
     speed, step = 15.0, 0.0021
     one, believed = states(pair()), []
     for k in range(1, 60):
@@ -126,7 +126,7 @@ def test_a_motion_that_begins_beyond_the_fastest_speed_is_believed_after_four_sa
 @pytest.mark.parametrize('step, share, stamp', [
     *itertools.product([0.00025, 0.001, 0.002, 0.01], [1.1, 3.0], [50.0]),
     (0.005, 1.2, 0.0), (0.005, -2e3, 0.0)])
-def test_a_velocity_that_is_stuck_is_never_believed_however_fast_states_come(step, share, stamp):
+def test_a_stuck_velocity_is_never_accepted_at_any_rate_of_states(step, share, stamp):
     one = states(pair(), stamp=stamp)
     for k in range(1, 200):
         t = step * k
@@ -135,7 +135,7 @@ def test_a_velocity_that_is_stuck_is_never_believed_however_fast_states_come(ste
 
 
 @pytest.mark.parametrize('step', [0.00025, 0.001, 0.002])
-def test_a_velocity_that_rises_smoothly_while_the_joint_rests_is_not_believed(step):
+def test_a_velocity_that_rises_smoothly_while_the_joint_rests_is_not_accepted(step):
     one, believed = states(pair(), stamp=50.0), []
     for k in range(1, 400):
         t, v = step * k, 0.02 * k * FACTOR * 2.0
@@ -159,7 +159,7 @@ def test_each_joint_has_its_own_velocity_limit_in_any_order_of_joints():
         assert one.missing(10.02, 1.0) == ['slow']
 
 
-def test_a_velocity_that_leaps_beyond_the_fastest_speed_is_no_motion_that_goes_on():
+def test_a_velocity_that_jumps_beyond_the_fastest_speed_counts_as_missing():
     one = states(pair(), stamp=50.0)
     feed(one, (0.0, 0.0), 10.001, (0.0, 4.0), stamp=50.001)
     # The positions agree with both: they cannot tell in a millisecond.
@@ -167,7 +167,7 @@ def test_a_velocity_that_leaps_beyond_the_fastest_speed_is_no_motion_that_goes_o
     assert np.isnan(one.v[1])
 
 
-def test_a_continuous_joint_that_really_is_that_fast_is_believed_through_full_turns():
+def test_a_truly_fast_continuous_joint_is_accepted_through_full_turns():
     one, step = states(pair('continuous'), stamp=50.0), 0.002
     angle = v = 0.0
     for k in range(1, 700):

@@ -158,7 +158,7 @@ def test_fault_55_zero_gravity_must_be_allowed_explicitly(harness, state, capfd)
     assert result.successful
 
 
-def test_fault_55_every_change_of_gravity_and_load_is_logged(harness, capfd):
+def test_fault_55_every_change_of_gravity_and_payload_is_logged(harness, capfd):
     node = harness()
     assert node.call(SetGravity, 'set_gravity', **gravity(-1.62)).success
     assert 'gravity is now [0, 0, -1.62] m/s^2' in capfd.readouterr().err
@@ -174,7 +174,7 @@ def test_fault_55_every_change_of_gravity_and_load_is_logged(harness, capfd):
     assert "link 'tool0' no longer carries a payload" in capfd.readouterr().err
 
 
-def test_fault_55_refused_gravity_and_loads_are_logged_with_the_callers_numbers(harness, capfd):
+def test_fault_55_refused_gravity_and_payloads_are_logged_with_the_given_numbers(harness, capfd):
     node = harness()
     calls = [(SetGravity, 'set_gravity', gravity(-981.0), '[0, 0, -981] m/s^2: gravity is 981'),
              (SetGravity, 'set_gravity', gravity(-77.5), '[0, 0, -77.5] m/s^2: gravity is 77.5'),

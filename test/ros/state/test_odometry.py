@@ -57,7 +57,7 @@ def test_a_base_moves_no_further_than_its_fastest_speed_allows(stamped, error, s
 
 
 @pytest.mark.parametrize('step, count', [(0.0021, 6), (0.02, 4)])
-def test_a_base_that_is_found_elsewhere_is_believed_after_four_messages_and_10_ms(step, count):
+def test_a_moved_base_is_accepted_after_four_messages_and_10_ms(step, count):
     _, one = dog()
     place(one, 0.1)
     for k in range(1, count):
@@ -67,7 +67,7 @@ def test_a_base_that_is_found_elsewhere_is_believed_after_four_messages_and_10_m
     assert not place(one, 0.1 + step * (count + 1), (3.0, 0.0, 0.5))
 
 
-def test_inconsistent_poses_of_a_base_are_never_believed():
+def test_inconsistent_poses_of_a_base_are_never_accepted():
     _, one = dog()
     place(one, 0.1)
     for k in range(1, 30):
