@@ -69,10 +69,11 @@ def measure(robot, folder, quick):
             'compile': max(report.seconds, chosen[name].seconds),
             **in_turns(turns, quick)})
         print(robot.label, rows[-1], flush=True)
-    given = robot.q, robot.v, robot.a
+    q, v, a, n = robot.q, robot.v, robot.a, model.nv
+    call, empty = code.inverse_dynamics, np.empty
     fresh = in_turns({
-        'loaded': lambda: code.inverse_dynamics(*given, out=np.empty(model.nv)),
-        'plain': partial(rbd_ros.inverse_dynamics, model, *given),
+        'loaded': lambda: call(q, v, a, out=empty(n)),
+        'plain': partial(rbd_ros.inverse_dynamics, model, q, v, a),
         'Pinocchio': theirs['inverse dynamics'][0]}, quick)
     return {'joints': model.nv, 'seconds': seconds, 'rows': rows, 'fresh': fresh,
             'many': [of_many(robot, code, name, quick) for name in OF_MANY]}
