@@ -261,7 +261,13 @@ def start(results):
                 ('all of the library compiled by `rbd_ros warmup`, without a node',
                  f'{results["all kernels"]:.1f}')]),
             *([f'During compilation, {background["unanswered"]} of {background["states"]} states '
-               'were not answered.', ''] if background else [])]
+               'were not answered.', ''] if background else []),
+            'Without numba (`RBD_ROS_KERNELS=cc`) and with an empty cache: to the first message, '
+            'gravity torques, and until all topics flow that the node publishes by default. Pace '
+            'as above, before the start.', '',
+            *table(('joints', 'first output, s', 'all topics, s', 'pace'), [
+                (joints, f'{one["first"]:.1f}', f'{one["all"]:.1f}', f'{one["pace"]:.2f}')
+                for joints, one in results.get('compiled', {}).items()])]
 
 
 def retiming(results):

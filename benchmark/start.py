@@ -9,8 +9,10 @@ kernels, and two commands. Node: from the start of its process to its first outp
 Description and joint states (100 Hz) are available before. The node starts several times with
 cached kernels, then with an empty cache: the states between its first output and its last compiled
 kernel are counted, and those without an answer. The torque controller starts in one mode, until
-its first command. `rbd_ros warmup` also compiles the kernels that the node does not use. CPU
-seconds depend less on other load of the machine than the duration.
+its first command. `rbd_ros warmup` also compiles the kernels that the node does not use. Without
+numba, with an empty cache, the node starts with 7 and with 32 joints, until its first output and
+until all topics flow that it publishes by default. CPU seconds depend less on other load of the
+machine than the duration.
 
 """
 
@@ -24,7 +26,7 @@ from time import monotonic, time_ns
 import numpy as np
 import psutil
 from rbd_ros import load_urdf
-from robots import DEMO_ARM
+from robots import DEMO_ARM, TALOS
 from timing import gauge, options, save
 
 RATE = 100.0        # Hz
@@ -46,18 +48,39 @@ class Source:
 
         rclpy.init()
         self._spin_once, self._node = rclpy.spin_once, rclpy.create_node('source')
-        model = load_urdf(DEMO_ARM)
         self._describe = self._node.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
-        self._describe.publish(String(data=DEMO_ARM.read_text()))
         self._states = self._node.create_publisher(JointState, 'joint_states', 10)
-        self._message = JointState(name=list(model.velocity_names))
+        self._message, self._description = JointState(), String()
+        self.play(DEMO_ARM)
+        self._node.create_timer(1.0 / RATE, self._send)
+        self._sent, self._heard, self._topics, self._arrived = [], [], set(), {}
+        self._listen({'/dynamics/dynamics': DynamicsStamped,
+                      '/torque_controller/effort_commands': Float64MultiArray})
+
+    def play(self, path):
+        """Be another robot, given its URDF; return the number of its joints."""
+        model = load_urdf(path)
+        self._description.data = path.read_text()
+        self._describe.publish(self._description)
+        self._message.name = list(model.velocity_names)
         self._message.position = array('d', np.full(model.nv, 0.1))
         self._message.velocity = array('d', np.full(model.nv, 0.1))
-        self._node.create_timer(1.0 / RATE, self._send)
-        self._sent, self._heard, self._begun = [], [], None
-        for topic, kind in (('/dynamics/dynamics', DynamicsStamped),
-                            ('/torque_controller/effort_commands', Float64MultiArray)):
-            self._node.create_subscription(kind, topic, self._hear, 100)
+        return model.nv
+
+    def listen_to_all(self):
+        """Subscribe to all topics that the node publishes by default."""
+        from rbd_ros.ros.messages.topics import TOPICS
+
+        kinds = {topic.replace('~', '/dynamics'): one.kind
+                 for topic, one in TOPICS.items() if not one.source}
+        self._topics = {*kinds}
+        del kinds['/dynamics/dynamics']     # subscribed before
+        self._listen(kinds)
+
+    def _listen(self, kinds):
+        for topic, kind in kinds.items():
+            self._node.create_subscription(
+                kind, topic, lambda message, topic=topic: self._hear(message, topic), 100)
 
     def _send(self):
         time = time_ns()
@@ -66,8 +89,8 @@ class Source:
         self._states.publish(self._message)
         self._sent.append(time)
 
-    def _hear(self, message):
-        self._begun = self._begun or monotonic()
+    def _hear(self, message, topic):
+        self._arrived.setdefault(topic, monotonic())
         if hasattr(message, 'header'):
             stamp = message.header.stamp
             self._heard.append(10 ** 9 * stamp.sec + stamp.nanosec)
@@ -79,7 +102,8 @@ class Source:
             if monotonic() > end:
                 raise RuntimeError(f'no output within {AT_MOST:.0f} s')
 
-    def start(self, environment, name='dynamics_node', *parameters, all_kernels=False):
+    def start(self, environment, name='dynamics_node', *parameters, all_kernels=False,
+              all_topics=False):
         """
         Start a node and end it.
 
@@ -88,21 +112,27 @@ class Source:
         dict of str to float
             Seconds and CPU seconds from the start to the first output; with ``all_kernels`` also
             until all kernels are compiled, and counts of the ``states`` after the first output
-            until then, and of the ``unanswered`` ones.
+            until then, and of the ``unanswered`` ones; with ``all_topics`` until all topics flow,
+            and the ``pace`` of the machine before.
 
         """
         gauge.wait_for_calm()
         self._sent.clear()
         self._heard.clear()
-        self._begun = None
+        self._arrived.clear()
+        pace = gauge.pace([gauge.read() for _ in range(50)])
         with TemporaryFile('w+') as log:
             begin = monotonic()
             process = subprocess.Popen(
                 [sys.executable, '-m', 'rbd_ros.ros.nodes', name, '--ros-args', *parameters],
                 env=environment, stderr=log)
             try:
-                self._spin_until(lambda: self._begun)
-                found = {'first': self._begun - begin, 'first, CPU': cpu_time(process)}
+                self._spin_until(lambda: self._arrived)
+                found = {'first': min(self._arrived.values()) - begin,
+                         'first, CPU': cpu_time(process)}
+                if all_topics:
+                    self._spin_until(lambda: self._arrived.keys() >= self._topics)
+                    found.update({'all': max(self._arrived.values()) - begin, 'pace': pace})
                 if all_kernels:
                     self._spin_until(lambda: READY in os.pread(log.fileno(), 10 ** 6, 0).decode())
                     end = time_ns()
@@ -174,6 +204,16 @@ def main():
         with TemporaryDirectory() as empty:
             mode = source.start({**os.environ, 'XDG_CACHE_HOME': empty}, 'torque_controller',
                                 '-p', f'mode:={MODE}')
+        compiled = {}
+        source.listen_to_all()
+        for path in (DEMO_ARM, TALOS):
+            joints = source.play(path)
+            with TemporaryDirectory() as empty:
+                one = compiled[joints] = source.start(
+                    {**os.environ, 'RBD_ROS_KERNELS': 'cc', 'XDG_CACHE_HOME': empty},
+                    all_topics=True)
+            print(f'without numba, {joints} joints: cold {one["first"]:.1f} s, all topics '
+                  f'{one["all"]:.1f} s, at a pace of {one["pace"]:.2f}')
     print(f'warm {np.median(warm):.2f} s ({min(warm):.2f} ... {max(warm):.2f}), cold '
           f'{cold["first"]:.1f} s ({cold["first, CPU"]:.1f} s CPU), its kernels {cold["all"]:.1f} '
           f's ({cold["all, CPU"]:.1f} s CPU), unanswered {cold["unanswered"]} of '
@@ -188,7 +228,7 @@ def main():
     print(f'all kernels {all_kernels:.1f} s')
     save('start', quick, {'library': found, 'warm': warm, 'cold': cold['first'],
                           'all kernels': all_kernels, 'in the background': cold,
-                          'modes': {MODE: mode}})
+                          'modes': {MODE: mode}, 'compiled': compiled})
 
 
 if __name__ == '__main__':

@@ -35,6 +35,8 @@ NODE_LIMITS = (('states lost', 'lost', 0, 'd'), ('p99, ms', 'p99 ms', 1.0, '.2f'
 LAW_LIMITS = ('states lost', 'lost', 0, 'd'), ('p99, ms', 'p99 ms', 1.5, '.2f')
 # s, from the start of the node's process to its first output, with and without cached kernels.
 WARM, COLD = 1.5, 12.0
+# s, until its first output and until all topics flow, without numba and without cached code.
+COMPILED = {'first': 3.0, 'all': 15.0}
 # µs, per call, step, sample or state of a public function with 32 joints
 PUBLIC = 1000.0
 # Forward dynamics with mimics, µs; new results to existing arrays; CPU time of the node to that of
@@ -92,6 +94,11 @@ def targets(found):
                   f'{t:.{digits}f}', verdict(t <= limit)) for name, t, limit, digits in (
                       ('kernels cached, median', median(found['start']['warm']), WARM, 2),
                       ('no kernels cached', found['start']['cold'], COLD, 1))]
+        rows += [(f'node, start of the process to {what}, {joints} joints, without numba and '
+                  'cached code, s', COMPILED[key], f'{one[key]:.1f}',
+                  verdict(one[key] <= COMPILED[key]))
+                 for joints, one in found['start'].get('compiled', {}).items()
+                 for key, what in (('first', 'first output'), ('all', 'all topics'))]
     return rows + felt(found) + report_code.targets(found)
 
 

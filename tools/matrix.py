@@ -5,9 +5,9 @@ Run the tests of the library with the oldest and the newest supported packages.
 
 `make matrix` does so on every Python from 3.10 found on the path or in pyenv, each with the oldest
 numba, NumPy and SciPy that have wheels for it, and with the newest; `MATRIX_ARGS=ends` takes only
-the oldest and the newest combination of all, `oldest` the former alone. `bare` is this Python with
-what the nodes need, without numba: the C compiler compiles. Environments and test outputs are in
-build/matrix.
+the oldest and the newest combination of all, `oldest` the former alone. `bare` runs the tests of
+the library and of the nodes on this Python with ROS and without numba: the C compiler compiles.
+Environments and test outputs are in build/matrix.
 
 """
 
@@ -37,13 +37,18 @@ QUICK = ('test/dynamics/test_identities.py', 'test/dynamics/test_closed_forms.py
 # What is there without numba, besides ROS; and what tests need.
 BARE = ('numpy', 'scipy', 'lxml', 'urdfdom_py', 'pyyaml')
 FOR_TESTS = ('pytest', 'pytest-xdist', 'hypothesis', 'psutil', 'pin', 'example-robot-data')
+NOT_LONG = ('-m', 'not long')
+# Methods wait for machine code, so that it is what tests of the library try; those of the code
+# itself decide when it is ready, and nodes go on without it.
+WAIT, OF_CODE = ('-p', 'waiting'), ('test/codegen', 'test/kernels')
+WITHOUT_NUMBA = ((*NOT_LONG, *WAIT, *TESTS, *(f'--ignore={folder}' for folder in OF_CODE)),
+                 (*NOT_LONG, *OF_CODE, 'test/ros'))
 # All quantities, identities in every way in which kernels run, and nodes; nothing in real time, as
 # other jobs share the machine.
-WITHOUT_NUMBA = ('-m', 'not long', 'test/codegen/test_methods.py', 'test/kernels/test_ways.py',
-                 'test/ros/runtime/test_node_without_numba.py',
-                 'test/ros/nodes/test_node_machine.py')
-# Tests in which methods wait for machine code, so that it is what they test.
-OF_CODE = ('-m', 'not long', '-p', 'waiting', 'test/dynamics/test_closed_forms.py')
+QUICK_WITHOUT_NUMBA = (
+    (*NOT_LONG, 'test/codegen/test_methods.py', 'test/kernels/test_ways.py',
+     'test/ros/runtime/test_node_without_numba.py', 'test/ros/nodes/test_node_machine.py'),
+    (*NOT_LONG, *WAIT, 'test/dynamics/test_closed_forms.py'))
 
 
 class Place(NamedTuple):
@@ -114,8 +119,10 @@ def install(place: Place, folder: Path, log: Path, quick: bool) -> bool:
     if place.age == 'bare':
         # The wheel that `make setup` built, if it is for this Python; it takes a minute.
         messages = next(map(str, MESSAGES.glob(f'*-cp3{place.minor}-*')), f'{source}/rbd_msgs')
+        needed = [*BARE, *FOR_TESTS] if quick else [f'{source}[test]']
         return not (run([place.python, '-m', 'venv', '--clear', str(folder)], log)
-                    or run([*pip, '-r', 'requirements-ros-kilted.txt', *BARE, *FOR_TESTS], log)
+                    or run([*pip, '-r', 'requirements-ros-kilted.txt', *needed], log)
+                    or run([*pip[:-1], 'uninstall', '--yes', 'numba', 'llvmlite'], log)
                     or run([*pip, '--no-deps', messages, str(source)], log))
     wanted = [f'{name}=={version}.*' if place.age == 'oldest' else name
               for name, version in zip(PACKAGES, OLDEST[place.minor])]
@@ -164,8 +171,10 @@ def main() -> None:
     parser.add_argument('--quick', action='store_true', help='only what is most likely to break')
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    tests = (WITHOUT_NUMBA, OF_CODE) if given.which == 'bare' else [
-        QUICK if given.quick else TESTS]
+    if given.which == 'bare':
+        tests = QUICK_WITHOUT_NUMBA if given.quick else WITHOUT_NUMBA
+    else:
+        tests = (QUICK if given.quick else TESTS,)
     rows = [try_out(place, given.quick, *tests) for place in places(given.which)]
     form = '{:7s} {:7s} {:8s} {:8s} {:8s} {:>6s}  {}'
     print(form.format('Python', '', *PACKAGES, 's', 'tests'))

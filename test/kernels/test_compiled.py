@@ -7,12 +7,12 @@ from pathlib import Path
 import re
 from threading import Barrier, Thread
 
-import numba
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.compiled import kernel, prepare, states_kernel
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 
 X = np.arange(3.0)
 PACKAGE = Path(rbd_ros.__file__).parent
@@ -30,7 +30,7 @@ def made(monkeypatch):
     return kernel(total)
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
+@pytest.mark.skipif(not COMPILES, reason='nothing is compiled')
 def test_a_kernel_converts_its_vectors_rather_than_being_compiled_again(made):
     read_only = X.copy()
     read_only.flags.writeable = False
@@ -42,7 +42,7 @@ def test_a_kernel_converts_its_vectors_rather_than_being_compiled_again(made):
     assert len(made.signatures) == 1
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
+@pytest.mark.skipif(not COMPILES, reason='nothing is compiled')
 @pytest.mark.parametrize('other', [X.astype(np.float32), np.ones(6)[::2], [0.0, 1.0, 2.0], None])
 def test_a_kernel_for_many_states_rejects_other_types(monkeypatch, other):
     monkeypatch.setattr(compiled, '_directory', None)

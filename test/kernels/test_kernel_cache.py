@@ -14,15 +14,13 @@ import subprocess
 import sys
 import tempfile
 
-import numba.core.codegen
-import numba.core.compiler
-import numba.core.serialize
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.kernels.jit import compiled, kernel_cache
 from rbd_ros.kernels.jit.kernel_cache import cache_directory, Directory
 
+numba = pytest.importorskip('numba')
 PACKAGE = Path(kernel_cache.__file__).parents[2]
 ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
 # A user that no table of users knows.

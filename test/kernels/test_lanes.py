@@ -4,13 +4,13 @@
 
 from itertools import product
 
-import numba
 import numpy as np
 import pytest
 from rbd_ros.kernels.lanes.lanes import (
     constants_of, element, entry, exceeds, finite, gather, reciprocal, scatter, set_element,
     set_entry, square_root, WIDTH, work_of)
 
+numba = pytest.importorskip('numba')
 needs_compiler = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='lanes are compiled')
 
 

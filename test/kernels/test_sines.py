@@ -7,12 +7,12 @@ import os
 import subprocess
 import sys
 
-import numba
 import numpy as np
 import pytest
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.kernels.lanes.sines import cosines_and_sines
 
+numba = pytest.importorskip('numba')
 # Counts are multiples of this.
 EIGHT = 8
 # Units in the last place: 2.5 of ours and 0.5 of the C library.

@@ -8,7 +8,6 @@ from time import sleep
 from types import SimpleNamespace
 
 from harness import keep_sending
-import numba
 import numpy as np
 import pytest
 from rbd_msgs.srv import SetMode
@@ -16,6 +15,7 @@ from rbd_ros.kernels.articulated_bodies import articulated_bodies
 from rbd_ros.kernels.composite_bodies import composite_bodies
 from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.jit.kernel_cache import KernelCache
+from rbd_ros.kernels.jit.numba_backend import COMPILES
 from rbd_ros.kernels.link_jacobians import jacobian_columns
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
 from rbd_ros.kernels.tree.link_poses import link_poses
@@ -31,7 +31,7 @@ from visualization_msgs.msg import MarkerArray
 COMPILING = 0.5
 UR10 = example_urdf('ur10_robot.urdf').read_text()
 pytestmark = [pytest.mark.usefixtures('domain'), pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason='nothing is compiled')]
+    not COMPILES, reason='nothing is compiled')]
 
 
 class Later:
