@@ -71,11 +71,12 @@ def in_c(model, Q, V, A):
     """Return the call of `limit.c` for states, whose results are checked, and its library."""
     robot, gravity = table(model), np.array(model.gravity, float)
     lib, lanes = library(robot), [side_by_side(x) for x in (Q, V, A, np.zeros_like(V))]
-    arrays = robot, gravity, *lanes
+    arguments = (ctypes.c_int(model.nv), *(x.ctypes.data_as(ctypes.c_void_p)
+                                           for x in (robot, gravity, *lanes)),
+                 ctypes.c_long(len(Q)))
 
     def run():
-        lib.inverse_dynamics(ctypes.c_int(model.nv), *(ctypes.c_void_p(x.ctypes.data)
-                             for x in arrays), ctypes.c_long(len(Q)))
+        lib.inverse_dynamics(*arguments)
 
     run()
     expected = batch.inverse_dynamics(model, Q, V, A)

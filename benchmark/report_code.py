@@ -100,9 +100,9 @@ def loaded(results):
                    [(robot, *(f'{ns:,.0f}' for ns in found['fresh']['ns'].values()),
                      *(f'{ratio:.2f}' for ratio in found['fresh']['ratio'].values()))
                     for robot, found in results['robots'].items()]), '',
-            'Many states on one thread, ns a state, into existing arrays. The first call compiles '
-            'the code of many states. *Limit*: `limit.c`, whose states are interleaved already.',
-            '',
+            'Many states on one thread, the shortest ns a state, into existing arrays. The first '
+            'call compiles the code of many states. *Limit*: `limit.c`, whose states are '
+            'interleaved already.', '',
             *table(('robot', 'function', 'loaded', '`batch`', 'limit', 'to `batch`', 'to limit',
                     'first call, s'),
                    [(robot, f'`{row["function"]}`', f'{row["ns"]["loaded"]:.0f}',

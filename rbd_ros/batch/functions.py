@@ -33,7 +33,8 @@ class Loaded(Protocol):
 def _by_code(loaded: Any, name: str, *arguments: Any, **options: Any) -> Any:
     if not hasattr(loaded, 'report'):
         check_model(loaded)     # raises
-    return getattr(loaded, name)(*arguments, **options)
+    return getattr(loaded, name)(*arguments, **{
+        key: x for key, x in options.items() if x is not None})
 
 
 def _given_link(model: Model, task: States, link: str) -> Given:

@@ -402,7 +402,10 @@ def test_arrays_for_results_need_no_checks_in_python(quick_load, monkeypatch):
     code = quick_load(model, ['inverse_dynamics'], parameters=('gravity',))
     other, gravity = rbd_ros.with_gravity(model, (1.0, 2.0, 3.0)), np.array([1.0, 2.0, 3.0])
     many, out = [states[x] for x in ('q', 'v', 'a')], np.empty_like(states['v'])
-    code.inverse_dynamics(*many, gravity)       # compiles the code of many states
+    without = quick_load(model, ['inverse_dynamics'])
+    of_robot = batch.inverse_dynamics(model, *many)
+    for one, last in ((code, [gravity]), (without, [])):
+        one.inverse_dynamics(*many, *last)      # compiles the code of many states
     one, kept = [x[0] for x in many], code.inverse_dynamics(*(x[1] for x in many), gravity)
     before, expected = kept.copy(), batch.inverse_dynamics(other, *many)
     monkeypatch.setattr(calls.LoadedFunction, '__call__', lambda *_, **named: 'checked')
@@ -413,6 +416,8 @@ def test_arrays_for_results_need_no_checks_in_python(quick_load, monkeypatch):
         out[:] = np.nan
         assert code.inverse_dynamics(*many, gravity, **options, out=out) is out
         assert relative_error(out, expected) < ROUNDING
+        assert batch.inverse_dynamics(without, *many, **options, out=out) is out
+        assert relative_error(out, of_robot) < ROUNDING
     # All others are checked.
     memory = np.zeros(3 * out.size)
     q = memory[out.size:2 * out.size].reshape(out.shape)

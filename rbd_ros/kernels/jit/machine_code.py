@@ -64,7 +64,7 @@ class Runner:
         # Not `code.run`, which runners of other threads may share, with types of their own.
         self._run = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long, ctypes.c_long, *self._types)(
             ('run', code))
-        self.address = ctypes.cast(self._run, ctypes.c_void_p).value
+        self.address = ctypes.cast(self._run, ctypes.c_void_p).value or 0
 
     def arguments(self, count: int, inputs: Sequence[np.ndarray],
                   outputs: Sequence[np.ndarray]) -> list[Any]:
