@@ -21,7 +21,8 @@ from small_kernels import fold_vector
 
 psutil = Optional('psutil')
 
-pytestmark = pytest.mark.skipif(not COMPILES, reason='nothing is compiled')
+if not COMPILES:
+    pytest.skip('nothing is compiled', allow_module_level=True)
 # s: two processors may have ten other things to do
 PATIENCE = 120.0
 # Two joints follow one joint of the model, the second three times as fast, with these torques.
