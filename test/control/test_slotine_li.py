@@ -88,6 +88,12 @@ def test_adaptation_identifies_an_unknown_payload_in_the_link_that_carries_it():
     assert learnt[-10] == pytest.approx(LOAD, rel=0.1)
     controller.reset()
     assert np.array_equal(controller.parameters, inertial_parameters(arm))
+    new = SlotineLi(arm, RATE, DAMPING, 30.0, links=[LINK], friction_speed=None)
+    for one in (controller, new):
+        for t in (0.0, 0.01, 0.02):
+            one.update(t, POSE, np.zeros(7), swing(arm, t))
+    assert np.any(new.parameters != inertial_parameters(arm))
+    assert np.array_equal(controller.parameters, new.parameters)
 
 
 @pytest.mark.parametrize('times, learns', [
@@ -193,6 +199,24 @@ def test_inertias_that_are_always_pushed_the_same_way_stop_at_the_end_of_their_r
     w = np.linalg.eigvalsh(L @ P @ L.T)
     assert (w[0] == pytest.approx(1e-5, rel=0.01)) or w[-1] == pytest.approx(1e5, rel=0.01)
     assert w[0] > 0.9e-5 and w[-1] < 1.1e5
+
+
+def test_an_inertia_that_grows_or_shrinks_in_all_directions_stops_at_the_end_of_its_range():
+    arm = bare_arm()
+    controller = SlotineLi(arm, RATE, DAMPING, 1.0, links=[LINK])
+    first = pseudo_inertia_of_parameters(inertial_parameters(arm).reshape(-1, 10)[-1])
+    for sign, factor in ((-1.0, 1e5), (1.0, 1e-5)):
+        controller.reset()
+        controller._slope = sign * 100.0 * np.eye(4)[None]
+        # A factor of e in 0.1 s, at most
+        for _ in range(20):
+            controller._adapt(0.1)
+        P = pseudo_inertia_of_parameters(controller.parameters.reshape(-1, 10)[-1])
+        w = np.linalg.eigvals(np.linalg.solve(first, P)).real
+        if sign < 0.0:
+            assert np.all(w > 0.2 * factor) and np.all(w < factor * (1.0 + 1e-6))
+        else:
+            assert w == pytest.approx(factor, rel=1e-3)
 
 
 @pytest.mark.parametrize('step', [0.001, 0.1])
