@@ -117,8 +117,11 @@ def install(place: Place, folder: Path, log: Path, quick: bool) -> bool:
     shutil.copytree(ROOT, source, symlinks=True, ignore=shutil.ignore_patterns(
         '.venv*', '.git', 'build', 'dist', 'log', '*.egg-info'))
     if place.age == 'bare':
-        # The wheel that `make setup` built, if it is for this Python; it takes a minute.
-        messages = next(map(str, MESSAGES.glob(f'*-cp3{place.minor}-*')), f'{source}/rbd_msgs')
+        # The wheel that `make setup` built, if it is for this Python and not older than its
+        # sources; it takes a minute.
+        newest = max(path.stat().st_mtime for path in (ROOT / 'rbd_msgs').rglob('*'))
+        messages = next((str(path) for path in MESSAGES.glob(f'*-cp3{place.minor}-*')
+                         if path.stat().st_mtime > newest), f'{source}/rbd_msgs')
         needed = [*BARE, *FOR_TESTS] if quick else [f'{source}[test]']
         return not (run([place.python, '-m', 'venv', '--clear', str(folder)], log)
                     or run([*pip, '-r', 'requirements-ros-kilted.txt', *needed], log)

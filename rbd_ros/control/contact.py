@@ -68,7 +68,8 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
     if not J.any():
         return np.zeros(6)
     J = J / size[:, None]
-    # Squares of the singular values: small ones, which lose digits, are replaced by the limit's.
+    # Squares of singular values below 1e-8 of the largest are rounding errors: torques do not show
+    # such directions, whatever the limit.
     squares, U, failed = lapack().dsyev(J @ J.T)
     if failed:
         raise np.linalg.LinAlgError(f"the Jacobian of '{link}' has no singular values")

@@ -119,7 +119,6 @@ class SlotineLi(Controller):
         """Discard the adaptation: the parameters are those of the model."""
         # P^ = root X root^T, where root root^T is P_0 and X = C C^T.
         self._C = np.tile(np.eye(4), (len(self._bodies), 1, 1))
-        self._determinant = np.ones(len(self._bodies))      # of X
         self._time: float | None = None
         self._slope = np.zeros_like(self._C)
         self.parameters = self._known.ravel().copy()
@@ -163,13 +162,12 @@ class SlotineLi(Controller):
         growth = np.exp(w * (0.5 * step / np.maximum(
             np.abs(w).max(axis=1, keepdims=True) / MAX_GROWTH, 1.0)))
         self._C = self._C @ (U * growth[:, None])
-        self._determinant *= np.square(growth.prod(1))
+        determinant = np.square(np.linalg.det(self._C))
         # The product of the three largest eigenvalues is at most that of three thirds of the sum.
         most = np.square(self._C).sum((1, 2))
-        if not ((most <= RANGE) & (self._determinant * RANGE >= (most / 3.0) ** 3)).all():
+        if not ((most <= RANGE) & (determinant * RANGE >= (most / 3.0) ** 3)).all():
             w, U = np.linalg.eigh(self._C @ self._C.swapaxes(1, 2))
-            w = np.clip(w, 1.0 / RANGE, RANGE)
-            self._C, self._determinant = U * np.sqrt(w)[:, None], w.prod(1)
+            self._C = U * np.sqrt(np.clip(w, 1.0 / RANGE, RANGE))[:, None]
         factor = self._roots @ self._C
         parameters = self._known.copy()
         parameters[self._bodies] = parameters_of_pseudo_inertia(factor @ factor.swapaxes(1, 2))
