@@ -617,3 +617,13 @@ def test_functions_without_code_are_left_to_the_library(quick_load):
                        ['gravity_torques'])
     assert still.gravity_torques(np.zeros(0)).shape == (0,)
     assert still.report()['gravity_torques'].reason == 'no joint moves'
+
+
+def test_a_quaternion_that_is_zero_is_refused_although_no_result_depends_on_it(quick_load):
+    model = load_quietly('urdf/demo_arm.urdf', floating_base=True)
+    code, q = quick_load(model, ['mass_matrix']), rbd_ros.neutral(model)
+    M = rbd_ros.mass_matrix(model, q)
+    assert np.max(np.abs(code.mass_matrix(q) - M)) < ROUNDING * np.max(M)
+    q[:4] = 0.0
+    with pytest.raises(rbd_ros.StateError, match='quaternion'):
+        code.mass_matrix(q)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from rbd_ros.codegen.graph import Symbol
 from rbd_ros.codegen.symbols.interpretation import (
     buffer, interpreted, interpreted_class, reciprocal, tracing)
 from rbd_ros.codegen.symbols.parameters import add_payload, replaced
@@ -25,6 +26,7 @@ from rbd_ros.workspace.workspace import workspace_of
 
 # Rotations are rounded to 0 and 1 within this distance, a few roundings of the cosine of pi / 2.
 ROUNDING = 4e-16
+SMALLEST_SQUARE = 1e-30     # of the length of a quaternion that code takes; the library has others
 
 
 def symbolic_workspace(model: Model, parameters: Mapping[str, np.ndarray],
@@ -118,6 +120,10 @@ class Symbolic:
         if joint.nq == joint.nv:
             q[0] = 0.0
         else:
+            # No result depends on the quaternion: the library refuses one that is zero.
+            square = sum(x * x for x in q[i][:4])
+            if isinstance(square, Symbol):
+                square.tape.margins.append(square - SMALLEST_SQUARE)
             q[i] = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)[:joint.nq]
         return R, r
 
